@@ -156,7 +156,7 @@ def test_the_answer_is_that_of_a_search_in_memory(
     assert answer == expected
 
 
-def test_what_another_server_remembered_a_moment_ago_is_found(opening: Opening) -> None:
+def test_a_new_turn_of_another_server_is_found(opening: Opening) -> None:
     memory, other = settled(opening()), opening()
     store_turns(memory)
     settled(memory)
@@ -218,7 +218,7 @@ def test_of_more_candidates_than_are_looked_at_closely_the_best_are(
     assert len(few) < len(expected)
 
 
-def test_what_another_server_erased_is_not_found(opening: Opening) -> None:
+def test_a_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     memory, other = opening(), opening()
     tickets = store_turns(memory)[3]
     settled(memory)
@@ -251,7 +251,7 @@ def test_after_erasing_the_database_counts_as_if_it_had_never_been(opening: Open
     assert (left.logs, left.squares) == pytest.approx((again.logs, again.squares))
 
 
-def test_the_terms_of_what_was_erased_are_gone(opening: Opening) -> None:
+def test_the_terms_of_erased_turns_are_removed(opening: Opening) -> None:
     memory = opening()
     store_turns(memory, more=0)
     settled(memory)
@@ -366,7 +366,10 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     with memory.context.store.lock("upkeep"):
         created = database_index.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
-    indexes = "select 1 from pg_indexes where schemaname = current_schema() and tablename = 'search_vectors' and indexdef like '%hnsw%'"
+    indexes = (
+        "select 1 from pg_indexes where schemaname = current_schema() "
+        "and tablename = 'search_vectors' and indexdef like '%hnsw%'"
+    )
     linked = memory.context.store.read(lambda tx: tx.all(indexes))
     settled(opening(embedder=testing.HashEmbedder()))
 

@@ -96,7 +96,7 @@ def test_its_hits_are_those_of_the_search(trip: Memory, query: dict[str, Any]) -
 
 @given(query=QUERIES)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_its_features_add_is_the_score_that_hits_are_sorted_by(
+def test_the_features_add_up_to_the_score_that_sorts_the_hits(
     trip: Memory, query: dict[str, Any]
 ) -> None:
     explanation = explained(trip, **query)
@@ -167,7 +167,7 @@ def test_a_neighbour_that_was_erased_is_passed_over(trip: Memory) -> None:
     )
 
 
-def test_what_seems_to_give_orders_pays_for_it(trip: Memory) -> None:
+def test_a_text_that_resembles_instructions_loses_score(trip: Memory) -> None:
     hits = explained(trip, "ferry ticket", top_k=20).hits
     costs = {hit.response: hit.order_cost for hit in hits}
 
@@ -175,7 +175,7 @@ def test_what_seems_to_give_orders_pays_for_it(trip: Memory) -> None:
     assert set(costs.values()) == {0.0}
 
 
-def test_what_came_near_is_told_with_why_it_is_no_hit(trip: Memory) -> None:
+def test_near_misses_are_listed_with_the_reason(trip: Memory) -> None:
     explanation = explained(trip, "ferry", top_k=2)
     tight = explained(trip, "ferry", max_tokens=1)
     erased = explained(trip, "zxqv")
@@ -197,7 +197,7 @@ def test_the_gate_says_why_nothing_was_found(trip: Memory) -> None:
     assert existing.coverage.best >= existing.coverage.needed > unknown.coverage.best == 0
 
 
-def test_words_are_told_by_what_is_made_of_them(trip: Memory) -> None:
+def test_words_are_explained_by_their_terms(trip: Memory) -> None:
     explanation = explained(trip, "When does the zxqv leave?")
 
     assert [(word.word, word.role) for word in explanation.words] == [

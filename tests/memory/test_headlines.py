@@ -96,7 +96,8 @@ def test_they_are_the_same_in_every_process() -> None:
     """Else a map would change although no L1 did."""
     program = (
         "from remembrancer.memory.summaries.extractive import headlines\n"
-        "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba to Ada in May.' for n in range(60)], 900))"
+        "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba "
+        "to Ada in May.' for n in range(60)], 900))"
     )
     process = {
         subprocess.run(

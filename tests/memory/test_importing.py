@@ -117,7 +117,7 @@ def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files
     ) == ImportResult(stored=1, duplicates=2)
 
 
-def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) -> None:
+def test_an_event_without_an_id_is_identified_by_text_and_time(files: Files) -> None:
     same = {**BEANS, "occurred_at": "2025-10-12T16:20:00Z"}
     others = [
         {**BEANS, key: "2025-10-12T16:21:00Z"}
@@ -313,7 +313,7 @@ class TestConversations:
             ({"session_1": "Nell"}, "conversation 1, session_1: Input should be a valid list"),
         ],
     )
-    def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(
+    def test_an_error_names_its_place_and_nothing_is_stored(
         self, files: Files, change: dict[str, Any], why: str
     ) -> None:
         error_message = files.refused(
@@ -365,7 +365,7 @@ class TestWhoImports:
         assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
 
 
-def test_progress_is_told_of_every_event(files: Files) -> None:
+def test_progress_is_reported_for_every_event(files: Files) -> None:
     steps: list[int] = []
     path = files.written(
         lines(*({"query": f"q{n}", "response": "r"} for n in range(importing.BATCH + 5)))

@@ -33,7 +33,8 @@ def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
     """'L2 length is about 5% of the L1 text.'"""
     l1s = [
         " ".join(
-            f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} repaired {n} planks in harbour {stage}."
+            f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} "
+            f"repaired {n} planks in harbour {stage}."
             for n in range(40)
         )
         for stage in range(20)
@@ -67,7 +68,7 @@ def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
     assert version(memory).map_text == "Oslo."
 
 
-def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memory: Memory) -> None:
+def test_text_of_the_agent_is_in_every_later_map_despite_concurrent_writes(memory: Memory) -> None:
     """Else a map made of headlines would silently take the place of one that its agent wrote a
     moment before.
     """

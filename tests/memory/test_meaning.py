@@ -42,7 +42,7 @@ def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.mark.parametrize(
-    ("asked", "place"),
+    ("question", "place"),
     [
         ("When do we get the keys from the landlord?", 0),
         ("What food is my mother allergic to?", 1),
@@ -52,7 +52,7 @@ def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
         ("Combien a coûté la réparation du violon ?", 5),
     ],
 )
-def test_what_was_said_is_found_in_another_language(
+def test_a_turn_is_found_by_a_query_in_another_language(
     memory: Memory, question: str, place: int
 ) -> None:
     hit = memory.best(question)
@@ -62,9 +62,9 @@ def test_what_was_said_is_found_in_another_language(
 
 
 @pytest.mark.parametrize(
-    "asked", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
+    "question", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
 )
-def test_what_was_never_spoken_of_is_not_found(memory: Memory, question: str) -> None:
+def test_an_unknown_subject_has_no_hits(memory: Memory, question: str) -> None:
     assert memory.ask(question).hits == []
 
 

@@ -257,7 +257,8 @@ def test_a_folder_is_listed_two_levels_deep_without_hidden_items(context: Contex
     answer = do(context, "view", path="/memories/").text
 
     assert answer.split("\n") == [
-        "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:",
+        "Here're the files and directories up to 2 levels deep in /memories, "
+        "excluding hidden items and node_modules:",
         "3.5K\t/memories",
         "2.0K\t/memories/d/",
         "10B\t/memories/d/a",
@@ -526,5 +527,5 @@ def test_a_path_that_is_taken_stays_within_the_root_however_it_is_read(tail: str
     ("count", "expected"),
     [(0, "0B"), (1023, "1023B"), (1024, "1K"), (1536, "1.5K"), (5 << 20, "5M"), (1 << 42, "4096G")],
 )
-def test_sizes_are_told_as_people_read_them(count: int, expected: str) -> None:
+def test_sizes_are_formatted_for_people(count: int, expected: str) -> None:
     assert format_size(count) == expected

@@ -37,14 +37,14 @@ for word in words:
 """
 
 
-def test_what_was_told_is_in_the_very_next_search(memory: Memory) -> None:
+def test_a_turn_is_in_the_next_search(memory: Memory) -> None:
     for n in range(30):
         event_id = memory.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
 
         assert memory.hit_ids(f"zx{n}qv")[0] == event_id
 
 
-def test_what_another_context_told_is_in_the_very_next_search(folder: Path) -> None:
+def test_a_turn_of_another_context_is_in_the_next_search(folder: Path) -> None:
     with opened(folder) as mine, opened(folder) as yours:
         for n in range(5):
             event_id = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
@@ -54,7 +54,7 @@ def test_what_another_context_told_is_in_the_very_next_search(folder: Path) -> N
             assert yours.hit_ids(f"kj{n}wb")[0] == also
 
 
-def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memory: Memory) -> None:
+def test_a_turn_of_another_process_is_in_the_next_search(folder: Path, memory: Memory) -> None:
     memory.tell("What opens the shed?", "The rusty key.")
     memory.ask("shed")
     source = str(Path(remembrancer.__file__).parents[1])
@@ -171,7 +171,7 @@ class TestFocus:
         )
         return memory
 
-    def test_a_focus_word_lifts_what_holds_it(self, memory: Memory) -> None:
+    def test_a_focus_word_lifts_the_events_that_contain_it(self, memory: Memory) -> None:
         def place(**focus: list[str]) -> int:
             hits = memory.ask("When does the ferry leave?", top_k=20, **focus).hits
             return next(at for at, hit in enumerate(hits) if "Minnie" in hit.response)
@@ -222,7 +222,7 @@ class TestFocus:
             "NOT Minnie",
         ],
     )
-    def test_what_stands_nowhere_is_missing(self, memory: Memory, phrase: str) -> None:
+    def test_an_absent_phrase_is_missing(self, memory: Memory, phrase: str) -> None:
         answer = memory.ask("When does the ferry leave?", focus_words=[phrase])
 
         assert answer.focus_missing == [phrase]
@@ -294,7 +294,7 @@ class TestBounds:
         assert between(after="2026-02-03T00:00:01Z") == []
         assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == event_ids
 
-    def test_what_is_out_of_bounds_is_not_counted_nor_lifted(self, memory: Memory) -> None:
+    def test_events_out_of_bounds_are_neither_counted_nor_lifted(self, memory: Memory) -> None:
         memory.tell("Ferry?", "The old ferry Minnie.", occurred_at="2020-01-01T00:00:00Z")
         event_id = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
 

@@ -51,7 +51,7 @@ def test_the_newest_entry_comes_first(context: Context, owner: Caller, grant_id:
     assert matches(context, owner) == [6, 5, 4, 3, 2, 1]
 
 
-def test_only_what_is_looked_for_is_shown(context: Context, owner: Caller, grant_id: str) -> None:
+def test_only_matching_entries_are_listed(context: Context, owner: Caller, grant_id: str) -> None:
     assert matches(context, owner, kind="check") == [6, 4, 3, 2]
     assert matches(context, owner, agent="other") == [6]
     assert matches(context, owner, path="nginx") == [6, 3, 2, 1]
@@ -82,7 +82,7 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
     assert (numbers(first), first.least, numbers(second), second.next) == ([], 3, [1], None)
 
 
-def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(
+def test_a_replaced_entry_is_listed_and_hides_no_other(
     context: Context, owner: Caller, grant_id: str
 ) -> None:
     def tamper(text: str) -> None:
@@ -112,6 +112,6 @@ def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> Non
 @pytest.mark.parametrize(
     "sought", [{"kind": "unreadable"}, {"before": 0}, {"limit": 0}, {"path": "a" * 5_000}]
 )
-def test_what_cannot_be_looked_for_is_refused(sought: dict[str, object]) -> None:
+def test_an_invalid_filter_is_refused(sought: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         AuditFilter.model_validate(sought)

@@ -229,7 +229,8 @@ def test_model_calls_are_limited(repair: Repair) -> None:
 
 def test_model_tokens_are_limited(repair: Repair) -> None:
     wordy = sends(
-        b'{"choices": [{"message": {"content": "no"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
+        b'{"choices": [{"message": {"content": "no"}}], '
+        b'"usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
     )
 
     outcome, [tiny] = repair(BROKEN, [wordy], repair_tokens_max=1000)
@@ -374,9 +375,9 @@ def test_account_without_outside_models_gets_repair_by_rule_only(repair: Repair)
     outcome, _ = repair(BROKEN, "far@https://models.example/v1", outside=False)
 
     assert outcomes(outcome) == []
-    assert (
-        outcome.note
-        == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
+    assert outcome.note == (
+        "Only repair by rule was tried: this account does not allow "
+        "language models on other machines to read its data."
     )
 
 

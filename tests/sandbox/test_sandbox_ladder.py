@@ -114,7 +114,7 @@ def test_doctor_reports_missing_primitives_and_remedies(
     )
 
 
-def test_doctor_reports_what_a_stronger_level_lacks(in_a_container: Container) -> None:
+def test_doctor_reports_the_missing_parts_of_a_stronger_level(in_a_container: Container) -> None:
     matches = in_a_container("landlock", [], "doctor")
 
     assert matches["sandbox"][:2] == ["ok", "level landlock, tested with hostile programs"]

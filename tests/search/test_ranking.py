@@ -73,7 +73,7 @@ def test_an_event_is_found_for_its_focus_word_alone():
     assert 1 in [event for event, _, _ in hit.ranked(WEIGHTS, {1: 4.0}, 100)]
 
 
-def test_the_month_a_question_names_lifts_what_was_said_then():
+def test_the_month_of_a_question_lifts_turns_of_that_month():
     view = space(
         "we went swimming",
         "we went swimming",

@@ -77,7 +77,7 @@ def test_the_reply_uses_memory_and_carries_a_seal(start: Start) -> None:
     assert "checks" not in text
 
 
-def test_the_reply_uses_the_constitution_and_what_the_user_adds_to_it(start: Start) -> None:
+def test_the_reply_uses_the_constitution_and_the_prompt_of_the_user(start: Start) -> None:
     """The model reads the constitution and the user's own prompt (specification.md#chat-reply)."""
     http, tiny = start(replies("Memory does not tell it."))
     http.ask(
@@ -159,12 +159,12 @@ def test_the_turn_is_kept_and_its_duty_is_done(start: Start) -> None:
     assert not {"duty_error", "reminders"} & set(second)
 
 
-def test_what_the_client_believes_to_be_the_step_changes_nothing(http: Http) -> None:
+def test_a_step_of_the_client_changes_nothing(http: Http) -> None:
     """The request's `step` has no effect (specification.md#chat-step)."""
     assert chat(http, step=40)["step"] == 1
 
 
-def test_a_wrong_seal_is_told_beside_the_reply(http: Http) -> None:
+def test_a_wrong_seal_is_reported_beside_the_reply(http: Http) -> None:
     """A wrong seal is a `duty_error` and withholds nothing (specification.md#chat-duties)."""
     chat(http)
 
@@ -313,7 +313,7 @@ def test_a_stream_tells_the_hits_then_the_answer_as_it_is_written_then_the_whole
     assert tiny.requests[0]["stream"] is True
 
 
-def test_a_stream_says_when_what_it_told_is_void(start: Start) -> None:
+def test_a_stream_reports_that_its_text_is_void(start: Start) -> None:
     """`again` voids what was sent so far (specification.md#chat-stream)."""
     http, _ = start(streams(["It leaves at noon. ", "From"], is_complete=False), fails(500))
     http.remember(*FERRY)
@@ -330,7 +330,7 @@ def test_a_stream_says_when_what_it_told_is_void(start: Start) -> None:
     assert body[-1][1]["answer_mode"] == "fallback"
 
 
-def test_what_is_wrong_is_told_before_a_stream_begins(http: Http) -> None:
+def test_errors_are_reported_before_a_stream_begins(http: Http) -> None:
     """An early error is problem+json with its usual status.
 
     See specification.md#chat-stream-errors.

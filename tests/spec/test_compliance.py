@@ -192,7 +192,7 @@ def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
     assert [one["session_id"] for one in report(http, session_id="s7")["sessions"]] == ["s7"]
 
 
-def test_what_was_done_before_is_left_out(http: Http) -> None:
+def test_earlier_activity_is_left_out(http: Http) -> None:
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     look(http, "r")
@@ -218,7 +218,7 @@ def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
     assert ada.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
-def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
+def test_a_pinned_key_gets_figures_of_its_user_and_itself(http: Http) -> None:
     """A pinned key sees its user and itself (specification.md#compliance-isolation)."""
     http.memory("one", "bob", session_id="of-bob")
     http.memory("one", "ada", session_id="of-ada")
@@ -235,7 +235,7 @@ def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
     assert pinned.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
-def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
+def test_erased_turns_are_no_longer_counted(http: Http) -> None:
     """Forgotten turns are not counted (specification.md#compliance-forgotten)."""
     http.memory("one", session_id="s")
     event = http.remember("q", "r", session_id="s")["event_id"]
@@ -254,7 +254,7 @@ def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
     "wrong",
     [{"days": 0}, {"days": limits.COMPLIANCE_DAYS_MAX + 1}, {"days": "x"}, {"all": "maybe"}],
 )
-def test_what_it_does_not_take_is_refused(http: Http, wrong: dict[str, Any]) -> None:
+def test_invalid_parameters_are_refused(http: Http, wrong: dict[str, Any]) -> None:
     assert http.get(COMPLIANCE, params=wrong).status_code == 422
 
 

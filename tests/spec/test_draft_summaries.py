@@ -77,7 +77,7 @@ def map_draft(http: Http, **more: Any) -> Any:
     return answer.json()
 
 
-def test_a_model_writes_it_and_what_its_source_says_stays(start: Start) -> None:
+def test_a_model_writes_the_draft_and_supported_sentences_stay(start: Start) -> None:
     """A model's supported sentences stay (specification.md#l1-draft-response)."""
     http, tiny = start(replies(TRUE[0] + " " + TRUE[1]))
     talked(http)
@@ -100,7 +100,7 @@ def test_a_model_writes_it_and_what_its_source_says_stays(start: Start) -> None:
         ("The timetable stands at https://ferries.example/elba.", "https://ferries.example/elba"),
     ],
 )
-def test_a_sentence_that_says_what_the_source_does_not_is_dropped_and_named(
+def test_an_unsupported_sentence_is_dropped_and_named(
     start: Start, sentence: str, wrong: str
 ) -> None:
     """Unsupported sentences are dropped and named (specification.md#l1-draft-verified)."""
@@ -138,7 +138,7 @@ def test_its_length_is_kept_by_the_server(start: Start) -> None:
         http.post("/api/v7/memory/forget", {"user_id": "owner", "confirm": "owner"})
 
 
-def test_what_is_missing_in_length_is_added_word_for_word(start: Start) -> None:
+def test_missing_length_is_filled_with_verbatim_text(start: Start) -> None:
     """Missing length is filled with sentences of the turns (specification.md#l1-draft-length)."""
     http, _ = start(replies("It rained."))
     talked(http)
@@ -338,7 +338,7 @@ def test_a_map_by_a_model_that_knows_every_l1_is_not_made_again(start: Start) ->
     assert len(tiny.requests) == 1
 
 
-def test_what_the_agent_wrote_stays_before_what_a_model_writes(start: Start) -> None:
+def test_text_of_the_agent_stays_before_text_of_a_model(start: Start) -> None:
     """The agent's own part comes first (specification.md#map-agent-part)."""
     answer: list[str] = []
     http, tiny = start(replies(lambda _: "\n".join(answer)))

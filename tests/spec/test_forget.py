@@ -141,7 +141,7 @@ def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
     ]
 
 
-def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: Http) -> None:
+def test_a_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
     """`confirm` must repeat the `user_id` (specification.md#forget-user)."""
     http.remember("q", "Rope of ada.", user_id="ada", critical="ada sails")
     http.remember("q", "Rope of bob.", user_id="bob")
@@ -218,9 +218,7 @@ def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
         ({"account": "yes"}, "/account"),
     ],
 )
-def test_what_is_not_meant_clearly_is_refused(
-    http: Http, wrong: dict[str, Any], pointer: str
-) -> None:
+def test_an_ambiguous_request_is_refused(http: Http, wrong: dict[str, Any], pointer: str) -> None:
     """Contradictory fields are a 422 (specification.md#forget-combinations)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -239,7 +237,7 @@ def test_what_is_not_meant_clearly_is_refused(
         {"account": True},
     ],
 )
-def test_what_is_not_confirmed_by_its_name_is_kept(http: Http, unsure: dict[str, Any]) -> None:
+def test_without_confirmation_by_name_nothing_is_erased(http: Http, unsure: dict[str, Any]) -> None:
     """Without the right `confirm`: 409 (specification.md#forget-confirm)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -257,13 +255,13 @@ def test_a_time_that_ends_before_it_begins_holds_nothing(http: Http) -> None:
     assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
 
 
-def test_what_is_not_there_is_nothing_to_forget(http: Http) -> None:
+def test_erasing_absent_turns_changes_nothing(http: Http) -> None:
     """Nothing there means zero counts (specification.md#forget-nothing-there)."""
     assert forgotten(http, session_id="never") == {}
     assert forgotten(http, user_id="nobody", confirm="nobody") == {}
 
 
-def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
+def test_a_key_erases_only_data_that_it_may_write(http: Http) -> None:
     """A key erases only what it may write (specification.md#forget-permissions)."""
     answer = http.remember("q", "Rope.", user_id="ada")["event_id"]
     reader, pinned, stranger = (
@@ -299,7 +297,7 @@ def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
     assert (first.status_code, second.json()) == (200, first.json())
 
 
-def test_the_answer_kept_for_a_repeated_write_does_not_repeat_what_was_erased(http: Http) -> None:
+def test_the_stored_answer_of_a_write_does_not_repeat_erased_text(http: Http) -> None:
     """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}
     answer = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()[

@@ -138,7 +138,7 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
+def test_a_failed_command_is_reported_in_the_words_of_the_tool(
     http: Http, command: dict[str, Any], message: str
 ) -> None:
     """Anthropic, memory tool, "Error handling" (specification.md#memory-files-refusals)."""
@@ -334,7 +334,7 @@ class TestMasking:
         yield service
         service.close()
 
-    def test_a_secret_is_not_kept_and_the_model_is_told(self, http: Http) -> None:
+    def test_a_secret_is_not_stored_and_the_model_gets_a_note(self, http: Http) -> None:
         token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
         text = output(http, command="create", path="/memories/a", file_text=f"Token: {token}")

@@ -36,7 +36,7 @@ def ran(http: Http, code: str, **more: Any) -> Any:
     return answer.json()
 
 
-def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start) -> None:
+def test_a_model_repairs_the_rest_and_the_answer_names_it(start: Start) -> None:
     """`attempts` names the model (specification.md#repair-attempts)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
@@ -107,9 +107,9 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     answer = ran(http, WRONG)
 
     assert [one["stage"] for one in answer["attempts"]] == ["run"]
-    assert (
-        answer["note"]
-        == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
+    assert answer["note"] == (
+        "Only repair by rule was tried: this account does not allow "
+        "language models on other machines to read its data."
     )
 
 
@@ -139,7 +139,7 @@ def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
     assert (first.json(), len(tiny.requests)) == (again.json(), 1)
 
 
-def test_optimize_says_what_was_measured(start: Start) -> None:
+def test_optimize_reports_its_measurements(start: Start) -> None:
     """`optimized` reports the measurement (specification.md#repair-optimize)."""
     slow = "total = 0\nfor i in range(10**6):\n    total += i * 2\nprint(total)\n"
     fast = "total = sum(range(0, 2 * 10**6, 2))\nprint(total)\n"
@@ -171,7 +171,7 @@ def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
     )
 
 
-def test_a_kept_run_has_what_a_model_changed(start: Start) -> None:
+def test_a_stored_run_has_the_change_of_the_model(start: Start) -> None:
     """A stored run holds the change (specification.md#repair-event)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 

@@ -134,7 +134,7 @@ def test_the_four_texts_are_required_and_must_say_something(
         {"model": " "},
     ],
 )
-def test_what_is_optional_must_be_right_when_it_is_there(http: Http, wrong: dict[str, Any]) -> None:
+def test_optional_fields_must_be_valid_when_present(http: Http, wrong: dict[str, Any]) -> None:
     """Wrong types are a 422 (specification.md#api-strict-types)."""
     assert refused(http, {**CUBE, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
 

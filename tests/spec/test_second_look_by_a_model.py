@@ -86,7 +86,7 @@ def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
     assert (text["status"], of_model(text), text["judge"]) == ("pass", [], "on")
 
 
-def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
+def test_a_failure_by_rule_is_never_overruled(start: Start) -> None:
     """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
@@ -109,7 +109,7 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
         (replies("{" * 5000), "not a valid answer"),
     ],
 )
-def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
+def test_without_a_usable_model_the_rules_remain_and_the_judge_is_off(
     start: Start, play: Play, why: str
 ) -> None:
     """Without a usable model the rules decide (specification.md#look-judge-off)."""
@@ -164,7 +164,7 @@ def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: S
     assert text["judge"] == "off: this account allows no outside models"
 
 
-def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
+def test_the_chat_revises_a_draft_that_an_event_contradicts(
     start_with: Start,
 ) -> None:
     """The chat revises a draft once (specification.md#chat-revision)."""

@@ -70,7 +70,7 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
     assert check(http)["allowed"] is False
 
 
-def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
+def test_the_answer_to_a_grant_lists_the_rights(http: Http) -> None:
     """The response repeats the grant (specification.md#sysperm-grant)."""
     answer = http.post(
         f"{PERM}/grant",
@@ -87,7 +87,7 @@ def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
     assert answer.json()["grant_id"].startswith("g_")
 
 
-def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: Http) -> None:
+def test_a_grant_holds_for_agents_of_any_account(http: Http, agent: Http) -> None:
     """Grants hold for agents of any account (specification.md#sysperm-any-account)."""
     grant_id = granted(http)
     answer = check(agent, path="/etc//nginx/./nginx.conf")
@@ -346,7 +346,7 @@ class TestRevoking:
 class TestLogging:
     """Agents log each allowed action (specification.md#sysperm-log)."""
 
-    def test_what_was_allowed_and_done_is_kept(self, http: Http, agent: Http) -> None:
+    def test_allowed_actions_are_logged(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
         check(agent)
 
@@ -370,7 +370,7 @@ class TestLogging:
         ],
         ids=str,
     )
-    def test_what_no_check_allowed_is_refused(
+    def test_an_action_without_an_allowed_check_is_refused(
         self, http: Http, agent: Http, other: dict[str, Any]
     ) -> None:
         """Without an allowing check first: 409 (specification.md#sysperm-log-unchecked)."""
@@ -395,7 +395,7 @@ class TestLogging:
         assert logged(http.as_account("others"), grant_id).status_code == 409
         assert logged(http.as_account("robots"), grant_id).status_code == 200
 
-    def test_what_was_done_in_time_is_logged_after_the_end(
+    def test_a_timely_action_is_logged_after_the_end(
         self, http: Http, agent: Http, clock: testing.FrozenClock
     ) -> None:
         grant_id = granted(http, ttl_minutes=1)
@@ -604,7 +604,7 @@ class TestGrantsInForce:
             1,
         )
 
-    def test_what_ended_or_was_revoked_is_not_among_them(
+    def test_ended_and_revoked_grants_are_not_listed(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
         short, revoked, rows = granted(http, ttl_minutes=1), granted(http), granted(http)

@@ -55,7 +55,7 @@ def test_the_same_map_is_not_kept_twice(http: Http) -> None:
     assert again["map_text"] == first["map_text"]
 
 
-def test_what_the_agent_wrote_stays_in_front(http: Http) -> None:
+def test_text_of_the_agent_stays_in_front(http: Http) -> None:
     """The agent's own `l2_map` comes first (specification.md#map-agent-part)."""
     l1(http, "Ada moved to Oslo in May.")
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
@@ -130,7 +130,7 @@ def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
     assert (first["version"], again) == (1, first)
 
 
-def test_a_map_ends_what_was_due(http: Http) -> None:
+def test_a_map_ends_the_due_duty(http: Http) -> None:
     """A map settles the L2 duty (specification.md#map-settles-duty)."""
     for number in range(10):
         due = http.remember(f"q{number}", "r", l1_summary=f"Part {number} of the work was done.")[
@@ -169,7 +169,7 @@ def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
         {"session_count": 1.0},
     ],
 )
-def test_what_is_wrong_is_refused(http: Http, wrong: dict[str, Any]) -> None:
+def test_invalid_fields_are_refused(http: Http, wrong: dict[str, Any]) -> None:
     answer = http.post(PATH, {"user_id": "owner", **wrong})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (

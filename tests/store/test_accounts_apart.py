@@ -42,7 +42,9 @@ OF_THE_WHOLE_STORE = {  # which no account asks, and why
     "memory/memory.sql stale": "renewal, which goes on by the account of each row",
     "status.sql events_stale": "a count",
     "files/files.sql any_file_of_blob": "whether a content may go",
-    "files/files.sql file_named": "a signed link says whose it is by its signature; who has a key is compared afterwards",
+    "files/files.sql file_named": (
+        "a signed link says whose it is by its signature; who has a key is compared afterwards"
+    ),
     "files/files.sql rooms": "how much each account takes: for the owner",
 }
 
@@ -78,7 +80,7 @@ def tables_in(sql: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
-def test_every_query_on_what_accounts_keep_names_the_account(name: str) -> None:
+def test_every_query_on_account_data_names_the_account(name: str) -> None:
     statement = STATEMENTS[name]
     for sql in (str(statement), *statement.variants.values()):
         tables = tables_in(sql)
@@ -103,8 +105,11 @@ def test_a_transaction_of_an_account_sees_the_rows_of_no_other(context: Context)
     assert context.store.read(responses) == ["In the harbour.", "In the tower."]
 
 
-def test_every_table_of_what_accounts_keep_has_a_policy(context: Context, url: str) -> None:
-    guarded = "select relname from pg_class where relnamespace = current_schema()::regnamespace and relrowsecurity and relforcerowsecurity"
+def test_every_table_of_account_data_has_a_policy(context: Context, url: str) -> None:
+    guarded = (
+        "select relname from pg_class where relnamespace = current_schema()::regnamespace "
+        "and relrowsecurity and relforcerowsecurity"
+    )
     with psycopg.connect(url) as other:
         guarded_tables = {name for (name,) in other.execute(guarded)}
 

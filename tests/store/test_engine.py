@@ -39,7 +39,7 @@ def test_a_write_is_seen_by_another_store_on_the_same_rows(opened: Callable[[], 
     assert names(mine) == names(yours) == ["ada", "bob"]
 
 
-def test_what_was_written_is_there_after_opening_again(opened: Callable[[], Store]) -> None:
+def test_written_rows_are_present_after_reopening(opened: Callable[[], Store]) -> None:
     first = opened()
     add(first, "ada")
     first.close()
@@ -47,7 +47,7 @@ def test_what_was_written_is_there_after_opening_again(opened: Callable[[], Stor
     assert names(opened()) == ["ada"]
 
 
-def test_a_write_gives_what_its_action_gives(store: Store) -> None:
+def test_a_write_returns_the_result_of_its_action(store: Store) -> None:
     row = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
 
     assert row == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
@@ -223,7 +223,8 @@ def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> N
 def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
     row = store.read(
         lambda tx: tx.one_or_none(
-            'select 1 as "class", 2 as "a b", count(*), 4 as twice, 5 as twice, 6 as good from accounts'
+            'select 1 as "class", 2 as "a b", count(*), 4 as twice, '
+            "5 as twice, 6 as good from accounts"
         )
     )
 

@@ -47,9 +47,7 @@ def execute(url: str, *statements: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-def test_a_write_that_met_another_is_run_again_on_what_that_one_left(
-    store: PostgresqlStore, url: str
-) -> None:
+def test_a_conflicting_write_runs_again_on_the_new_state(store: PostgresqlStore, url: str) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     values: list[int] = []
 
@@ -65,7 +63,7 @@ def test_a_write_that_met_another_is_run_again_on_what_that_one_left(
     assert store.read(lambda tx: tx.one("select created_ms from accounts")) == (11,)
 
 
-def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_after_the_other(
+def test_two_writes_that_read_each_others_rows_are_serialized(
     store: PostgresqlStore,
 ) -> None:
     """Neither changes a row of the other:
@@ -199,7 +197,8 @@ def test_connections_that_died_while_idle_are_replaced_unnoticed(
     store.write(lambda tx: tx.run(ADD, name="ada"))
     execute(
         url,
-        "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'remembrancer'",
+        "select pg_terminate_backend(pid, 10000) from pg_stat_activity "
+        "where application_name = 'remembrancer'",
     )
 
     store.write(lambda tx: tx.run(ADD, name="bob"))
@@ -222,7 +221,7 @@ def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_le
     assert names(store) == []
 
 
-def test_what_was_answered_survives_a_killed_database_and_service_resumes_when_it_is_back() -> None:
+def test_answered_writes_survive_a_killed_database_and_service_resumes() -> None:
     with (
         Postgres(fsync="on", full_page_writes="on") as database,
         closing(open_store(database.database())) as store,
@@ -368,7 +367,8 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
         ("-- one [postgresql]: too early\nselect 2;\n-- one: x\nselect 1;", "before it is defined"),
         ("-- one: x\nselect 1;\n-- one: y\nselect 2;", "twice"),
         (
-            "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n-- one [postgresql]: z\nselect 3;",
+            "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n"
+            "-- one [postgresql]: z\nselect 3;",
             "twice",
         ),
         ("-- one: x\n;", "empty"),

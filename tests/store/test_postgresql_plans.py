@@ -77,7 +77,7 @@ def plan_of(connection: psycopg.Connection, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_what_every_turn_asks_is_looked_up_and_not_looked_for(
+def test_the_queries_of_every_turn_look_rows_up_by_key(
     connection: psycopg.Connection, name: str
 ) -> None:
     text = numbered(named_queries()[name])

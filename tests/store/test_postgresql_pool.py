@@ -58,7 +58,10 @@ def test_the_settings_say_how_it_is() -> None:
 
 def test_there_are_never_more_connections_than_it_says(url: str) -> None:
     counts: list[int] = []
-    count = "select count(distinct pid) as n from pg_stat_activity where application_name = 'remembrancer' and query like '%of this test%'"
+    count = (
+        "select count(distinct pid) as n from pg_stat_activity "
+        "where application_name = 'remembrancer' and query like '%of this test%'"
+    )
     with closing(open_store(url, pool=Pool(connections=3))) as store:
         work = f"{count} -- of this test"
         threads = [
@@ -88,7 +91,7 @@ def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_on
         assert store.read(lambda tx: tx.one("select 1 as one")).one == 1
 
 
-def test_who_waits_too_long_for_a_connection_is_told_how_many_there_are(url: str) -> None:
+def test_a_timeout_for_a_connection_names_the_size_of_the_pool(url: str) -> None:
     with closing(open_store(url, pool=Pool(connections=2, statement_seconds=1))) as store:
         started, finish = threading.Barrier(3), threading.Event()
 
@@ -149,7 +152,7 @@ def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
         store.write(cut_off)
 
 
-def test_a_database_that_is_not_there_yet_is_told_from_one_that_will_not_do() -> None:
+def test_an_absent_database_differs_from_an_unsuitable_one() -> None:
     with Postgres() as database:
         url = database.database()
         database.kill()
@@ -230,7 +233,10 @@ def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> N
     what was set or prepared for one must not be needed, nor left, by the next.
     """
     pool = replace(Pool(), prepares=False, connections=8, statement_seconds=7)
-    setting = "select current_setting('statement_timeout') as timeout, current_setting('synchronous_commit') as waits"
+    setting = (
+        "select current_setting('statement_timeout') as timeout, "
+        "current_setting('synchronous_commit') as waits"
+    )
     with closing(open_store(pooled, pool=pool)) as store:
         threads = [threading.Thread(target=_use, args=(store, number)) for number in range(8)]
         for thread in threads:

@@ -103,7 +103,7 @@ def accounts_in(store: Store) -> dict[str, set[int]]:
     return store.read(read)
 
 
-def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a_single_one(
+def test_an_account_is_on_one_instance_with_the_answers_of_a_single_store(
     instances: list[Postgres], serve: Any
 ) -> None:
     stores = [open_store(instance.database(), durability="normal") for instance in instances]

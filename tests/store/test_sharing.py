@@ -13,7 +13,10 @@ import pytest
 from remembrancer.store import Store, StoreUnavailable
 
 ADD = "insert into usage (day, account_id, key_id, kind, count) values (1, 1, 1, 'turn', 1)"
-COUNT = f"{ADD} on conflict (day, account_id, key_id, kind) do update set count = usage.count + 1 returning count"
+COUNT = (
+    f"{ADD} on conflict (day, account_id, key_id, kind) "
+    "do update set count = usage.count + 1 returning count"
+)
 
 
 def at_once(*works: Callable[[], object]) -> None:
@@ -41,7 +44,7 @@ def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
     assert most == [1]
 
 
-def test_who_does_not_want_to_wait_is_told_that_another_is_in(store: Store) -> None:
+def test_a_caller_that_does_not_wait_gets_a_refusal(store: Store) -> None:
     with store.lock("upkeep", wait=False) as first:
         outcomes: list[bool] = []
 
