@@ -16,7 +16,7 @@ class Cli:
     """Runs `remembrancer` on one data folder."""
 
     def __init__(self, folder: Path) -> None:
-        said = {
+        inherited = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("REMEMBRANCER_")
@@ -26,7 +26,7 @@ class Cli:
             "REMEMBRANCER_DATA": str(folder),
         }
         self.environment = {
-            **said,
+            **inherited,
             **ours,
             **({"REMEMBRANCER_STORE": of_folder(folder)} if KEPT_IN == "postgresql" else {}),
         }
@@ -46,6 +46,6 @@ class Cli:
         )
 
     def table(self, *words: str) -> list[dict[str, str]]:
-        """What a command lists, by the names of its columns."""
+        """Return the rows of a command's output, by the names of its columns."""
         head, *rows = [line.split("\t") for line in self(*words).stdout.splitlines()]
         return [dict(zip(head, row, strict=True)) for row in rows]

@@ -18,11 +18,11 @@ Play: TypeAlias = "Callable[[Handler], None]"
 
 @dataclass
 class Endpoint:
-    """What it will play, one a request, the last again and again; and what it was asked."""
+    """The plays of an endpoint, one a request, the last one repeated; and its requests."""
 
     port: int
     plays: list[Play]
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -37,9 +37,9 @@ class Endpoint:
 
     @property
     def prompts(self) -> list[str]:
-        """Everything each request said, in one text."""
+        """Return the text of the messages of each request."""
         return [
-            "\n".join(message["content"] for message in body["messages"]) for body in self.asked
+            "\n".join(message["content"] for message in body["messages"]) for body in self.requests
         ]
 
 
@@ -53,12 +53,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Note the request, then play."""
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.endpoint.asked.append(self.body)
+        self.endpoint.requests.append(self.body)
         self.endpoint.headers.append(dict(self.headers))
         play = (
             self.endpoint.plays.pop(0) if len(self.endpoint.plays) > 1 else self.endpoint.plays[0]
         )
-        with suppress(ConnectionError):  # who asked may be gone
+        with suppress(ConnectionError):  # the client may have closed the connection
             play(self)
 
     def send(
@@ -94,30 +94,30 @@ def answer_of(text: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def says(text: str | Callable[[dict[str, Any]], str], **more: Any) -> Play:
-    """Answer with this text, or what it makes of the request; streamed word by word when asked to."""
+def replies(text: str | Callable[[dict[str, Any]], str], **more: Any) -> Play:
+    """Answer with `text`, or with its result for the request; streamed by words on request."""
 
     def play(handler: Handler) -> None:
-        said = text if isinstance(text, str) else text(handler.body)
+        content = text if isinstance(text, str) else text(handler.body)
         if handler.body.get("stream"):
-            words = [word + " " for word in said.split(" ")]
+            words = [word + " " for word in content.split(" ")]
             words[-1] = words[-1][:-1]
-            streams(words, done=True, **more)(handler)
+            streams(words, is_complete=True, **more)(handler)
         else:
-            handler.send(json.dumps(answer_of(said, **more)).encode())
+            handler.send(json.dumps(answer_of(content, **more)).encode())
 
     return play
 
 
-def streams(pieces: Sequence[str], *, done: bool, finish_reason: str = "stop") -> Play:
-    """Answer in server-sent events; without `done` it breaks off in the middle."""
+def streams(pieces: Sequence[str], *, is_complete: bool, finish_reason: str = "stop") -> Play:
+    """Answer in server-sent events; without `is_complete` it breaks off in the middle."""
 
     def play(handler: Handler) -> None:
         chunks: list[dict[str, Any]] = [
             {"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]}
             for piece in pieces
         ]
-        if done:
+        if is_complete:
             chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason}]})
             chunks.append({"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 7}})
         raw = b": hello\n\n" + b"".join(
@@ -128,7 +128,7 @@ def streams(pieces: Sequence[str], *, done: bool, finish_reason: str = "stop") -
         handler.send_header("Content-Type", "text/event-stream; charset=utf-8")
         handler.send_header("Connection", "close")
         handler.end_headers()
-        handler.wfile.write(raw + (b"data: [DONE]\n\n" if done else b""))
+        handler.wfile.write(raw + (b"data: [DONE]\n\n" if is_complete else b""))
 
     return play
 
@@ -172,17 +172,17 @@ def hangs_up(handler: Handler) -> None:
 @contextmanager
 def endpoint(*plays: Play) -> Iterator[Endpoint]:
     """Listen, and play."""
-    made = Endpoint(port=0, plays=list(plays))
-    handler = type("Handler", (Handler,), {"endpoint": made})
+    instance = Endpoint(port=0, plays=list(plays))
+    handler = type("Handler", (Handler,), {"endpoint": instance})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    made.port = int(server.server_address[1])
+    instance.port = int(server.server_address[1])
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield made
+        yield instance
     finally:
-        made.ended.set()
+        instance.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -190,5 +190,5 @@ def endpoint(*plays: Play) -> Iterator[Endpoint]:
 
 def nobody() -> str:
     """An address at which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}/v1"

@@ -55,10 +55,10 @@ def fill(context: Context) -> None:
 
 
 def answers(context: Context) -> list[str]:
-    """What it says to a few questions, as text."""
+    """Return the answers of the service to a few questions, as text."""
     with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
-        asked = [
+        responses = [
             http.memory(QUESTION, interact=False),
             http.memory("Which lamp?", interact=False),
             http.get("/api/v7/memory/map", params={"user_id": "owner"}).json(),
@@ -68,7 +68,7 @@ def answers(context: Context) -> list[str]:
             ).json(),
             http.get(f"{PERM}/audit").json(),
         ]
-    return [json.dumps(_lasting(answer), sort_keys=True) for answer in asked]
+    return [json.dumps(_lasting(answer), sort_keys=True) for answer in responses]
 
 
 def _lasting(answer: object) -> object:
@@ -91,8 +91,8 @@ def _talk(http: Http) -> None:
             headers={"Idempotency-Key": "k"},
         )
     )
-    found = http.memory(QUESTION, session_id="trip")
-    draft = f"The ferry leaves at 9:40 (ref: {found['hits'][0]['event_id']})."
+    matches = http.memory(QUESTION, session_id="trip")
+    draft = f"The ferry leaves at 9:40 (ref: {matches['hits'][0]['event_id']})."
     http.remember("So when?", draft, session_id="trip")
     _good(http.post("/api/v7/agent/second-look", {"draft": draft, "session_id": "trip"}))
     _good(

@@ -1,4 +1,4 @@
-"""What a test needs that is no Python package."""
+"""Programs that a test needs and that are no Python packages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 
 def program(name: str, package: str) -> None:
-    """Skip the test where a program is not installed, saying how to get it; with CI=true fail it:
+    """Skip the test where a program is not installed, with a hint how to get it.
 
-    there nothing may go untested.
+    With CI=true the test fails instead: there nothing may go untested.
     """
     if shutil.which(name):
         return
-    said = f"needs {name}: make setup-system as root, or apt-get install {package}"
+    message = f"needs {name}: make setup-system as root, or apt-get install {package}"
     if os.environ.get("CI") == "true":
-        pytest.fail(said)
-    pytest.skip(said)
+        pytest.fail(message)
+    pytest.skip(message)

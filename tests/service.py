@@ -51,23 +51,23 @@ class Http:
     def __init__(self, client: TestClient, context: Context, key: str | None) -> None:
         self.client, self.context, self.key = client, context, key
 
-    def ask(self, method: str, path: str, **given: Any) -> Any:
-        """One request; `given` goes to the HTTP client.
+    def ask(self, method: str, path: str, **options: Any) -> Any:
+        """One request; `options` go to the HTTP client.
 
         The key is added unless `headers` has an Authorization of its own.
         """
-        headers = {name.lower(): value for name, value in dict(given.pop("headers", {})).items()}
+        headers = {name.lower(): value for name, value in dict(options.pop("headers", {})).items()}
         if self.key is not None:
             headers.setdefault("authorization", f"Bearer {self.key}")
-        return self.client.request(method, path, headers=headers, **given)
+        return self.client.request(method, path, headers=headers, **options)
 
-    def get(self, path: str, **given: Any) -> Any:
+    def get(self, path: str, **options: Any) -> Any:
         """GET."""
-        return self.ask("GET", path, **given)
+        return self.ask("GET", path, **options)
 
-    def post(self, path: str, body: Any, **given: Any) -> Any:
+    def post(self, path: str, body: Any, **options: Any) -> Any:
         """POST a JSON body."""
-        return self.ask("POST", path, json=body, **given)
+        return self.ask("POST", path, json=body, **options)
 
     def post_bytes(self, path: str, body: bytes, **headers: str) -> Any:
         """POST bytes that claim to be JSON."""
@@ -96,7 +96,7 @@ class Http:
         return self.with_key(new_key(self.context, name, **key))
 
     def rows(self) -> dict[str, int]:
-        """How many rows each table holds."""
+        """Return the number of rows of each table."""
         return rows(self.context)
 
 
@@ -106,7 +106,7 @@ def new_key(context: Context, account: str = "owner", **key: Any) -> str:
 
 
 def rows(context: Context) -> dict[str, int]:
-    """How many rows each table holds that a request can write to."""
+    """Return the number of rows of each table that a request can write to."""
     counts = {table: f"select count(*) as n from {table}" for table in TABLES}
     return context.store.read(lambda tx: {table: tx.all(sql)[0].n for table, sql in counts.items()})
 

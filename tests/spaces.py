@@ -49,8 +49,8 @@ def space(*texts: str, sessions: Sequence[int] = (), days: Sequence[int] = ()) -
     return index.view()
 
 
-def found(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
-    """What a search by text alone finds."""
+def ranking(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
+    """Return the ranking of a search by text alone."""
     question = parse_query(query, view.languages)
     words = (
         *question.words,
@@ -60,10 +60,10 @@ def found(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
 
 
 def order(view: IndexView, query: str, lifts: dict[int, float] | None = None) -> list[int]:
-    """Numbers of the events found, best first."""
+    """Return the numbers of the matching events, best first."""
     return [
-        event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {}, 100)
+        event for event, _, _ in ranking(view, query).ranked(load_weights("none"), lifts or {}, 100)
     ]
 
 
-__all__ = ["batch", "contains", "found", "order", "quantize", "space"]
+__all__ = ["batch", "contains", "order", "quantize", "ranking", "space"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from command import Cli
-from endpoint import endpoint, fails, says, sends
+from endpoint import endpoint, fails, replies, sends
 
 from remembrancer.accounts import caller_for, keys, may_use_outside_models
 from remembrancer.context import Context
@@ -27,7 +27,7 @@ def able(body: dict[str, Any]) -> str:
 
 
 def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
-    with endpoint(says(able)) as tiny:
+    with endpoint(replies(able)) as tiny:
         process = cli(
             "models",
             "check",
@@ -57,7 +57,7 @@ def test_check_is_a_finding_when_a_model_gives_no_answer(cli: Cli) -> None:
 
 
 def test_check_is_a_finding_when_a_chat_model_does_not_stream(cli: Cli) -> None:
-    with endpoint(says("ready"), sends(b"<html>", kind="text/html")) as tiny:
+    with endpoint(replies("ready"), sends(b"<html>", kind="text/html")) as tiny:
         process = cli("models", "check", MODEL_CHAT=tiny.named())
 
     assert (process.returncode, "does not stream (garbled)" in process.stdout) == (1, True)

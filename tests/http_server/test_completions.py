@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, endpoint, fails, says, streams
+from endpoint import Endpoint, Play, endpoint, fails, replies, streams
 from service import Http, new_key, rows, serving
 from starlette.testclient import TestClient
 
@@ -77,7 +77,7 @@ def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None
 
     See specification.md#completions-flow.
     """
-    served = serve(says("At 9:40, arr.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"))
+    served = serve(replies("At 9:40, arr.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"))
 
     answer = served.ask(temperature=0.7, max_tokens=50, extra_body={"session_id": "sea"})
 
@@ -88,7 +88,7 @@ def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None
         77,
     )
     assert events(served.context)[1] == ("sea", "When does the ferry leave?", "At 9:40, arr.")
-    [body] = served.model.asked
+    [body] = served.model.requests
     assert [message["role"] for message in body["messages"]] == ["system", "system", "user"]
     assert body["messages"][1]["content"] == "You are a pirate."
     own, cut = unfenced(body["messages"][2]["content"])
@@ -101,7 +101,7 @@ def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None
 
 def test_it_streams(serve: Callable[..., Served]) -> None:
     """`stream` sends chunks (specification.md#completions-stream)."""
-    served = serve(says("At 9:40. From pier 3."))
+    served = serve(replies("At 9:40. From pier 3."))
 
     chunks = list(served.ask(stream=True, stream_options={"include_usage": True}))
 
@@ -120,12 +120,12 @@ def test_a_stream_that_breaks_off_is_an_error_and_keeps_nothing(
     serve: Callable[..., Served],
 ) -> None:
     """What was streamed cannot be taken back, so no other model goes on in its place."""
-    served = serve(streams(["At 9:40. ", "From"], done=False))
+    served = serve(streams(["At 9:40. ", "From"], is_complete=False))
 
     with pytest.raises(openai.APIError):
         list(served.ask(stream=True))
 
-    assert len(served.model.asked) == 1
+    assert len(served.model.requests) == 1
     assert len(events(served.context)) == 1
 
 
@@ -141,7 +141,7 @@ def test_a_model_that_fails_is_a_503_and_keeps_nothing(serve: Callable[..., Serv
 
 
 def test_memory_is_that_of_the_user_who_is_named(serve: Callable[..., Served]) -> None:
-    served = serve(says("I do not know."))
+    served = serve(replies("I do not know."))
 
     served.ask(user="bob")
 
@@ -149,18 +149,18 @@ def test_memory_is_that_of_the_user_who_is_named(serve: Callable[..., Served]) -
 
 
 def test_the_same_key_gives_the_first_answer_again(serve: Callable[..., Served]) -> None:
-    served = serve(says("At 9:40."))
+    served = serve(replies("At 9:40."))
 
     first, again = (served.ask(extra_headers={"Idempotency-Key": "c-1"}) for _ in range(2))
 
     assert first.id == again.id
-    assert len(served.model.asked) == 1
+    assert len(served.model.requests) == 1
     streamed = list(served.ask(extra_headers={"Idempotency-Key": "c-2"}, stream=True))
     repeated = list(served.ask(extra_headers={"Idempotency-Key": "c-2"}, stream=True))
     assert (
         streamed[0].choices[0].delta.content == repeated[0].choices[0].delta.content == "At 9:40."
     )
-    assert len(served.model.asked) == 2
+    assert len(served.model.requests) == 2
 
 
 def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> None:
@@ -199,7 +199,7 @@ def test_what_it_cannot_do_is_refused_not_passed_over(http: Http, body: dict[str
 
 
 def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
-    served = serve(says("Hm."))
+    served = serve(replies("Hm."))
 
     served.ask(
         messages=[
@@ -220,7 +220,7 @@ def test_it_lists_itself_for_clients_that_ask_what_models_there_are(
     serve: Callable[..., Served],
 ) -> None:
     """The list holds the model `memory` (specification.md#completions-models)."""
-    served = serve(says("Aye."))
+    served = serve(replies("Aye."))
 
     assert [model.id for model in served.client.models.list()] == ["memory"]
 

@@ -1,6 +1,6 @@
-"""What agents are told of the tools, in every form:
+"""The texts about the tools that agents read, in every form.
 
-made of the tools and the constitution, so that none says what is not so.
+They are made of the tools and the constitution, so that every form agrees with them.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette
     assert {"recall", "remember", "search", "fetch"} <= set(tools)
 
 
-def test_a_service_that_is_down_is_told_to_the_model_in_the_result() -> None:
+def test_an_absent_service_is_reported_in_the_result() -> None:
     async def whole() -> Any:
         environment = {"REMEMBRANCER_URL": "http://127.0.0.1:9", "REMEMBRANCER_KEY": "sk_0"}
         started = StdioServerParameters(
@@ -67,7 +67,7 @@ def test_a_service_that_is_down_is_told_to_the_model_in_the_result() -> None:
     assert "gave no answer" in result.content[0].text
 
 
-def test_without_a_key_it_says_what_to_set() -> None:
+def test_without_a_key_it_names_the_setting() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "remembrancer", "mcp"],
         capture_output=True,

@@ -37,8 +37,8 @@ class Memory:
         body = {"query_text": text, "user_id": self.user_id, "interact": False, **more}
         return recall(self.context, self.caller, MemoryQuery.model_validate(body))
 
-    def found(self, text: str, **more: Any) -> list[str]:
-        """The event_ids of the hits, best first."""
+    def hit_ids(self, text: str, **more: Any) -> list[str]:
+        """Return the event_ids of the hits, best first."""
         return [hit.event_id for hit in self.ask(text, **more).hits]
 
     def best(self, text: str, **more: Any) -> Hit:

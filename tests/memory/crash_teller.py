@@ -35,14 +35,16 @@ def tell(thread: int) -> None:
         os.write(1, f"{word} {event_id}\n".encode())
 
 
-def told(done: list[int], step: int) -> None:
-    """How many events of the file were dealt with."""
-    done[0] += step
-    os.write(1, f"{done[0]}\n".encode())
+def report_progress(counts: list[int], step: int) -> None:
+    """Write the number of events of the file that are processed."""
+    counts[0] += step
+    os.write(1, f"{counts[0]}\n".encode())
 
 
 if what.endswith(".jsonl"):
-    store(context, caller, read(context, caller, Path(what)), progress=partial(told, [0]))
+    store(
+        context, caller, read(context, caller, Path(what)), progress=partial(report_progress, [0])
+    )
     context.close()
 else:
     for thread in range(3):

@@ -45,7 +45,7 @@ def test_users_are_those_of_the_account_of_whom_something_is_kept(memory: Memory
     ]
 
 
-def test_what_is_kept_of_a_user_is_counted(memory: Memory) -> None:
+def test_the_stored_items_of_a_user_are_counted(memory: Memory) -> None:
     memory.tell("q1", "r1", critical="a fact")
     memory.tell("q2", ORDER, l1_summary="r1 and r2", l2_map="- r1", session_id="other")
     memory.of("bob").tell("q", "r")
@@ -168,13 +168,13 @@ def test_nothing_of_another_account_or_user_is_seen(memory: Memory) -> None:
             look(memory.context, pinned, "ada")
 
 
-def test_a_dry_run_says_what_erasing_a_turn_would_take_and_takes_nothing(memory: Memory) -> None:
+def test_a_dry_run_lists_the_items_to_erase_and_erases_nothing(memory: Memory) -> None:
     event_id = memory.tell("q", "r", critical="a fact", l1_summary="r")
     preview = erase_event(memory.context, memory.caller, event_id, dry_run=True)
 
     assert (preview.erased, preview.facts, len(preview.told_in)) == (False, 1, 1)
     assert browse.event_context(memory.context, memory.caller, event_id).facts == ["a fact"]
-    assert memory.found("q") == [event_id]
+    assert memory.hit_ids("q") == [event_id]
 
 
 def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:

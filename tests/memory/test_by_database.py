@@ -27,7 +27,7 @@ from remembrancer.protocol.memory import MemoryQuery
 from remembrancer.settings import Settings
 
 Opening = Callable[..., Memory]
-SAID = (  # session, query, response, occurred_at
+TURNS = (  # session, query, response, occurred_at
     (
         "trip",
         "Ada: When does the ferry to Elba leave?",
@@ -72,7 +72,7 @@ SAID = (  # session, query, response, occurred_at
         "2024-07-01T08:00:00Z",
     ),
 )
-ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
+QUERIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("When does the ferry leave?", {}),
     ("what does a puppy cost on the ship", {"top_k": 3}),
     ("What did Bob say about the tickets?", {}),
@@ -106,11 +106,11 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
         context.close()
 
 
-def told(memory: Memory, *, more: int = 30) -> list[str]:
-    """Remember what was said, and turns that are like each other; the event_ids."""
+def store_turns(memory: Memory, *, more: int = 30) -> list[str]:
+    """Store the turns, and more turns that resemble each other; return the event_ids."""
     events = [
         memory.tell(query, response, session_id=session, occurred_at=at)
-        for session, query, response, at in SAID
+        for session, query, response, at in TURNS
     ]
     return events + [
         memory.tell(
@@ -131,21 +131,21 @@ def settled(memory: Memory) -> Memory:
 
 
 def is_by_database(memory: Memory) -> bool:
-    """Whether a search was answered by the database since this was asked last."""
+    """Return True if the database has answered a search since the last call."""
     return bool(memory.context.index_cache.take_requests())
 
 
-def kept(memory: Memory, table: str) -> list[Any]:
-    """The rows of a table that the database searches by."""
+def table_rows(memory: Memory, table: str) -> list[Any]:
+    """Return the rows of a table that the database searches by."""
     return memory.context.store.read(lambda tx: tx.all(f"select * from {table} order by 1, 2, 3"))
 
 
-@pytest.mark.parametrize(("text", "more"), ASKED, ids=[text for text, _ in ASKED])
+@pytest.mark.parametrize(("text", "more"), QUERIES, ids=[text for text, _ in QUERIES])
 def test_the_answer_is_that_of_a_search_in_memory(
     opening: Opening, text: str, more: dict[str, Any]
 ) -> None:
     memory = opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
     in_memory = opening(database_search_events=0)
 
@@ -156,9 +156,9 @@ def test_the_answer_is_that_of_a_search_in_memory(
     assert answer == expected
 
 
-def test_what_another_server_remembered_a_moment_ago_is_found(opening: Opening) -> None:
+def test_a_new_turn_of_another_server_is_found(opening: Opening) -> None:
     memory, other = settled(opening()), opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
     new = other.tell(
         "Ada: What colour is the lighthouse?",
@@ -188,7 +188,7 @@ def test_turns_of_a_moment_ago_follow_those_before_them_in_their_session(
     opening: Opening, text: str
 ) -> None:
     memory, other = opening(), opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
     for n in range(6):
         other.tell(
@@ -207,36 +207,36 @@ def test_of_more_candidates_than_are_looked_at_closely_the_best_are(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
-    expected = memory.found("Who keeps the tickets in the blue folder?")
+    expected = memory.hit_ids("Who keeps the tickets in the blue folder?")
     monkeypatch.setattr(by_database, "CLOSER", 1)
 
-    few = memory.found("Who keeps the tickets in the blue folder?")
+    few = memory.hit_ids("Who keeps the tickets in the blue folder?")
 
     assert few[0] == expected[0]
     assert len(few) < len(expected)
 
 
-def test_what_another_server_erased_is_not_found(opening: Opening) -> None:
+def test_a_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     memory, other = opening(), opening()
-    tickets = told(memory)[3]
+    tickets = store_turns(memory)[3]
     settled(memory)
-    before = memory.found("Who keeps the tickets in the blue folder?")
+    before = memory.hit_ids("Who keeps the tickets in the blue folder?")
     erase_event(other.context, other.caller, tickets)
 
     assert before[0] == tickets
-    assert tickets not in memory.found("Who keeps the tickets in the blue folder?")
+    assert tickets not in memory.hit_ids("Who keeps the tickets in the blue folder?")
     assert memory.ask("tickets", focus_words=["Caroline"]).focus_missing == ["Caroline"]
 
 
 def test_after_erasing_the_database_counts_as_if_it_had_never_been(opening: Opening) -> None:
     memory = opening()
-    events = told(memory)
+    events = store_turns(memory)
     settled(memory)
     erase_event(memory.context, memory.caller, events[3])
     forget(memory.context, memory.caller, Forget(user_id="ada", session_id="home"))
-    [left], terms = kept(memory, "search_spaces"), kept(memory, "search_terms")
+    [left], terms = table_rows(memory, "search_spaces"), table_rows(memory, "search_terms")
     memory.context.store.write(
         lambda tx: [
             tx.run(f"delete from {table}")
@@ -244,62 +244,62 @@ def test_after_erasing_the_database_counts_as_if_it_had_never_been(opening: Open
         ]
     )
     settled(memory)
-    [again] = kept(memory, "search_spaces")
+    [again] = table_rows(memory, "search_spaces")
 
-    assert kept(memory, "search_terms") == terms
+    assert table_rows(memory, "search_terms") == terms
     assert (left.events, left.parts, left.words) == (again.events, again.parts, again.words)
     assert (left.logs, left.squares) == pytest.approx((again.logs, again.squares))
 
 
-def test_the_terms_of_what_was_erased_are_gone(opening: Opening) -> None:
+def test_the_terms_of_erased_turns_are_removed(opening: Opening) -> None:
     memory = opening()
-    told(memory, more=0)
+    store_turns(memory, more=0)
     settled(memory)
-    terms = kept(memory, "search_terms")
+    terms = table_rows(memory, "search_terms")
     event = memory.tell("Zanzibar", "Ouagadougou and the ferry", session_id="trip")
     settled(memory)
-    more = kept(memory, "search_terms")
+    more = table_rows(memory, "search_terms")
     erase_event(memory.context, memory.caller, event)
 
     assert len(more) > len(terms)
-    assert kept(memory, "search_terms") == terms
+    assert table_rows(memory, "search_terms") == terms
 
 
 def test_of_a_user_that_is_forgotten_nothing_is_left(opening: Opening) -> None:
     memory = opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
     forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
     settled(memory)
 
     assert [
-        kept(memory, table)
+        table_rows(memory, table)
         for table in ("search_spaces", "search_words", "search_terms", "search_vectors")
     ] == [[], [], [], []]
-    assert memory.found("ferry") == []
+    assert memory.hit_ids("ferry") == []
 
 
 def test_other_users_and_accounts_are_not_searched(opening: Opening) -> None:
     ada, stranger = opening(), opening("another")
     bob = ada.of("bob")
-    told(ada, more=3)
+    store_turns(ada, more=3)
     own, foreign = (
         bob.tell("The ferry of Bob", "leaves never"),
         stranger.tell("The ferry of a stranger", "leaves at noon"),
     )
     settled(ada)
 
-    assert bob.found("ferry", top_k=50) == [own]
-    assert stranger.found("ferry", top_k=50, focus_words=["ferry"]) == [foreign]
-    assert {own, foreign}.isdisjoint(ada.found("ferry", top_k=50))
+    assert bob.hit_ids("ferry", top_k=50) == [own]
+    assert stranger.hit_ids("ferry", top_k=50, focus_words=["ferry"]) == [foreign]
+    assert {own, foreign}.isdisjoint(ada.hit_ids("ferry", top_k=50))
 
 
 def test_with_another_embedder_all_is_taken_in_anew(opening: Opening) -> None:
     memory = opening(embedder=Concepts("concepts/1"))
-    told(memory)
+    store_turns(memory)
     settled(memory)
     other = opening(embedder=testing.HashEmbedder())
-    before = other.found("When does the ferry leave?")
+    before = other.hit_ids("When does the ferry leave?")
     was_by_database = is_by_database(other)
     settled(other)
     cold = opening(embedder=testing.HashEmbedder())
@@ -314,7 +314,7 @@ def test_with_another_embedder_all_is_taken_in_anew(opening: Opening) -> None:
 
 def test_an_event_derived_anew_by_the_same_embedder_is_taken_in_again(opening: Opening) -> None:
     memory, foreign = opening(), opening(embedder=testing.HashEmbedder())
-    told(memory, more=3)
+    store_turns(memory, more=3)
     new = foreign.tell("The puppy", "sleeps")  # its vectors are of another embedder
     database_index.advance_index(memory.context)
     settled(memory)
@@ -330,7 +330,7 @@ def test_an_event_derived_anew_by_the_same_embedder_is_taken_in_again(opening: O
 
 def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> None:
     memory = opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
     first = memory.ask("ferry")
     Maintenance(memory.context).load_requested()
@@ -341,13 +341,13 @@ def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> No
 
 def test_a_space_that_does_not_fit_stays_with_the_database(opening: Opening) -> None:
     memory = opening(index_memory_bytes=1 << 20)
-    told(memory)
+    store_turns(memory)
     settled(memory)
     memory.context.store.write(
         lambda tx: tx.run("update spaces set events_made = events_made + 4000")
     )
 
-    assert memory.found("ferry")
+    assert memory.hit_ids("ferry")
     assert not is_by_database(memory)  # it is not wanted in memory
     assert not memory.context.index_cache.holds(1, revision=0, end=1, within=0)
 
@@ -356,7 +356,7 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     opening: Opening,
 ) -> None:
     memory = opening()
-    told(memory)
+    store_turns(memory)
     settled(memory)
     space = memory.context.store.read(
         lambda tx: tx.one("select account_id, space_id, embedder, parts from search_spaces")
@@ -366,7 +366,10 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     with memory.context.store.lock("upkeep"):
         created = database_index.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
-    indexes = "select 1 from pg_indexes where schemaname = current_schema() and tablename = 'search_vectors' and indexdef like '%hnsw%'"
+    indexes = (
+        "select 1 from pg_indexes where schemaname = current_schema() "
+        "and tablename = 'search_vectors' and indexdef like '%hnsw%'"
+    )
     linked = memory.context.store.read(lambda tx: tx.all(indexes))
     settled(opening(embedder=testing.HashEmbedder()))
 
@@ -378,24 +381,24 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
 
 def test_a_read_only_search_writes_nothing(opening: Opening) -> None:
     memory = opening()
-    told(memory, more=1)
+    store_turns(memory, more=1)
     settled(memory)
-    rows = [kept(memory, table) for table in ("search_spaces", "search_words")]
+    rows = [table_rows(memory, table) for table in ("search_spaces", "search_words")]
     recall(
         memory.context,
         memory.caller,
         MemoryQuery(query_text="ferry", user_id="ada", interact=False),
     )
 
-    assert [kept(memory, table) for table in ("search_spaces", "search_words")] == rows
+    assert [table_rows(memory, table) for table in ("search_spaces", "search_words")] == rows
 
 
 def test_without_the_extension_search_is_in_memory(opening: Opening) -> None:
     url = engines.server().schema().replace(",public", "")
     memory = opening(store=url)
-    told(memory)
+    store_turns(memory)
     settled(memory)
 
     assert not memory.context.store.supports_vector_search
-    assert memory.found("ferry")
+    assert memory.hit_ids("ferry")
     assert not is_by_database(memory)

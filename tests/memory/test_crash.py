@@ -25,7 +25,8 @@ HALVES = (
     "select id from events where id not in (select id from event_index)",
     "select id from event_index where id not in (select id from events)",
     "select id from events where session not in (select id from sessions)",
-    "select id from spaces where events_made <> (select count(*) from events where events.id >> 32 = spaces.id)",
+    "select id from spaces where events_made <> (select count(*) from events "
+    "where events.id >> 32 = spaces.id)",
     "select event from origins where event not in (select id from events)",
 )
 
@@ -68,7 +69,7 @@ def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder
         with opened(folder, embedder=NoEmbedder()) as memory:
             assert halves(memory) == []
             for word, event_id in acknowledged.items():
-                assert memory.found(word, top_k=1) == [event_id]
+                assert memory.hit_ids(word, top_k=1) == [event_id]
                 assert (
                     event_detail(memory.context, memory.caller, event_id).response
                     == f"The word {word}."
@@ -101,7 +102,7 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
 
         assert (result.stored, result.duplicates) == (total - stored, stored)
         assert halves(memory) == []
-        assert all(len(memory.found(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
+        assert all(len(memory.hit_ids(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
         assert (
             memory.context.store.read(
                 lambda tx: tx.one("select count(distinct response) as n from events")

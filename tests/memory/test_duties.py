@@ -1,4 +1,4 @@
-"""What is owed, case by case; the documentation shows exactly these cases."""
+"""The duties, case by case; the documentation shows exactly these cases."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_at_the_borders(standing: SessionCounts, word: str | None) -> None:
     assert [case.word for case in RULES if case.applies(standing)] == ([word] if word else [])
 
 
-def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None:
+def test_missed_and_due_duties_are_listed_separately() -> None:
     report = check_duties(
         replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2"))
     )

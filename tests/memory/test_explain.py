@@ -30,11 +30,11 @@ def explained(memory: Memory, text: str, **more: Any) -> Explanation:
     )
 
 
-def plain(found: Explanation) -> list[Hit]:
+def plain(explanation: Explanation) -> list[Hit]:
     """Its hits, without their reasons."""
     return [
         Hit.model_validate({name: getattr(hit, name) for name in Hit.model_fields})
-        for hit in found.hits
+        for hit in explanation.hits
     ]
 
 
@@ -79,12 +79,12 @@ QUERIES = st.fixed_dictionaries(
 )
 
 
-@given(asked=QUERIES)
+@given(query=QUERIES)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_its_hits_are_those_of_the_search(trip: Memory, asked: dict[str, Any]) -> None:
+def test_its_hits_are_those_of_the_search(trip: Memory, query: dict[str, Any]) -> None:
     """The same search explains itself: a second ranking would drift from the first."""
-    searched = trip.ask(**asked)
-    explanation = explained(trip, **asked)
+    searched = trip.ask(**query)
+    explanation = explained(trip, **query)
 
     assert plain(explanation) == searched.hits
     assert (explanation.total_hits, explanation.focus_missing, explanation.shared_cubes) == (
@@ -94,12 +94,12 @@ def test_its_hits_are_those_of_the_search(trip: Memory, asked: dict[str, Any]) -
     )
 
 
-@given(asked=QUERIES)
+@given(query=QUERIES)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_its_features_add_is_the_score_that_hits_are_sorted_by(
-    trip: Memory, asked: dict[str, Any]
+def test_the_features_add_up_to_the_score_that_sorts_the_hits(
+    trip: Memory, query: dict[str, Any]
 ) -> None:
-    explanation = explained(trip, **asked)
+    explanation = explained(trip, **query)
     hits = explanation.hits
 
     assert [hit.raw_score for hit in hits] == sorted((hit.raw_score for hit in hits), reverse=True)
@@ -167,7 +167,7 @@ def test_a_neighbour_that_was_erased_is_passed_over(trip: Memory) -> None:
     )
 
 
-def test_what_seems_to_give_orders_pays_for_it(trip: Memory) -> None:
+def test_a_text_that_resembles_instructions_loses_score(trip: Memory) -> None:
     hits = explained(trip, "ferry ticket", top_k=20).hits
     costs = {hit.response: hit.order_cost for hit in hits}
 
@@ -175,7 +175,7 @@ def test_what_seems_to_give_orders_pays_for_it(trip: Memory) -> None:
     assert set(costs.values()) == {0.0}
 
 
-def test_what_came_near_is_told_with_why_it_is_no_hit(trip: Memory) -> None:
+def test_near_misses_are_listed_with_the_reason(trip: Memory) -> None:
     explanation = explained(trip, "ferry", top_k=2)
     tight = explained(trip, "ferry", max_tokens=1)
     erased = explained(trip, "zxqv")
@@ -197,7 +197,7 @@ def test_the_gate_says_why_nothing_was_found(trip: Memory) -> None:
     assert existing.coverage.best >= existing.coverage.needed > unknown.coverage.best == 0
 
 
-def test_words_are_told_by_what_is_made_of_them(trip: Memory) -> None:
+def test_words_are_explained_by_their_terms(trip: Memory) -> None:
     explanation = explained(trip, "When does the zxqv leave?")
 
     assert [(word.word, word.role) for word in explanation.words] == [

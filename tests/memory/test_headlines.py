@@ -62,7 +62,7 @@ def test_a_statement_goes_before_a_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         (
             "It leaves at 9.40 from pier 3. Be there!",
@@ -76,8 +76,8 @@ def test_a_statement_goes_before_a_question() -> None:
         ("", []),
     ],
 )
-def test_sentences_of_many_writings(text: str, found: list[str]) -> None:
-    assert sentences(text) == found
+def test_sentences_of_many_writings(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,8 @@ def test_they_are_the_same_in_every_process() -> None:
     """Else a map would change although no L1 did."""
     program = (
         "from remembrancer.memory.summaries.extractive import headlines\n"
-        "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba to Ada in May.' for n in range(60)], 900))"
+        "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba "
+        "to Ada in May.' for n in range(60)], 900))"
     )
     process = {
         subprocess.run(

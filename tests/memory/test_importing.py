@@ -71,13 +71,13 @@ class Files:
     def refused(self, content: str | bytes) -> str:
         """Why, without the path; nothing may have been stored."""
         before = rows(self.context)
-        with pytest.raises(ImportRefused) as told:
+        with pytest.raises(ImportRefused) as refusal:
             self.imported(content)
         assert rows(self.context) == before
-        return str(told.value).removeprefix(str(self.folder / "said.jsonl"))
+        return str(refusal.value).removeprefix(str(self.folder / "said.jsonl"))
 
-    def kept(self) -> list[Any]:
-        """What is kept, in order."""
+    def stored_rows(self) -> list[Any]:
+        """Return the stored rows, in order."""
         sql = (
             "select spaces.user_id, sessions.session_id, topic, query, response, occurred_ms from events "
             "join sessions on sessions.id = session join spaces on spaces.id = sessions.space_id order by events.id"
@@ -100,7 +100,7 @@ def test_each_line_is_an_event_kept_as_it_was_said_and_found(
 ) -> None:
     assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=2, duplicates=0)
 
-    assert files.kept() == [
+    assert files.stored_rows() == [
         ("ada", "garden", None, GARLIC["query"], GARLIC["response"], context.clock()),
         ("ada", "default", "plants", BEANS["query"], BEANS["response"], 1_760_286_000_000),
     ]
@@ -117,7 +117,7 @@ def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files
     ) == ImportResult(stored=1, duplicates=2)
 
 
-def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) -> None:
+def test_an_event_without_an_id_is_identified_by_text_and_time(files: Files) -> None:
     same = {**BEANS, "occurred_at": "2025-10-12T16:20:00Z"}
     others = [
         {**BEANS, key: "2025-10-12T16:21:00Z"}
@@ -140,7 +140,7 @@ def test_each_space_knows_its_own_origins(files: Files) -> None:
     assert files.imported(
         lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None
     ) == ImportResult(stored=2, duplicates=0)
-    assert [stored[0] for stored in files.kept()] == ["owner", "bob"]
+    assert [stored[0] for stored in files.stored_rows()] == ["owner", "bob"]
     assert files.imported(lines({**GARLIC, "user_id": "bob"}), user_id="cleo").stored == 1
 
 
@@ -168,7 +168,7 @@ def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
     body = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
 
     assert files.imported(lines(body)).stored == 1
-    assert files.kept()[0][3] == body["query"]
+    assert files.stored_rows()[0][3] == body["query"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ class TestConversations:
         )
 
         june, july = 1_622_711_100_000, 1_626_352_200_000
-        assert files.kept() == [
+        assert files.stored_rows() == [
             (
                 "keepers",
                 "session_1",
@@ -276,7 +276,7 @@ class TestConversations:
     ) -> None:
         files.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
 
-        assert {stored[:2] for stored in files.kept()} == {
+        assert {stored[:2] for stored in files.stored_rows()} == {
             ("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)
         }
 
@@ -313,7 +313,7 @@ class TestConversations:
             ({"session_1": "Nell"}, "conversation 1, session_1: Input should be a valid list"),
         ],
     )
-    def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(
+    def test_an_error_names_its_place_and_nothing_is_stored(
         self, files: Files, change: dict[str, Any], why: str
     ) -> None:
         error_message = files.refused(
@@ -322,10 +322,12 @@ class TestConversations:
 
         assert why in error_message
 
-    @pytest.mark.parametrize("said", [{}, [], None, "text", {"session_x": []}])
-    def test_a_conversation_without_a_session_is_refused(self, files: Files, said: Any) -> None:
+    @pytest.mark.parametrize("conversation", [{}, [], None, "text", {"session_x": []}])
+    def test_a_conversation_without_a_session_is_refused(
+        self, files: Files, conversation: Any
+    ) -> None:
         assert "conversation 2: it has no session_1" in files.refused(
-            json.dumps([KEEPERS, {"conversation": said}])
+            json.dumps([KEEPERS, {"conversation": conversation}])
         )
 
 
@@ -363,7 +365,7 @@ class TestWhoImports:
         assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
 
 
-def test_progress_is_told_of_every_event(files: Files) -> None:
+def test_progress_is_reported_for_every_event(files: Files) -> None:
     steps: list[int] = []
     path = files.written(
         lines(*({"query": f"q{n}", "response": "r"} for n in range(importing.BATCH + 5)))

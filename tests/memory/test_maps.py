@@ -17,8 +17,8 @@ from remembrancer.memory.summaries.maps import (
 from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
 
 
-def made(memory: Memory) -> MapUpdated:
-    """Make the map anew."""
+def updated_map(memory: Memory) -> MapUpdated:
+    """Update the map and return the outcome."""
     return update_map(memory.context, memory.caller, MapRequest(user_id=memory.user_id))
 
 
@@ -33,7 +33,8 @@ def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
     """'L2 length is about 5% of the L1 text.'"""
     l1s = [
         " ".join(
-            f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} repaired {n} planks in harbour {stage}."
+            f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} "
+            f"repaired {n} planks in harbour {stage}."
             for n in range(40)
         )
         for stage in range(20)
@@ -41,14 +42,14 @@ def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
     for number, text in enumerate(l1s):
         memory.tell(f"stage {number}", "r", l1_summary=text)
 
-    assert 0.04 <= len(made(memory).map_text) / sum(map(len, l1s)) <= 0.052
+    assert 0.04 <= len(updated_map(memory).map_text) / sum(map(len, l1s)) <= 0.052
 
 
 def test_a_map_of_little_text_has_room_to_say_something(memory: Memory) -> None:
     memory.tell("q", "r", l1_summary="The roof was mended by Holm. " * 3)
 
-    assert "The roof was mended by Holm." in made(memory).map_text
-    assert len(made(memory).map_text) < MAP_CHARACTERS_LEAST
+    assert "The roof was mended by Holm." in updated_map(memory).map_text
+    assert len(updated_map(memory).map_text) < MAP_CHARACTERS_LEAST
 
 
 def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
@@ -67,7 +68,7 @@ def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
     assert version(memory).map_text == "Oslo."
 
 
-def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memory: Memory) -> None:
+def test_text_of_the_agent_is_in_every_later_map_despite_concurrent_writes(memory: Memory) -> None:
     """Else a map made of headlines would silently take the place of one that its agent wrote a
     moment before.
     """
@@ -89,7 +90,7 @@ def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memor
     def service() -> None:
         gate.wait()
         while agents_left[0]:
-            made(memory)
+            updated_map(memory)
 
     threads = [threading.Thread(target=agent, args=(name,)) for name in "abc"] + [
         threading.Thread(target=service) for _ in range(3)
@@ -99,7 +100,7 @@ def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memor
     for thread in threads:
         thread.join()
 
-    made(memory)
+    updated_map(memory)
     maps = [version(memory, number + 1) for number in range(version(memory).versions)]
     own = ""
     for one in maps:
@@ -112,4 +113,4 @@ def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memor
 def test_an_l1_without_a_word_makes_no_map(memory: Memory, text: str) -> None:
     memory.tell("q", "r", l1_summary=text)
 
-    assert made(memory) == MapUpdated(updated=False, map_text="", l1_count=1, version=0)
+    assert updated_map(memory) == MapUpdated(updated=False, map_text="", l1_count=1, version=0)

@@ -10,7 +10,7 @@ from memory.asking import Memory, opened
 
 from remembrancer.search import Embedder, open_embedder
 
-SAID = [
+TURNS = [
     (
         "Wann ist die Schlüsselübergabe?",
         "Am 28. Mai mit Herrn Brandstätter, um zehn Uhr vor dem Haus.",
@@ -36,13 +36,13 @@ def embedder() -> Embedder:
 def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     """All that was said, in four languages."""
     with opened(tmp_path_factory.mktemp("meaning"), embedder=embedder) as memory:
-        for turn in SAID:
+        for turn in TURNS:
             memory.tell(*turn)
         yield memory
 
 
 @pytest.mark.parametrize(
-    ("asked", "place"),
+    ("question", "place"),
     [
         ("When do we get the keys from the landlord?", 0),
         ("What food is my mother allergic to?", 1),
@@ -52,18 +52,20 @@ def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
         ("Combien a coûté la réparation du violon ?", 5),
     ],
 )
-def test_what_was_said_is_found_in_another_language(memory: Memory, asked: str, place: int) -> None:
-    hit = memory.best(asked)
+def test_a_turn_is_found_by_a_query_in_another_language(
+    memory: Memory, question: str, place: int
+) -> None:
+    hit = memory.best(question)
 
-    assert (hit.query, hit.response) == SAID[place]
+    assert (hit.query, hit.response) == TURNS[place]
     assert next(signal.rank for signal in hit.why if signal.signal == "dense") is not None
 
 
 @pytest.mark.parametrize(
-    "asked", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
+    "question", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
 )
-def test_what_was_never_spoken_of_is_not_found(memory: Memory, asked: str) -> None:
-    assert memory.ask(asked).hits == []
+def test_an_unknown_subject_has_no_hits(memory: Memory, question: str) -> None:
+    assert memory.ask(question).hits == []
 
 
 def test_the_passage_of_a_long_answer_that_means_it_is_shown(

@@ -36,9 +36,9 @@ from remembrancer.protocol.memory_files import (
 PATHS = ("/memories/a", "/memories/b.md", "/memories/d/a", "/memories/d/e/c", "/memories/d")
 
 
-def do(context: Context, command: str, **given: Any) -> FileDone:
+def do(context: Context, command: str, **arguments: Any) -> FileDone:
     """One command of the owner's."""
-    return run_command(context, owner(context), FileCommand(command=command, **given))  # type: ignore[arg-type]
+    return run_command(context, owner(context), FileCommand(command=command, **arguments))  # type: ignore[arg-type]
 
 
 def owner(context: Context) -> Caller:
@@ -46,7 +46,7 @@ def owner(context: Context) -> Caller:
     return caller_for(context, None)
 
 
-def kept(context: Context) -> dict[str, str]:
+def stored_files(context: Context) -> dict[str, str]:
     """Every file there is now, by its path."""
     rows = context.store.read(
         lambda tx: tx.all("select path, text from memory_files where is_current = 1")
@@ -55,7 +55,7 @@ def kept(context: Context) -> dict[str, str]:
 
 
 class Model:
-    """What the documentation says, over a plain dictionary of paths and texts."""
+    """The behaviour of the documentation, over a plain dictionary of paths and texts."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -65,15 +65,15 @@ class Model:
         return [one for one in self.files if one.startswith(f"{path}/")]
 
     def is_free(self, path: str) -> bool:
-        """Whether a file can be made there."""
+        """Return True if a file can be created there."""
         return not any(
             path == one or one.startswith(f"{path}/") or path.startswith(f"{one}/")
             for one in self.files
         )
 
-    def do(self, command: str, asked: dict[str, Any]) -> bool:
+    def do(self, command: str, arguments: dict[str, Any]) -> bool:
         """Do it; False where it cannot be done."""
-        return bool(getattr(self, command)(**asked))
+        return bool(getattr(self, command)(**arguments))
 
     def create(self, path: str, file_text: str) -> bool:
         """A new file."""
@@ -82,7 +82,7 @@ class Model:
         return can
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> bool:
-        """Where it stands once; occurrences may overlap."""
+        """Replace a text that occurs exactly once; occurrences may overlap."""
         text = self.files.get(path, "")
         can = [text.startswith(old_str, at) for at in range(len(text))].count(True) == 1
         if can:
@@ -169,7 +169,7 @@ def test_any_sequence_of_commands_is_what_a_dictionary_would_be(
             was_done = model.do(command, query)
 
             assert (not do(context, command, **query).is_error) == was_done, (command, query)
-            assert kept(context) == model.files
+            assert stored_files(context) == model.files
         assert_charged(context)
         assert_history_leads_here(context, model.files)
 
@@ -232,9 +232,9 @@ def test_what_is_said_is_what_the_package_of_the_tool_says_of_files_on_a_disk(
     assert text == [_of(theirs, query).removeprefix("Error: ") for query in sequence]
 
 
-def _of(tool: BetaLocalFilesystemMemoryTool, asked: dict[str, Any]) -> str:
+def _of(tool: BetaLocalFilesystemMemoryTool, arguments: dict[str, Any]) -> str:
     try:
-        return str(tool.call(asked))
+        return str(tool.call(arguments))
     except ToolError as refused:
         return str(refused)
 
@@ -258,7 +258,8 @@ def test_a_folder_is_listed_two_levels_deep_without_hidden_items(context: Contex
     answer = do(context, "view", path="/memories/").text
 
     assert answer.split("\n") == [
-        "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:",
+        "Here're the files and directories up to 2 levels deep in /memories, "
+        "excluding hidden items and node_modules:",
         "3.5K\t/memories",
         "2.0K\t/memories/d/",
         "10B\t/memories/d/a",
@@ -289,7 +290,7 @@ def test_line_ends_and_control_characters_stay_as_they_are(context: Context) -> 
     do(context, "create", path="/memories/a", file_text=odd)
     do(context, "insert", path="/memories/a", insert_line=1, insert_text="x\r\n\n")
 
-    assert kept(context) == {"/memories/a": odd.replace("\n", "\nx\r\n\n", 1) + "\n"}
+    assert stored_files(context) == {"/memories/a": odd.replace("\n", "\nx\r\n\n", 1) + "\n"}
 
 
 def test_every_change_is_a_version_that_can_be_read(context: Context) -> None:
@@ -362,7 +363,9 @@ def test_changes_at_the_same_time_are_all_kept(context: Context) -> None:
             )
         )
 
-    assert sorted(kept(context)["/memories/a"].split(), key=int) == [str(n) for n in range(40)]
+    assert sorted(stored_files(context)["/memories/a"].split(), key=int) == [
+        str(n) for n in range(40)
+    ]
     assert sorted(one.version or 0 for one in result) == list(range(2, 42))
 
 
@@ -375,7 +378,7 @@ def test_nothing_can_be_kept_below_a_file(context: Context) -> None:
 
     assert answer.is_error
     assert moved.text == "Error: The path /memories/a is a file, so it cannot contain other files"
-    assert sorted(kept(context)) == ["/memories/a", "/memories/b"]
+    assert sorted(stored_files(context)) == ["/memories/a", "/memories/b"]
 
 
 def test_a_file_does_not_grow_beyond_its_bound(context: Context) -> None:
@@ -388,7 +391,7 @@ def test_a_file_does_not_grow_beyond_its_bound(context: Context) -> None:
 
     answer = do(context, "insert", path="/memories/a", insert_line=1, insert_text="more")
 
-    assert (answer.is_error, len(kept(context)["/memories/a"])) == (
+    assert (answer.is_error, len(stored_files(context)["/memories/a"])) == (
         True,
         limits.MEMORY_FILE_CHARACTERS_MAX - 2,
     )
@@ -421,7 +424,7 @@ def test_there_is_an_end_to_versions_which_forgetting_moves(
     full = do(context, "str_replace", path="/memories/a", old_str="b", new_str="c")
     context.store.write(lambda tx: erase(tx, "/memories/b"), account_id=1)
 
-    assert (full.is_error, kept(context)) == (True, {"/memories/a": "b"})
+    assert (full.is_error, stored_files(context)) == (True, {"/memories/a": "b"})
     assert not do(context, "str_replace", path="/memories/a", old_str="b", new_str="c").is_error
     assert_charged(context)
 
@@ -522,8 +525,8 @@ def test_a_path_that_is_taken_stays_within_the_root_however_it_is_read(tail: str
 
 
 @pytest.mark.parametrize(
-    ("count", "said"),
+    ("count", "expected"),
     [(0, "0B"), (1023, "1023B"), (1024, "1K"), (1536, "1.5K"), (5 << 20, "5M"), (1 << 42, "4096G")],
 )
-def test_sizes_are_told_as_people_read_them(count: int, said: str) -> None:
-    assert format_size(count) == said
+def test_sizes_are_formatted_for_people(count: int, expected: str) -> None:
+    assert format_size(count) == expected

@@ -37,24 +37,24 @@ for word in words:
 """
 
 
-def test_what_was_told_is_in_the_very_next_search(memory: Memory) -> None:
+def test_a_turn_is_in_the_next_search(memory: Memory) -> None:
     for n in range(30):
         event_id = memory.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
 
-        assert memory.found(f"zx{n}qv")[0] == event_id
+        assert memory.hit_ids(f"zx{n}qv")[0] == event_id
 
 
-def test_what_another_context_told_is_in_the_very_next_search(folder: Path) -> None:
+def test_a_turn_of_another_context_is_in_the_next_search(folder: Path) -> None:
     with opened(folder) as mine, opened(folder) as yours:
         for n in range(5):
             event_id = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
             also = mine.tell(f"What opens door {n}?", f"The word kj{n}wb.")
 
-            assert mine.found(f"zx{n}qv")[0] == yours.found(f"zx{n}qv")[0] == event_id
-            assert yours.found(f"kj{n}wb")[0] == also
+            assert mine.hit_ids(f"zx{n}qv")[0] == yours.hit_ids(f"zx{n}qv")[0] == event_id
+            assert yours.hit_ids(f"kj{n}wb")[0] == also
 
 
-def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memory: Memory) -> None:
+def test_a_turn_of_another_process_is_in_the_next_search(folder: Path, memory: Memory) -> None:
     memory.tell("What opens the shed?", "The rusty key.")
     memory.ask("shed")
     source = str(Path(remembrancer.__file__).parents[1])
@@ -71,7 +71,7 @@ def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memo
         command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
     ).stdout.split()
 
-    assert [memory.found(word)[0] for word in ("zxqv", "kjwb")] == process
+    assert [memory.hit_ids(word)[0] for word in ("zxqv", "kjwb")] == process
 
 
 @pytest.mark.parametrize("embedder", [NoEmbedder(), Concepts()])
@@ -171,7 +171,7 @@ class TestFocus:
         )
         return memory
 
-    def test_a_focus_word_lifts_what_holds_it(self, memory: Memory) -> None:
+    def test_a_focus_word_lifts_the_events_that_contain_it(self, memory: Memory) -> None:
         def place(**focus: list[str]) -> int:
             hits = memory.ask("When does the ferry leave?", top_k=20, **focus).hits
             return next(at for at, hit in enumerate(hits) if "Minnie" in hit.response)
@@ -188,8 +188,8 @@ class TestFocus:
         assert answer.focus_missing is None
 
     def test_it_hides_nothing(self, memory: Memory) -> None:
-        without = memory.found("When does the ferry leave?", top_k=20)
-        lifted = memory.found("When does the ferry leave?", top_k=20, focus_words=["Minnie"])
+        without = memory.hit_ids("When does the ferry leave?", top_k=20)
+        lifted = memory.hit_ids("When does the ferry leave?", top_k=20, focus_words=["Minnie"])
 
         assert len(without) >= 10
         assert set(without) <= set(lifted)
@@ -222,7 +222,7 @@ class TestFocus:
             "NOT Minnie",
         ],
     )
-    def test_what_stands_nowhere_is_missing(self, memory: Memory, phrase: str) -> None:
+    def test_an_absent_phrase_is_missing(self, memory: Memory, phrase: str) -> None:
         answer = memory.ask("When does the ferry leave?", focus_words=[phrase])
 
         assert answer.focus_missing == [phrase]
@@ -240,7 +240,7 @@ class TestFocus:
         assert answer.focus_missing == (None if phrase.strip() else [phrase])
 
     @pytest.mark.parametrize(
-        ("said", "phrase"),
+        ("response", "phrase"),
         [
             ("母はそばアレルギーがあります。", "そば"),
             ("我的猫叫小雪,她三岁。", "小雪"),
@@ -251,8 +251,10 @@ class TestFocus:
             ("แมวของฉันชื่อมะลิ", "มะลิ"),
         ],
     )
-    def test_a_word_of_any_writing_is_found(self, memory: Memory, said: str, phrase: str) -> None:
-        event_id = memory.tell("…?", said)
+    def test_a_word_of_any_writing_is_found(
+        self, memory: Memory, response: str, phrase: str
+    ) -> None:
+        event_id = memory.tell("…?", response)
         answer = memory.ask("What about Sunday?", focus_words=[phrase])
 
         assert (answer.hits[0].event_id, answer.focus_missing) == (event_id, None)
@@ -268,7 +270,7 @@ class TestFocus:
                 memory.tell(f"Is york {n} new?", "York is new and york is old, york is york.")
 
             assert memory.ask("york", focus_words=["New York"]).focus_missing is None
-            assert memory.found("said nobody", focus_words=["New York"])[0] == event_id
+            assert memory.hit_ids("said nobody", focus_words=["New York"])[0] == event_id
 
     def test_in_an_empty_memory_every_focus_word_is_missing(self, memory: Memory) -> None:
         assert memory.of("nobody").ask("a", focus_words=["x", "y"]).focus_missing == ["x", "y"]
@@ -282,7 +284,7 @@ class TestBounds:
         ]
 
         def between(**bounds: str) -> list[str]:
-            return sorted(memory.found("ferry", **bounds))
+            return sorted(memory.hit_ids("ferry", **bounds))
 
         assert between(after="2026-02-02T00:00:00Z") == event_ids[1:]
         assert between(before="2026-02-02T00:00:00Z") == event_ids[:1]
@@ -292,7 +294,7 @@ class TestBounds:
         assert between(after="2026-02-03T00:00:01Z") == []
         assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == event_ids
 
-    def test_what_is_out_of_bounds_is_not_counted_nor_lifted(self, memory: Memory) -> None:
+    def test_events_out_of_bounds_are_neither_counted_nor_lifted(self, memory: Memory) -> None:
         memory.tell("Ferry?", "The old ferry Minnie.", occurred_at="2020-01-01T00:00:00Z")
         event_id = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
 
@@ -312,7 +314,7 @@ class TestBounds:
             memory.tell(f"Ferry {n}?", f"The ferry {n} " + "leaves from the pier " * (n + 1))
 
         whole, hits = (
-            memory.found("ferry", top_k=10),
+            memory.hit_ids("ferry", top_k=10),
             memory.ask("ferry", top_k=10, max_tokens=budget).hits,
         )
 
@@ -331,8 +333,8 @@ class TestIsolation:
         others = [memory.of("bob"), memory_in(context, "zoe"), memory_in(context, "zoe", "bob")]
         memory.tell("When does the ferry leave?", "At 9:40.")
 
-        assert len(memory.found("ferry")) == 1
-        assert [other.found("ferry") for other in others] == [[], [], []]
+        assert len(memory.hit_ids("ferry")) == 1
+        assert [other.hit_ids("ferry") for other in others] == [[], [], []]
         assert [other.ask("ferry", focus_words=["ferry"]).focus_missing for other in others] == [
             ["ferry"]
         ] * 3
@@ -344,4 +346,4 @@ class TestIsolation:
 
         with pytest.raises(PinnedToOtherUser):
             pinned.ask("ferry")
-        assert pinned.of("bob").found("ferry") == []
+        assert pinned.of("bob").hit_ids("ferry") == []

@@ -16,7 +16,7 @@ from remembrancer.memory.exchange.importer import read, store
 from remembrancer.settings import Settings
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-TOLD = f"The token is {KEY} as you asked."
+SECRET_TEXT = f"The token is {KEY} as you asked."
 
 
 class TestMasked:
@@ -34,16 +34,28 @@ class TestMasked:
 
     def test_nothing_of_it_reaches_the_disk(self, http: Http, folder: Path) -> None:
         """With `mask`, no secret reaches the disk (specification.md#remember-secret)."""
-        turn = http.remember(TOLD, "I see.", critical=TOLD, l1_summary=TOLD, l2_map=TOLD)
-        http.post("/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"})
-        lesson = {"topic": TOLD, "essence": TOLD, "rules_markdown": TOLD, "evidence": TOLD}
+        turn = http.remember(
+            SECRET_TEXT, "I see.", critical=SECRET_TEXT, l1_summary=SECRET_TEXT, l2_map=SECRET_TEXT
+        )
+        http.post("/api/v7/event/write", {"query": SECRET_TEXT, "response": "", "user_id": "owner"})
+        lesson = {
+            "topic": SECRET_TEXT,
+            "essence": SECRET_TEXT,
+            "rules_markdown": SECRET_TEXT,
+            "evidence": SECRET_TEXT,
+        }
         http.post("/api/v7/experience/create", lesson)
         http.remember(
-            "q", "r", cube_topic=TOLD, cube_essence=TOLD, cube_rules=TOLD, cube_evidence=TOLD
+            "q",
+            "r",
+            cube_topic=SECRET_TEXT,
+            cube_essence=SECRET_TEXT,
+            cube_rules=SECRET_TEXT,
+            cube_evidence=SECRET_TEXT,
         )
         http.post(
             "/api/v7/memory/summarize",
-            {"user_id": "owner", "session_id": "default", "summary_text": TOLD + "!"},
+            {"user_id": "owner", "session_id": "default", "summary_text": SECRET_TEXT + "!"},
         )
 
         assert http.get(f"/api/v7/event/{turn['event_id']}").json()["flags"] == ["secret"]
@@ -57,7 +69,7 @@ class TestMasked:
 
     def test_nor_does_it_by_an_import(self, context: Context, folder: Path) -> None:
         file = folder / "told.jsonl"
-        file.write_text(json.dumps({"query": TOLD, "response": ""}) + "\n", "utf-8")
+        file.write_text(json.dumps({"query": SECRET_TEXT, "response": ""}) + "\n", "utf-8")
         caller = caller_for(context)
         store(context, caller, read(context, caller, file))
         file.unlink()
@@ -71,11 +83,11 @@ class TestMasked:
 
 def test_by_default_it_is_kept_word_for_word_and_marked(http: Http) -> None:
     answer = http.post(
-        "/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"}
+        "/api/v7/event/write", {"query": SECRET_TEXT, "response": "", "user_id": "owner"}
     ).json()
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
 
-    assert (event["query"], event["flags"]) == (TOLD, ["secret"])
+    assert (event["query"], event["flags"]) == (SECRET_TEXT, ["secret"])
     assert "revoke it" in answer["detail"]
 
 

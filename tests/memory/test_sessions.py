@@ -1,4 +1,4 @@
-"""What happened in a session, as it came."""
+"""The turns of a session, in the order in which they came."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def happened(memory: Memory, session_id: str = "default", **more: Any) -> Timeli
     return timeline(memory.context, memory.caller, memory.user_id, session_id, **more)
 
 
-def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
+def test_a_turn_is_listed_step_by_step(memory: Memory, later: Any) -> None:
     cube = create(
         memory.context,
         memory.caller,
@@ -86,7 +86,7 @@ def test_how_a_reply_was_sealed_is_known_from_the_next_search(
     assert [one.seal for one in happened(memory).entries] == [seal, ""]
 
 
-def test_what_is_owed_now_is_told_whatever_the_seal(memory: Memory) -> None:
+def test_due_duties_are_listed_with_any_seal(memory: Memory) -> None:
     memory.ask("q", interact=True)
     duties = happened(memory).next_duties
     memory.tell("q", "r")

@@ -1,4 +1,4 @@
-"""What of a long turn a hit shows."""
+"""The part of a long turn that a hit shows."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ FOREIGN = st.lists(
 )
 
 
-def answers(memory: Memory, told: Sequence[str] = ()) -> list[str]:
-    """Answers to some questions, to the letter; the ids of `told` by their places in it."""
+def answers(memory: Memory, event_ids: Sequence[str] = ()) -> list[str]:
+    """Answers to some questions, to the letter; the ids of `event_ids` by their places in it."""
     query: list[dict[str, Any]] = [
         {},
         {"focus_words": ["Marta", "zxqv"]},
@@ -62,7 +62,7 @@ def answers(memory: Memory, told: Sequence[str] = ()) -> list[str]:
     text_value = "\n".join(
         memory.ask(text, **more).model_dump_json() for text in texts for more in query
     )
-    for place, event_id in enumerate(told):
+    for place, event_id in enumerate(event_ids):
         text_value = text_value.replace(event_id, f"event {place}")
     return text_value.splitlines()
 
@@ -104,7 +104,7 @@ def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(
     )
 
     with opened(folder) as again:
-        assert again.found("when does the ferry to Elba leave")[0] == event_ids[0]
+        assert again.hit_ids("when does the ferry to Elba leave")[0] == event_ids[0]
         assert answers(again) == whole
 
 
@@ -112,7 +112,7 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     context: Context, memory: Memory
 ) -> None:
     event_ids = [memory.tell(*turn) for turn in MINE]
-    before = memory.found("ferry")
+    before = memory.hit_ids("ferry")
     space = context.store.read(
         lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
     )
@@ -135,7 +135,7 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     assert event_ids[0] not in [hit.event_id for hit in behind.hits]
     assert after.total_hits == behind.total_hits - 1
     assert context.index_cache.take(space.id).revision == 1
-    assert memory.found("ferry") == [event for event in before if event != event_ids[0]]
+    assert memory.hit_ids("ferry") == [event for event in before if event != event_ids[0]]
 
 
 def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> None:
@@ -147,7 +147,7 @@ def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> N
     context.index_cache.drop(space.id)
 
     assert answers(memory) == whole
-    assert memory.found("ferry")[0] == event_id
+    assert memory.hit_ids("ferry")[0] == event_id
 
 
 def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path) -> None:
@@ -162,7 +162,7 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
             word = f"zx{name}q{n}v"
             event_id = memory.tell(f"What opens locker {n}?", f"The word {word}.")
             acknowledged.append((word, event_id))
-            if event_id not in memory.found(word, top_k=1):
+            if event_id not in memory.hit_ids(word, top_k=1):
                 missed.append(word)
         writers_left[0] -= 1
 
@@ -170,7 +170,7 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
         gate.wait()
         while writers_left[0]:
             for word, event_id in acknowledged[-3:]:
-                if event_id not in memory.found(word, top_k=1):
+                if event_id not in memory.hit_ids(word, top_k=1):
                     missed.append(word)
 
     with opened(folder, embedder=Concepts()) as one, opened(folder, embedder=Concepts()) as two:
@@ -189,7 +189,7 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
 
         assert (missed, len(acknowledged), writers_left) == ([], 100, [0])
         assert all(
-            memory.found(word, top_k=1) == [event_id]
+            memory.hit_ids(word, top_k=1) == [event_id]
             for memory in (one, two)
             for word, event_id in acknowledged
         )

@@ -1,4 +1,4 @@
-"""What goes into a start pack, and what has to stay out when there is too much."""
+"""The content of a start pack, and the parts that are left out when there is too much."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def section(
 
 
 def pack(*sections: PackSection, tokens_max: int = 600, unread: int = 0) -> tuple[str, int]:
-    """What becomes of them."""
+    """Render the sections as a pack."""
     return render_pack(RULES, sections, tokens_max, DELIMITER, unread)
 
 
@@ -44,7 +44,7 @@ def pack(*sections: PackSection, tokens_max: int = 600, unread: int = 0) -> tupl
     ),
     tokens_max=st.integers(250, 900),
 )
-def test_it_keeps_to_its_budget_and_counts_what_it_left_out(
+def test_a_pack_fits_its_budget_and_counts_omitted_items(
     items: list[list[str]], tokens_max: int
 ) -> None:
     """The start pack fits its token budget (specification.md#start-budget)."""
@@ -80,7 +80,7 @@ def test_a_section_of_many_does_not_crowd_out_the_others() -> None:
     assert text.count("fact number") > 10
 
 
-def test_what_one_section_does_not_need_is_the_others() -> None:
+def test_unused_share_of_a_section_goes_to_the_others() -> None:
     many = [f"fact number {n} is of no great account" for n in range(500)]
     alone = pack(section(*many, share=1), tokens_max=900)[0].count("fact number")
     beside = pack(section(head="Map", share=9), section(*many, share=1), tokens_max=900)[0].count(
@@ -98,7 +98,7 @@ def test_the_first_items_stay_and_may_be_shown_last() -> None:
     assert visible == list(range(left_out, 100))
 
 
-def test_what_was_not_even_read_is_counted_too() -> None:
+def test_unread_items_are_counted_too() -> None:
     text, left_out = pack(section("Ada gets seasick."), unread=7)
 
     assert left_out == 7

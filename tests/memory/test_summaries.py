@@ -17,8 +17,8 @@ from remembrancer.protocol.summaries import Summary, SummarySaved
 STATEMENTS = {name: sql for name, sql in vars(summaries.SQL).items() if isinstance(sql, str)}
 
 
-def told(memory: Memory, text: str, session_id: str = "s", **more: object) -> SummarySaved:
-    """Send an L1."""
+def saved_summary(memory: Memory, text: str, session_id: str = "s", **more: object) -> SummarySaved:
+    """Send an L1 and return the outcome."""
     body = {"user_id": memory.user_id, "session_id": session_id, "summary_text": text, **more}
     return summarize(memory.context, memory.caller, Summary.model_validate(body))
 
@@ -28,21 +28,21 @@ def test_turns_of_other_sessions_and_users_do_not_count(memory: Memory) -> None:
     memory.tell("q" * 500, "r" * 500, session_id="t")
     memory.of("bob").tell("q" * 500, "r" * 500, session_id="s")
 
-    assert told(memory, "x" * 6).ratio == 0.06
+    assert saved_summary(memory, "x" * 6).ratio == 0.06
 
 
 def test_turns_told_of_already_do_not_count(memory: Memory) -> None:
     memory.tell("q" * 900, "r" * 100, session_id="s")
-    told(memory, "x" * 60)
+    saved_summary(memory, "x" * 60)
     memory.tell("p" * 60, "r" * 40, session_id="s")
 
-    assert told(memory, "y" * 6).ratio == 0.06
+    assert saved_summary(memory, "y" * 6).ratio == 0.06
 
 
 def test_the_length_is_counted_in_characters_not_bytes(memory: Memory) -> None:
     memory.tell("字" * 60, "👩" * 40, session_id="s")
 
-    assert told(memory, "字" * 6).ratio == 0.06
+    assert saved_summary(memory, "字" * 6).ratio == 0.06
 
 
 def test_a_session_of_nothing_but_white_space_beside_its_words_has_a_ratio_all_the_same(
@@ -50,17 +50,17 @@ def test_a_session_of_nothing_but_white_space_beside_its_words_has_a_ratio_all_t
 ) -> None:
     memory.tell("?", "", session_id="s")
 
-    assert told(memory, "Nothing came of it.").ratio == 19.0
+    assert saved_summary(memory, "Nothing came of it.").ratio == 19.0
 
 
 def test_text_that_this_service_gave_out_is_no_turn_to_tell_of(memory: Memory) -> None:
     with pytest.raises(NothingToSummarise):
-        told(memory, "Nothing was said here.")
+        saved_summary(memory, "Nothing was said here.")
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
 def test_no_query_reads_a_whole_table(memory: Memory, name: str) -> None:
-    """What one user waits for does not grow with what all others keep."""
+    """The time of one user's request does not grow with the data of all others."""
     only_sqlite()
     sql = STATEMENTS[name]
     values = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql), 1)

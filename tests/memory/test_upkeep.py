@@ -1,4 +1,4 @@
-"""What is derived from events is derived anew after the embedder changed, while search goes on."""
+"""Data derived from events is derived again after a change of the embedder, during searches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pending(context: Context) -> int:
 
 
 def waiting(context: Context) -> bool:
-    """Whether anything is pending at this moment."""
+    """Return True if anything is pending at this moment."""
     embedding = status.readiness(context).embedding
     return embedding is None or embedding.pending > 0
 
@@ -77,7 +77,7 @@ def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived
         assert not upkeep.step()
 
 
-def test_what_another_server_is_at_is_left_to_it(folder: Path) -> None:
+def test_work_of_another_server_is_left_to_it(folder: Path) -> None:
     fill(folder, events=BATCH + 1)
 
     with opened(folder, embedder=NEW) as memory:
@@ -176,7 +176,7 @@ def test_words_wait_to_be_derived_anew_without_an_embedder_too(folder: Path) -> 
         assert memory.best("hound").response == "The hound is called Argos."
 
 
-def test_what_is_new_is_not_pending(folder: Path) -> None:
+def test_new_events_are_not_pending(folder: Path) -> None:
     with opened(folder, embedder=NEW) as memory:
         memory.tell("When does the ferry leave?", "At noon.")
 
@@ -223,7 +223,7 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
         assert finds_by_meaning(memory)
 
 
-def test_looking_for_what_is_stale_never_reads_a_whole_space_or_store(memory: Memory) -> None:
+def test_the_search_for_stale_data_never_reads_a_whole_space_or_store(memory: Memory) -> None:
     """Both are asked again and again while a large memory is derived anew."""
     only_sqlite()
     query = (

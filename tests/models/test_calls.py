@@ -16,7 +16,7 @@ from endpoint import (
     hangs,
     hangs_up,
     nobody,
-    says,
+    replies,
     sends,
     streams,
 )
@@ -75,14 +75,14 @@ def ask(
 
 
 def test_answer_includes_its_usage(models: Callable[..., ConfiguredModels]) -> None:
-    with endpoint(says("At 9:40.")) as tiny:
+    with endpoint(replies("At 9:40.")) as tiny:
         reply = ask(models(tiny.named(), "sesame"))
 
     assert (reply.text, reply.model, reply.is_cut) == ("At 9:40.", "tiny", False)
     assert [(t.slot, t.outcome, t.prompt_tokens, t.completion_tokens) for t in reply.tries] == [
         ("chat", "ok", 70, 7)
     ]
-    [body], [headers] = tiny.asked, tiny.headers
+    [body], [headers] = tiny.requests, tiny.headers
     assert body["model"] == "tiny"
     assert body["messages"] == [
         {"role": "system", "content": "Be brief."},
@@ -96,7 +96,7 @@ def test_streamed_answer_arrives_in_pieces_and_complete(
     models: Callable[..., ConfiguredModels],
 ) -> None:
     pieces: list[str | None] = []
-    with endpoint(says("At 9:40 from pier 3.")) as tiny:
+    with endpoint(replies("At 9:40 from pier 3.")) as tiny:
         reply = ask(models(tiny.named()), streamed=pieces)
 
     assert pieces == ["At ", "9:40 ", "from ", "pier ", "3."]
@@ -117,7 +117,7 @@ def test_only_the_answer_is_passed_on_however_it_is_split(
     models: Callable[..., ConfiguredModels], pieces: list[str]
 ) -> None:
     outcome: list[str | None] = []
-    with endpoint(streams(pieces, done=True)) as tiny:
+    with endpoint(streams(pieces, is_complete=True)) as tiny:
         reply = ask(models(tiny.named()), streamed=outcome)
 
     assert (
@@ -132,7 +132,7 @@ def test_thinking_is_removed_from_the_answer(
     models: Callable[..., ConfiguredModels], streamed: bool
 ) -> None:
     pieces: list[str | None] = []
-    with endpoint(says("<think>The user wants a time. </think>\n\nAt 9:40.")) as tiny:
+    with endpoint(replies("<think>The user wants a time. </think>\n\nAt 9:40.")) as tiny:
         reply = ask(models(tiny.named()), streamed=pieces if streamed else None)
 
     assert reply.text == "At 9:40."
@@ -144,7 +144,7 @@ def test_secret_is_masked_before_sending(models: Callable[..., ConfiguredModels]
     question = ModelRequest(
         slot="chat", messages=(ModelMessage("user", f"My token is {token}, keep it."),)
     )
-    with endpoint(says("Revoke it.")) as tiny:
+    with endpoint(replies("Revoke it.")) as tiny:
         models(tiny.named()).ask(question, Budget(seconds=20, calls=6))
 
     assert token not in tiny.prompts[0]
@@ -152,7 +152,7 @@ def test_secret_is_masked_before_sending(models: Callable[..., ConfiguredModels]
 
 
 def test_503_is_retried(models: Callable[..., ConfiguredModels]) -> None:
-    with endpoint(fails(503), says("At 9:40.")) as tiny:
+    with endpoint(fails(503), replies("At 9:40.")) as tiny:
         reply = ask(models(tiny.named()))
 
     assert reply.text == "At 9:40."
@@ -178,9 +178,9 @@ def test_503_is_retried(models: Callable[..., ConfiguredModels]) -> None:
         (sends(b"[" * 100_000), "garbled", 1),
         (sends(b'{"error": {"message": "overloaded"}}'), "broken", 2),
         (sends(b'{"choices": []}'), "empty", 1),
-        (says(" \n"), "empty", 1),
+        (replies(" \n"), "empty", 1),
         (sends(json.dumps(answer_of(None)).encode()), "empty", 1),
-        (says("<think>Hm. ", finish_reason="length"), "empty", 1),
+        (replies("<think>Hm. ", finish_reason="length"), "empty", 1),
         (sends(b" " * (ANSWER_BYTES_MAX + 1)), "too_large", 1),
     ],
 )
@@ -192,14 +192,14 @@ def test_every_failure_has_one_reason(
 
     assert failed.value.reason == reason
     assert [t.outcome for t in failed.value.tries] == [reason] * calls
-    assert len(tiny.asked) == calls
+    assert len(tiny.requests) == calls
 
 
 @pytest.mark.parametrize(
     ("play", "reason"),
     [
-        (streams(["At ", "9:"], done=False), "cut_off"),
-        (streams([], done=True), "empty"),
+        (streams(["At ", "9:"], is_complete=False), "cut_off"),
+        (streams([], is_complete=True), "empty"),
         (sends(b"data: {nonsense}\n\n", kind="text/event-stream"), "garbled"),
         (
             sends(b'data: {"error": {"message": "out of memory"}}\n\n', kind="text/event-stream"),
@@ -234,7 +234,7 @@ def test_endpoint_cannot_exceed_the_deadline(
 def test_next_model_answers_when_others_are_down_or_hang(
     models: Callable[..., ConfiguredModels],
 ) -> None:
-    with endpoint(hangs) as slow, endpoint(says("At 9:40.")) as good:
+    with endpoint(hangs) as slow, endpoint(replies("At 9:40.")) as good:
         reply = ask(
             models(f"dead@{nobody()}, slow@{slow.base_url}, good@{good.base_url}"),
             seconds=2,
@@ -253,7 +253,7 @@ def test_calls_per_request_are_limited(models: Callable[..., ConfiguredModels]) 
     with endpoint(fails(500)) as tiny, pytest.raises(ModelFailed):
         ask(models(f"{tiny.named('a')},{tiny.named('b')},{tiny.named('c')}"), calls=3)
 
-    assert [body["model"] for body in tiny.asked] == ["a", "a", "b"]
+    assert [body["model"] for body in tiny.requests] == ["a", "a", "b"]
     with pytest.raises(ModelFailed) as failed:
         ask(models(tiny.named()), calls=0)
     assert failed.value.reason == "budget"
@@ -269,19 +269,19 @@ def test_unsupported_parameters_are_replaced(
         fails(400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
         fails(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
     ]
-    with endpoint(*refusals, says("At 9:40.")) as tiny:
+    with endpoint(*refusals, replies("At 9:40.")) as tiny:
         request = models(tiny.named())
-        replies = [ask(request), ask(request)]
+        outcomes = [ask(request), ask(request)]
 
-    assert [reply.text for reply in replies] == ["At 9:40."] * 2
-    assert len(tiny.asked) == 4
-    assert tiny.asked[-1]["max_completion_tokens"] == 1024
-    assert not {"max_tokens", "temperature"} & set(tiny.asked[-1])
+    assert [reply.text for reply in outcomes] == ["At 9:40."] * 2
+    assert len(tiny.requests) == 4
+    assert tiny.requests[-1]["max_completion_tokens"] == 1024
+    assert not {"max_tokens", "temperature"} & set(tiny.requests[-1])
 
 
 def test_watchers_receive_every_attempt(models: Callable[..., ConfiguredModels]) -> None:
     records: list[ModelAttempt] = []
-    with endpoint(fails(500), says("At 9:40.")) as tiny:
+    with endpoint(fails(500), replies("At 9:40.")) as tiny:
         request = models(tiny.named())
         request.watch(records.append)
         ask(request)
@@ -321,7 +321,7 @@ def test_close_cancels_running_calls(models: Callable[..., ConfiguredModels]) ->
 def test_without_outside_models_only_local_models_are_called(
     models: Callable[..., ConfiguredModels],
 ) -> None:
-    with endpoint(says("At 9:40.")) as tiny:
+    with endpoint(replies("At 9:40.")) as tiny:
         request = models(f"cloud@https://models.example/v1, {tiny.named()}")
         question = ModelRequest(slot="chat", messages=QUESTION.messages, outside=False)
 
@@ -363,7 +363,7 @@ def test_invalid_model_setting_fails_without_revealing_the_key(
 
 
 def test_each_model_gets_its_own_key(models: Callable[..., ConfiguredModels]) -> None:
-    with endpoint(fails(401)) as first, endpoint(says("At 9:40.")) as second:
+    with endpoint(fails(401)) as first, endpoint(replies("At 9:40.")) as second:
         ask(models(f"{first.named()},{second.named()}", "one,two"))
 
     assert [h["Authorization"] for h in first.headers + second.headers] == [

@@ -102,7 +102,8 @@ TAMPERINGS = {
     "emptied": ("delete from audit", "ends with entry 0"),
     "moved": ("update audit set seq = 100 + seq where seq = 4", "entry 4 is missing"),
     "swapped": (
-        "update audit set entry = (select entry from audit where seq = 5), hash = (select hash from audit where seq = 5) where seq = 4",
+        "update audit set entry = (select entry from audit where seq = 5), "
+        "hash = (select hash from audit where seq = 5) where seq = 4",
         "entry 4 was replaced",
     ),
     "forged": (
@@ -122,7 +123,7 @@ TAMPERINGS = {
     [one for one in TAMPERINGS.values() if one[1]],
     ids=[k for k, one in TAMPERINGS.items() if one[1]],
 )
-def test_what_was_done_to_it_shows_and_where(
+def test_tampering_is_detected_with_its_place(
     context: Context, trail: Callable[[str], None], sql: str, where: str
 ) -> None:
     """`remembrancer audit verify` finds every tampering.
@@ -151,7 +152,7 @@ def test_reading_all_pages_shows_it_too(
     assert not all(pages(context, owner, limit))
 
 
-def test_what_nobody_can_read_is_shown_as_that(
+def test_an_unreadable_entry_is_listed_as_unreadable(
     context: Context, owner: Caller, trail: Callable[[str], None]
 ) -> None:
     trail("update audit set entry = x'ff' where seq = 2")
@@ -170,7 +171,7 @@ def test_what_nobody_can_read_is_shown_as_that(
 def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
     context: Context, trail: Callable[[str], None]
 ) -> None:
-    """Whoever writes the file can write all of it, and move the head; not what somebody else noted."""
+    """A writer of the file can change all of it and the head, but no head noted elsewhere."""
     noted = verify(context)
     trail("delete from audit where seq > 6")
     trail("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)")
@@ -213,7 +214,7 @@ def test_the_store_itself_refuses_all_but_adding(
     assert verify(context).seq == 7
 
 
-def test_what_is_exported_can_be_checked_by_the_rule_alone(
+def test_an_export_can_be_verified_by_the_rule_alone(
     context: Context, trail: Callable[[str], None]
 ) -> None:
     before = "0" * 64
@@ -283,8 +284,8 @@ def tampered(draw: DrawFn) -> tuple[list[Row], int]:
 
 
 @given(tampered())
-def test_no_single_change_goes_unseen(made: tuple[list[Row], int]) -> None:
-    rows, length = made
+def test_no_single_change_goes_unseen(tampering: tuple[list[Row], int]) -> None:
+    rows, length = tampering
     whole: Any = chain(length)
 
     result = break_in(rows, ChainLink())

@@ -1,4 +1,4 @@
-"""What a grant allows, as rules: for every path, scope, agent, action and moment."""
+"""The rules of a grant: for every path, scope, agent, action and moment."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _name(pattern: str) -> str:
 @example("/*a*a*a*b", "/aaaaaaab")
 @example("/**", "/")
 @example("/*", "/")
-def test_a_scope_covers_what_its_pattern_says(scope: str, path: str) -> None:
+def test_a_scope_covers_the_paths_of_its_pattern(scope: str, path: str) -> None:
     assert covers(scope, path) == bool(reference(scope).fullmatch(path))
 
 
@@ -74,7 +74,7 @@ _DATABASE = apsw.Connection(":memory:")
 @example("/[a]*", "/[a]b")
 @example("/?", "/é")
 @example("/.", "/")
-def test_what_the_database_sorts_out_is_covered_by_no_scope(scope: str, path: str) -> None:
+def test_paths_excluded_by_the_database_are_covered_by_no_scope(scope: str, path: str) -> None:
     """Else a check would never see the grant that allows it."""
     [(fits,)] = _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall()
 
@@ -85,7 +85,7 @@ def test_what_the_database_sorts_out_is_covered_by_no_scope(scope: str, path: st
     ("scope", "path"),
     [("/srv/a-*.conf", "/srv/b-x.conf"), ("/srv/*/b", "/srv/a/c"), ("/srv/[ab]*", "/srv/ax")],
 )
-def test_the_database_sorts_out_what_a_pattern_cannot_fit(scope: str, path: str) -> None:
+def test_the_database_excludes_paths_that_no_pattern_can_match(scope: str, path: str) -> None:
     """Else each check would read every glob of a folder."""
     assert _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall() == [(0,)]
 
@@ -108,7 +108,7 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "said"),
+    ("scope", "expected"),
     [
         ("/", "Everything on the machine."),
         ("/.", "The root folder itself"),
@@ -119,8 +119,8 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
         ("/home/*/", "Everything below each folder that matches"),
     ],
 )
-def test_how_far_a_scope_reaches_is_said_with_a_path_that_it_covers(scope: str, said: str) -> None:
-    assert said in reach(scope)
+def test_the_reach_of_a_scope_has_a_path_that_it_covers(scope: str, expected: str) -> None:
+    assert expected in reach(scope)
     assert examples(scope)[0]
 
 

@@ -43,21 +43,21 @@ def numbers(leaf: AuditSearchPage) -> list[int]:
     return [entry.seq for entry in leaf.entries]
 
 
-def found(context: Context, owner: Caller, **sought: object) -> list[int]:
+def matches(context: Context, owner: Caller, **sought: object) -> list[int]:
     return numbers(search_audit(context, owner, AuditFilter.model_validate(sought)))
 
 
 def test_the_newest_entry_comes_first(context: Context, owner: Caller, grant_id: str) -> None:
-    assert found(context, owner) == [6, 5, 4, 3, 2, 1]
+    assert matches(context, owner) == [6, 5, 4, 3, 2, 1]
 
 
-def test_only_what_is_looked_for_is_shown(context: Context, owner: Caller, grant_id: str) -> None:
-    assert found(context, owner, kind="check") == [6, 4, 3, 2]
-    assert found(context, owner, agent="other") == [6]
-    assert found(context, owner, path="nginx") == [6, 3, 2, 1]
-    assert found(context, owner, grant_id=grant_id) == [5, 3, 2, 1]
-    assert found(context, owner, kind="check", path="/etc/nginx/", agent="robot") == [3, 2]
-    assert found(context, owner, path="NGINX") == []
+def test_only_matching_entries_are_listed(context: Context, owner: Caller, grant_id: str) -> None:
+    assert matches(context, owner, kind="check") == [6, 4, 3, 2]
+    assert matches(context, owner, agent="other") == [6]
+    assert matches(context, owner, path="nginx") == [6, 3, 2, 1]
+    assert matches(context, owner, grant_id=grant_id) == [5, 3, 2, 1]
+    assert matches(context, owner, kind="check", path="/etc/nginx/", agent="robot") == [3, 2]
+    assert matches(context, owner, path="NGINX") == []
 
 
 def test_pages_go_on_where_the_one_before_ended(
@@ -82,7 +82,7 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
     assert (numbers(first), first.least, numbers(second), second.next) == ([], 3, [1], None)
 
 
-def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(
+def test_a_replaced_entry_is_listed_and_hides_no_other(
     context: Context, owner: Caller, grant_id: str
 ) -> None:
     def tamper(text: str) -> None:
@@ -93,8 +93,8 @@ def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(
 
     for text in ("no json", json.dumps([1]), "{", *(("\x00",) if KEPT_IN == "sqlite" else ())):
         tamper(text)
-        assert found(context, owner) == [6, 5, 4, 3, 2, 1]
-        assert found(context, owner, kind="check", path="/etc") == [6, 4, 2]
+        assert matches(context, owner) == [6, 5, 4, 3, 2, 1]
+        assert matches(context, owner, kind="check", path="/etc") == [6, 4, 2]
     assert search_audit(context, owner, AuditFilter()).entries[3].kind == "unreadable"
 
 
@@ -112,6 +112,6 @@ def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> Non
 @pytest.mark.parametrize(
     "sought", [{"kind": "unreadable"}, {"before": 0}, {"limit": 0}, {"path": "a" * 5_000}]
 )
-def test_what_cannot_be_looked_for_is_refused(sought: dict[str, object]) -> None:
+def test_an_invalid_filter_is_refused(sought: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         AuditFilter.model_validate(sought)

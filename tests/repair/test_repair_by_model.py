@@ -16,7 +16,7 @@ from endpoint import (
     hangs,
     hangs_up,
     nobody,
-    says,
+    replies,
     sends,
 )
 from sandbox.conftest import settings
@@ -50,13 +50,13 @@ SLOW = (
     "found\n\n\nprint(total(2 * 10**6))\n"
 )
 FAST = "def total(n):\n    return (n - 1) * n * (2 * n - 1) // 6\n\n\nprint(total(2 * 10**6))\n"
-Told = tuple[Executed, list[Endpoint]]
-Repair = Callable[..., Told]
+Outcome = tuple[Executed, list[Endpoint]]
+Repair = Callable[..., Outcome]
 
 
 def fenced(code: str) -> Play:
     """Return an answer as models write it."""
-    return says(f"The cause is in one line:\n\n```python\n{code}```\n\nThat should do.")
+    return replies(f"The cause is in one line:\n\n```python\n{code}```\n\nThat should do.")
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def repair(box: Sandbox, tmp_path: Any) -> Iterator[Repair]:
     with ExitStack() as stack:
 
         def run(
-            code: str, *slots: list[Play] | str, asked: dict[str, Any] | None = None, **more: Any
-        ) -> Told:
+            code: str, *slots: list[Play] | str, options: dict[str, Any] | None = None, **more: Any
+        ) -> Outcome:
             outside = more.pop("outside", True)
             endpoints = []
             for number, plays in enumerate(slots, 1):
@@ -79,14 +79,16 @@ def repair(box: Sandbox, tmp_path: Any) -> Iterator[Repair]:
             models = ConfiguredModels(instance, without_secrets)
             stack.callback(models.close)
             panel = ModelPanel(models=models, settings=instance, outside=outside)
-            return run_program(box, Execution(code=code, **(asked or {})), panel)[0], endpoints
+            return run_program(box, Execution(code=code, **(options or {})), panel)[0], endpoints
 
         yield run
 
 
-def outcomes(told: Executed) -> list[tuple[str | None, str, str | None]]:
+def outcomes(executed: Executed) -> list[tuple[str | None, str, str | None]]:
     """Return model, outcome and guard or error of each attempt by a model."""
-    return [(one.model, one.outcome, one.guard or one.error) for one in told.attempts if one.model]
+    return [
+        (one.model, one.outcome, one.guard or one.error) for one in executed.attempts if one.model
+    ]
 
 
 def test_model_fixes_a_program_that_no_rule_fixes(repair: Repair) -> None:
@@ -104,7 +106,7 @@ def test_model_fixes_a_program_that_no_rule_fixes(repair: Repair) -> None:
     assert "+    return fib(n - 1) + fib(n - 2)" in outcome.diff
     assert outcomes(outcome) == [("model-1", "ok", None)]
     assert outcome.attempts[-1].tokens == 77
-    assert len(tiny.asked) == 1
+    assert len(tiny.requests) == 1
 
 
 def test_model_receives_program_error_and_environment(repair: Repair) -> None:
@@ -123,7 +125,7 @@ def test_second_request_contains_the_failure_of_the_first_proposal(repair: Repai
     assert outcomes(outcome) == [("model-1", "failed", "AssertionError"), ("model-1", "ok", None)]
     assert STILL_WRONG.strip() in tiny.prompts[1]
     assert tiny.prompts[1].count("AssertionError") > tiny.prompts[0].count("AssertionError")
-    assert tiny.asked[0]["temperature"] < tiny.asked[1]["temperature"]
+    assert tiny.requests[0]["temperature"] < tiny.requests[1]["temperature"]
 
 
 def test_rejecting_guard_is_reported_to_caller_and_model(repair: Repair) -> None:
@@ -145,7 +147,7 @@ def test_next_model_is_called_after_two_failed_proposals(repair: Repair) -> None
         ("model-2", "refused", "tests_changed"),
         ("model-3", "ok", None),
     ]
-    assert [len(one.asked) for one in (lazy, cheating, good)] == [2, 2, 1]
+    assert [len(one.requests) for one in (lazy, cheating, good)] == [2, 2, 1]
 
 
 def test_program_that_no_model_fixes_is_returned_with_its_error(repair: Repair) -> None:
@@ -204,14 +206,14 @@ def test_slow_or_unreachable_model_leaves_time_for_the_next(repair: Repair) -> N
     ],
 )
 def test_answer_without_a_program_is_rejected(repair: Repair, text: str) -> None:
-    response, _ = repair(BROKEN, [says(text)])
+    response, _ = repair(BROKEN, [replies(text)])
 
     assert (response.status, response.code) == ("failed", BROKEN)
     assert {outcome for _, outcome, _ in outcomes(response)} == {"refused"}
 
 
 def test_truncated_answer_is_rejected(repair: Repair) -> None:
-    outcome, _ = repair(BROKEN, [says(f"```python\n{GOOD}", finish_reason="length")])
+    outcome, _ = repair(BROKEN, [replies(f"```python\n{GOOD}", finish_reason="length")])
 
     assert [why for _, _, why in outcomes(outcome)] == ["no_program", "no_program"]
 
@@ -219,7 +221,7 @@ def test_truncated_answer_is_rejected(repair: Repair) -> None:
 def test_model_calls_are_limited(repair: Repair) -> None:
     outcome, [tiny, other] = repair(BROKEN, [fenced(CHEATING)], [fenced(GOOD)], repair_calls_max=2)
 
-    assert (len(tiny.asked), len(other.asked)) == (2, 0)
+    assert (len(tiny.requests), len(other.requests)) == (2, 0)
     assert (
         outcome.note == "Repair by model stopped: the limit of model calls per request is reached."
     )
@@ -227,12 +229,13 @@ def test_model_calls_are_limited(repair: Repair) -> None:
 
 def test_model_tokens_are_limited(repair: Repair) -> None:
     wordy = sends(
-        b'{"choices": [{"message": {"content": "no"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
+        b'{"choices": [{"message": {"content": "no"}}], '
+        b'"usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
     )
 
     outcome, [tiny] = repair(BROKEN, [wordy], repair_tokens_max=1000)
 
-    assert [body["max_tokens"] for body in tiny.asked] == [1000]
+    assert [body["max_tokens"] for body in tiny.requests] == [1000]
     assert (
         outcome.note == "Repair by model stopped: the limit of model tokens per request is reached."
     )
@@ -242,7 +245,7 @@ def test_race_returns_the_first_accepted_proposal_without_waiting(
     repair: Repair,
 ) -> None:
     outcome, _ = repair(
-        BROKEN, [hangs], [fenced(GOOD)], [hangs], asked={"strategy": "race"}, repair_seconds=600
+        BROKEN, [hangs], [fenced(GOOD)], [hangs], options={"strategy": "race"}, repair_seconds=600
     )
 
     assert (outcome.status, outcomes(outcome)) == ("fixed", [("model-2", "ok", None)])
@@ -250,7 +253,10 @@ def test_race_returns_the_first_accepted_proposal_without_waiting(
 
 def test_race_has_a_second_round(repair: Repair) -> None:
     outcome, _ = repair(
-        BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG), fenced(GOOD)], asked={"strategy": "race"}
+        BROKEN,
+        [fenced(CHEATING)],
+        [fenced(STILL_WRONG), fenced(GOOD)],
+        options={"strategy": "race"},
     )
 
     assert outcome.status == "fixed"
@@ -270,7 +276,7 @@ def test_number_of_programs_waiting_for_models_is_limited(repair: Repair, box: S
         for _ in range(limits.REPAIRS_MAX):
             box.repairs.release()
 
-    assert (outcome.status, tiny.asked) == ("failed", [])
+    assert (outcome.status, tiny.requests) == ("failed", [])
     assert (
         outcome.note == "Only repair by rule was tried: 32 programs are already waiting for models."
     )
@@ -288,7 +294,7 @@ def test_secrets_are_masked_for_models_and_restored_for_runs(repair: Repair) -> 
         masked = body["messages"][1]["content"].partition("```python\n")[2].partition("```")[0]
         return f"```python\n{masked.replace('lenght', '1')}```"
 
-    outcome, [tiny] = repair(code, [says(mend)])
+    outcome, [tiny] = repair(code, [replies(mend)])
 
     assert key not in tiny.prompts[0]
     assert (outcome.status, outcome.stdout) == ("fixed", "begin\n41\n")
@@ -359,7 +365,7 @@ def test_program_that_exhausts_the_parser_stack_is_rejected(repair: Repair) -> N
 def test_unfixable_errors_are_not_sent_to_models(repair: Repair, code: str) -> None:
     outcome, [tiny] = repair(code, [fenced("print(1)\n")])
 
-    assert tiny.asked == []
+    assert tiny.requests == []
     assert outcome.note is not None
     assert "a model cannot fix" in outcome.note
 
@@ -369,14 +375,14 @@ def test_account_without_outside_models_gets_repair_by_rule_only(repair: Repair)
     outcome, _ = repair(BROKEN, "far@https://models.example/v1", outside=False)
 
     assert outcomes(outcome) == []
-    assert (
-        outcome.note
-        == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
+    assert outcome.note == (
+        "Only repair by rule was tried: this account does not allow "
+        "language models on other machines to read its data."
     )
 
 
 def test_faster_program_with_identical_output_is_accepted(repair: Repair) -> None:
-    outcome, _ = repair(SLOW, [fenced(FAST)], asked={"mode": "optimize"})
+    outcome, _ = repair(SLOW, [fenced(FAST)], options={"mode": "optimize"})
 
     assert (outcome.status, outcome.fixed, outcome.code) == ("ok", False, FAST)
     assert outcome.stdout == "2666664666667000000\n"
@@ -410,7 +416,7 @@ def test_faster_program_with_identical_output_is_accepted(repair: Repair) -> Non
     ],
 )
 def test_different_or_slower_program_is_rejected(repair: Repair, changed: str, guard: str) -> None:
-    outcome, _ = repair(SLOW, [fenced(changed)], asked={"mode": "optimize"})
+    outcome, _ = repair(SLOW, [fenced(changed)], options={"mode": "optimize"})
 
     assert (outcome.status, outcome.code, outcome.optimized) == ("ok", SLOW, None)
     assert outcomes(outcome) == [("model-1", "refused", guard)]
@@ -422,17 +428,17 @@ def test_different_or_slower_program_is_rejected(repair: Repair, changed: str, g
 )
 def test_program_with_varying_output_is_not_optimized(repair: Repair, more: str) -> None:
     outcome, [tiny] = repair(
-        f"{SLOW}{more}\n", [fenced(f"{FAST}{more}\n")], asked={"mode": "optimize"}
+        f"{SLOW}{more}\n", [fenced(f"{FAST}{more}\n")], options={"mode": "optimize"}
     )
 
-    assert tiny.asked == []
+    assert tiny.requests == []
     assert outcome.note == "Not optimized: its output differs from run to run."
 
 
 def test_fast_program_is_not_optimized(repair: Repair) -> None:
-    outcome, [tiny] = repair("print(1)", [fenced("print(1)\n")], asked={"mode": "optimize"})
+    outcome, [tiny] = repair("print(1)", [fenced("print(1)\n")], options={"mode": "optimize"})
 
-    assert tiny.asked == []
+    assert tiny.requests == []
     assert (
         outcome.note
         == "Not optimized: it takes less than 50 ms of CPU time, which is too short to measure."
@@ -443,7 +449,7 @@ def test_mode_all_fixes_optimizes_and_tidies(repair: Repair) -> None:
     broken = SLOW.replace("range(n)", "range(m)")
     tidy = FAST.replace("    return", '    """The sum of the first squares."""\n    return')
 
-    outcome, _ = repair(broken, [fenced(SLOW), fenced(FAST), fenced(tidy)], asked={"mode": "all"})
+    outcome, _ = repair(broken, [fenced(SLOW), fenced(FAST), fenced(tidy)], options={"mode": "all"})
 
     assert (outcome.status, outcome.fixed, outcome.verified, outcome.tidied, outcome.code) == (
         "fixed",
@@ -462,7 +468,7 @@ def test_mode_all_fixes_optimizes_and_tidies(repair: Repair) -> None:
 
 def test_tidying_that_changes_the_output_is_rejected(repair: Repair) -> None:
     outcome, _ = repair(
-        "x=1\nprint( x )", [fenced("x = 1\nprint('x:', x)\n")], asked={"mode": "all"}
+        "x=1\nprint( x )", [fenced("x = 1\nprint('x:', x)\n")], options={"mode": "all"}
     )
 
     assert (outcome.tidied, outcome.code) == (None, "x=1\nprint( x )")
@@ -470,7 +476,7 @@ def test_tidying_that_changes_the_output_is_rejected(repair: Repair) -> None:
 
 
 def test_layout_change_is_accepted_as_tidying(repair: Repair) -> None:
-    outcome, _ = repair("x=1\nprint( x )", [fenced("x = 1\nprint(x)\n")], asked={"mode": "all"})
+    outcome, _ = repair("x=1\nprint( x )", [fenced("x = 1\nprint(x)\n")], options={"mode": "all"})
 
     assert (outcome.tidied, outcome.code) == (True, "x = 1\nprint(x)\n")
 

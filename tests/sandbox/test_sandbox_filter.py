@@ -13,7 +13,7 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, ENOSYS, ENOTSUP, NOTHING = (
     0x50000 | number for number in (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, 0)
 )
-KNOWN = {  # from the kernel's own tables
+KERNEL_NUMBERS = {  # from the kernel's own tables
     "x86_64": {
         "read": 0,
         "openat": 257,
@@ -65,7 +65,7 @@ def decide(
 def test_syscall_numbers_match_the_kernel(machine: str) -> None:
     numbers = syscalls.numbers(machine)
 
-    assert {name: numbers[name] for name in KNOWN[machine]} == KNOWN[machine]
+    assert {name: numbers[name] for name in KERNEL_NUMBERS[machine]} == KERNEL_NUMBERS[machine]
     assert len(set(numbers.values())) == len(numbers)
 
 

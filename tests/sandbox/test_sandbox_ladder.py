@@ -40,15 +40,15 @@ box.close()
 NO_LANDLOCK = [444, 445, 446]
 
 
-Told = dict[str, Any]
-Container = Callable[..., Told]
+Outcome = dict[str, Any]
+Container = Callable[..., Outcome]
 
 
 @pytest.fixture
 def in_a_container(tmp_path: Path) -> Container:
     """Run a program in the sandbox of a server in a container; return the outcome."""
 
-    def run(min_level: str, refused: list[int], *words: str) -> Told:
+    def run(min_level: str, refused: list[int], *words: str) -> Outcome:
         opened = "from sandbox.hostile import open_up; open_up()\n" if os.getuid() == 0 else ""
         finished = subprocess.run(
             [
@@ -70,7 +70,7 @@ def in_a_container(tmp_path: Path) -> Container:
             timeout=60,
         )
         assert finished.returncode == 0, finished.stderr
-        outcome: Told = json.loads(finished.stdout)
+        outcome: Outcome = json.loads(finished.stdout)
         return outcome
 
     return run
@@ -114,7 +114,7 @@ def test_doctor_reports_missing_primitives_and_remedies(
     )
 
 
-def test_doctor_reports_what_a_stronger_level_lacks(in_a_container: Container) -> None:
+def test_doctor_reports_the_missing_parts_of_a_stronger_level(in_a_container: Container) -> None:
     matches = in_a_container("landlock", [], "doctor")
 
     assert matches["sandbox"][:2] == ["ok", "level landlock, tested with hostile programs"]

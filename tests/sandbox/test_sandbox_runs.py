@@ -22,16 +22,16 @@ from remembrancer.sandbox.zygote_runner import ZygoteRunner
 MARKER = "tenant-marker-6f1c"
 
 
-def at_work(made: Sandbox) -> set[int]:
+def at_work(sandbox: Sandbox) -> set[int]:
     """Return the ids of the sandbox's processes."""
-    assert isinstance(made._runner, ZygoteRunner)
-    return processes(made._runner._process.pid)
+    assert isinstance(sandbox._runner, ZygoteRunner)
+    return processes(sandbox._runner._process.pid)
 
 
-def followed(made: Sandbox) -> list[int]:
+def followed(sandbox: Sandbox) -> list[int]:
     """Return a pidfd of each of the sandbox's processes that is still alive."""
     matches = []
-    for pid in at_work(made):
+    for pid in at_work(sandbox):
         with suppress(ProcessLookupError):
             matches.append(os.pidfd_open(pid))
     return matches
@@ -68,7 +68,7 @@ def test_syntax_error_has_its_line(box: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "said"),
+    ("code", "status", "expected"),
     [
         ("raise SystemExit(3)", 3, ""),
         ("import sys\nsys.exit('gone')", 1, "gone\n"),
@@ -76,11 +76,11 @@ def test_syntax_error_has_its_line(box: Sandbox) -> None:
     ],
 )
 def test_a_program_may_choose_its_exit_status(
-    box: Sandbox, code: str, status: int, said: str
+    box: Sandbox, code: str, status: int, expected: str
 ) -> None:
     run = box.run(code)
 
-    assert (run.exit_code, run.stderr) == (status, said)
+    assert (run.exit_code, run.stderr) == (status, expected)
 
 
 def test_files_are_returned_and_files_left_out_are_named(box: Sandbox) -> None:

@@ -91,7 +91,7 @@ def test_sealing_the_tail_loses_no_posting(events, most):
         max_size=4,
     )
 )
-def test_merged_runs_hold_what_each_held(groups):
+def test_merged_runs_contain_the_entries_of_each(groups):
     expected, runs, part = defaultdict(list), [], 0
     for group in groups:
         parts = list(range(part, part + len(group)))

@@ -103,7 +103,7 @@ def test_a_space_of_many_languages_finds_the_same(language, question, answer):
 
 
 @pytest.mark.parametrize(
-    ("said", "asked"),
+    ("text", "query"),
     [
         ("Die Krankenversicherungskarte liegt im Auto.", "Krankenversicherung"),
         ("Die Krankenversicherungskarte liegt im Auto.", "Karte"),
@@ -112,13 +112,13 @@ def test_a_space_of_many_languages_finds_the_same(language, question, answer):
         ("Vi köpte en ny diskmaskin.", "maskin"),
     ],
 )
-def test_a_compound_and_what_it_is_joined_from_find_each_other(said, asked):
-    view = space("Etwas ganz anderes über das Wetter.", said, "Noch ein Satz ohne Zusammenhang.")
+def test_a_compound_and_its_parts_find_each_other(text, query):
+    view = space("Etwas ganz anderes über das Wetter.", text, "Noch ein Satz ohne Zusammenhang.")
 
-    assert order(view, asked)[:1] == [1]
+    assert order(view, query)[:1] == [1]
 
 
-def test_the_language_is_told_by_writing_and_stop_words():
+def test_the_language_is_detected_by_script_and_stop_words():
     body = {
         code: detect(words(" ".join(texts)), " ".join(texts)).code
         for code, texts in SENTENCES.items()

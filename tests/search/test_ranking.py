@@ -1,4 +1,4 @@
-"""What comes first, what is left out, and why."""
+"""The order of the hits, the events that are left out, and the reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from spaces import found, order, space
+from spaces import order, ranking, space
 
 from remembrancer.search import embedding_text, lexical_scores, load_weights, parse_query
 from remembrancer.search.scoring import FEATURES, K1, B
@@ -47,7 +47,7 @@ def test_a_question_of_stop_words_alone_is_still_searched():
 
 def test_a_match_alone_in_its_space_scores_high_and_scores_fall():
     view = space("Our launch party is in Lisbon.", "A party is planned.", "Lunch was soup.")
-    ranked = found(view, "launch party Lisbon").ranked(WEIGHTS, {}, 100)
+    ranked = ranking(view, "launch party Lisbon").ranked(WEIGHTS, {}, 100)
 
     scores = [score for _, score, _ in ranked]
     assert scores[0] > 0.9
@@ -66,14 +66,14 @@ def test_a_lifted_event_comes_first_and_hides_no_other():
 
 def test_an_event_is_found_for_its_focus_word_alone():
     view = space("we talked about the weather", "invoice ZX-81 is open", "the weather was bad")
-    hit = found(view, "weather", ["ZX-81"])
+    hit = ranking(view, "weather", ["ZX-81"])
 
     candidates = hit.focus_candidates(parse_query("ZX-81", view.languages)).tolist()
     assert candidates == [1]
     assert 1 in [event for event, _, _ in hit.ranked(WEIGHTS, {1: 4.0}, 100)]
 
 
-def test_the_month_a_question_names_lifts_what_was_said_then():
+def test_the_month_of_a_question_lifts_turns_of_that_month():
     view = space(
         "we went swimming",
         "we went swimming",
@@ -121,14 +121,14 @@ def test_in_a_small_space_every_word_steers():
 
 def test_the_speaker_a_question_names_counts():
     view = space("Ada: I like jazz", "Bob: I like jazz")
-    hit = found(view, "What does Bob like, jazz?")
+    hit = ranking(view, "What does Bob like, jazz?")
 
     assert hit.features[:, FEATURES.index("speaker")].tolist() == [0.0, 1.0]
 
 
 def test_reasons_name_signal_rank_and_value():
     view = space("tea with milk", "coffee with milk and tea", "nothing here")
-    hit = found(view, "tea")
+    hit = ranking(view, "tea")
 
     first, second = hit.reasons([0, 1])
 

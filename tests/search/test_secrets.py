@@ -100,7 +100,9 @@ SECRETS = {
 }
 
 PLAIN = {
-    "prose of a password": "The password for a good life is patience; a token of thanks is a secret of friendship.",
+    "prose of a password": (
+        "The password for a good life is patience; a token of thanks is a secret of friendship."
+    ),
     "a request": "I forgot my password again: could you remind me how to reset it?",
     "a hint": "Keep the key under the flower pot. The secret is: boil first, then salt.",
     "a policy": "What is the password policy? Passwords must have 12 characters and 2 digits.",
@@ -165,7 +167,7 @@ def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str)
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_what_is_no_secret_is_left_alone(name: str) -> None:
+def test_plain_texts_are_not_flagged(name: str) -> None:
     text = PLAIN[name]
 
     assert find_secrets(text) == []
@@ -176,7 +178,7 @@ def test_all_of_the_plain_texts_together_hold_none() -> None:
     assert find_secrets("\n".join(PLAIN.values())) == []
 
 
-def test_each_is_told_once_with_its_kind_and_place() -> None:
+def test_each_secret_is_reported_once_with_kind_and_place() -> None:
     one, two = SECRETS["GitHub"][1], SECRETS["database URL"][1]
     text = f"é {one} and postgresql://app:{two}@db.internal/app"
 
@@ -186,9 +188,9 @@ def test_each_is_told_once_with_its_kind_and_place() -> None:
         ("github-pat", one),
         ("generic-credential-uri", two),
     ]
-    assert (
-        mask_secrets(text, secrets)
-        == "é [masked: github-pat] and postgresql://app:[masked: generic-credential-uri]@db.internal/app"
+    assert mask_secrets(text, secrets) == (
+        "é [masked: github-pat] and "
+        "postgresql://app:[masked: generic-credential-uri]@db.internal/app"
     )
 
 

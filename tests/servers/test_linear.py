@@ -52,7 +52,7 @@ def test_counting_from_elsewhere_is_found() -> None:
         st.tuples(st.floats(0, 100), st.floats(0, 5), st.floats(0, 5), st.booleans()), max_size=60
     )
 )
-def test_what_one_counter_answered_is_never_objected_to(
+def test_answers_of_one_counter_are_always_accepted(
     moments: list[tuple[float, float, float, bool]],
 ) -> None:
     """Each call counts at its moment, began some time before and ended some time after; some

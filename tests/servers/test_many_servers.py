@@ -36,8 +36,8 @@ def url() -> str:
 @pytest.fixture(scope="module")
 def context(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     """The same store from within, to make accounts and keys."""
-    with closing(within(url, tmp_path_factory.mktemp("within"))) as made:
-        yield made
+    with closing(within(url, tmp_path_factory.mktemp("within"))) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(
     assert sorted(answer.body["step"] for answer in answers) == list(range(1, 101))
 
 
-def test_what_is_owed_is_the_same_wherever_one_asks(servers: list[Server], key: str) -> None:
+def test_duties_are_the_same_at_every_server(servers: list[Server], key: str) -> None:
     """A step is taken at one server, its turn is remembered at another, its seal is shown to a
     third.
     """
@@ -166,9 +166,7 @@ def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_
     assert sum("idempotent-replayed" in answer.headers for answer in answers) == len(requests) - 10
 
 
-def test_votes_end_with_what_each_account_said_last(
-    servers: list[Server], context: Context
-) -> None:
+def test_the_last_vote_of_each_account_counts(servers: list[Server], context: Context) -> None:
     cube_id = Agent(context, "author").publish()
     voters = [new_key(context, f"voter-{number}") for number in range(12)]
 
@@ -237,7 +235,7 @@ def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_momen
 
 
 def _audit(one: Server, key: str, after: int) -> tuple[list[dict[str, Any]], bool]:
-    """The entries of the trail after a number, and whether every page says that the chain is whole."""
+    """Return the entries of the trail after a number, and True if every page has a valid chain."""
     entries, valid, at = [], [], after
     while True:
         page = one.get(f"/api/v7/sysperm/audit?after={at}&limit=50", key=key).body

@@ -50,8 +50,8 @@ def begin(database: Postgres, tmp_path: Path) -> Iterator[Callable[..., Server]]
 @pytest.fixture
 def key(begin: Callable[..., Server], tmp_path: Path) -> str:
     """A key of the owner, made before any server was there."""
-    with closing(within(begin.url, tmp_path / "within")) as made:  # type: ignore[attr-defined]
-        return new_key(made)
+    with closing(within(begin.url, tmp_path / "within")) as context:  # type: ignore[attr-defined]
+        return new_key(context)
 
 
 class Load:
@@ -109,7 +109,7 @@ class Load:
 
 
 def lost(one: Server, load: Load) -> list[str]:
-    """Answered turns that are not there whole, or that a search for their own word does not find."""
+    """Return answered turns that are incomplete, or absent from a search for their own word."""
     missing = []
     for event_id, word in load.turns.items():
         answer = one.get(f"/api/v7/event/{event_id}", key=load.key)
@@ -180,7 +180,7 @@ def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_wh
     assert lost(servers[0], load) == []
 
 
-def test_when_a_standby_takes_the_place_of_the_database_nothing_answered_is_lost_and_no_server_is_started_anew(
+def test_a_failover_to_the_standby_loses_no_answered_turn_and_restarts_no_server(
     tmp_path: Path,
 ) -> None:
     """A fail-over as docs/guides/deploy.md describes it:
@@ -194,8 +194,8 @@ def test_when_a_standby_takes_the_place_of_the_database_nothing_answered_is_lost
         ExitStack() as opened,
     ):
         url = f"{primary.database()},{standby.folder}&target_session_attrs=read-write"
-        with closing(within(url, tmp_path / "within")) as made:
-            key = new_key(made)
+        with closing(within(url, tmp_path / "within")) as context:
+            key = new_key(context)
         servers = [
             opened.enter_context(start(url, tmp_path / name, tmp_path / "files"))
             for name in ("one", "other")

@@ -60,7 +60,7 @@ def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&query=ferry"])
-def test_nobody_reads_what_is_not_theirs(http: Http, query: str) -> None:
+def test_nobody_reads_data_of_others(http: Http, query: str) -> None:
     """Other accounts and other users stay hidden (specification.md#agent-memory-permissions)."""
     http.remember(
         "When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick."

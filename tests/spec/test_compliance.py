@@ -16,7 +16,7 @@ COMPLIANCE = "/api/v7/agent/compliance"
 DAY_MS = 86_400_000
 
 
-def asked(http: Http, **parameters: Any) -> Any:
+def report(http: Http, **parameters: Any) -> Any:
     """Return the response body."""
     answer = http.get(COMPLIANCE, params=parameters)
     assert answer.status_code == 200, answer.text
@@ -39,7 +39,7 @@ def look(http: Http, draft: str) -> str:
 
 def test_nothing_done_is_nothing_due(http: Http) -> None:
     """A share is null while nothing was due (specification.md#compliance-share)."""
-    answer = asked(http)
+    answer = report(http)
 
     assert (parts(answer["total"]), answer["agents"], answer["sessions"]) == ({}, [], [])
     assert answer["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
@@ -54,7 +54,7 @@ def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
     http.remember("And back?", "Nobody said.", session_id="s")
     look(http, "Nobody said.")
 
-    total = asked(http)["total"]
+    total = report(http)["total"]
 
     assert parts(total) == {
         "searched": (2, 2),
@@ -75,7 +75,7 @@ def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http
     http.remember("q", "r", session_id="s")
     http.remember("q2", "r2", session_id="t")
 
-    total = asked(http)["total"]
+    total = report(http)["total"]
 
     assert (parts(total)["remembered"], parts(total)["searched"]) == ((1, 2), (1, 2))
 
@@ -84,7 +84,7 @@ def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
     """The latest search's turn is not due yet (specification.md#compliance-last-turn)."""
     http.memory("one", session_id="s")
 
-    assert parts(asked(http)["total"]) == {}
+    assert parts(report(http)["total"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_seal_counts_when_the_next_search_brings_the_right_one(
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
 
-    assert parts(asked(http)["total"])["sealed"] == (process, 1)
+    assert parts(report(http)["total"])["sealed"] == (process, 1)
 
 
 def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
@@ -116,7 +116,7 @@ def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
         "/api/v7/experience/vote", {"cube_id": answer["cube_id"], "user_id": "owner", "vote": 1}
     )
 
-    assert parts(asked(http)["total"])["rated"] == (1, len(page)) == (1, 2)
+    assert parts(report(http)["total"])["rated"] == (1, len(page)) == (1, 2)
 
 
 def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
@@ -128,7 +128,7 @@ def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
     )
     second = look(http, "It leaves at 9:40 [general].")
 
-    total = asked(http)["total"]
+    total = report(http)["total"]
 
     assert (first, second) == ("fail", "pass")
     assert (total["looks"], parts(total)["looked"], parts(total)["passed"]) == (2, (1, 1), (1, 1))
@@ -143,7 +143,7 @@ def test_a_turn_that_failed_its_last_look_did_not_pass(http: Http) -> None:
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     look(http, "It leaves at 9:40.")
 
-    assert parts(asked(http)["total"])["passed"] == (0, 1)
+    assert parts(report(http)["total"])["passed"] == (0, 1)
 
 
 def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
@@ -164,7 +164,7 @@ def test_each_key_is_an_agent(http: Http) -> None:
     other.remember("q", "r", session_id="of-1")
     look(other, "r")
 
-    answer = asked(http)["agents"]
+    answer = report(http)["agents"]
 
     assert [(one["figures"]["searches"], one["account"]) for one in answer] == [
         (3, "owner"),
@@ -185,20 +185,20 @@ def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
         http.context.clock.advance(1)  # type: ignore[attr-defined]
     http.memory("q", session_id="s0")
 
-    answer = asked(http)
+    answer = report(http)
 
     assert (answer["sessions"][0]["session_id"], answer["sessions_left_out"]) == ("s0", 1)
     assert parts(answer["sessions"][1]["figures"]) == {"searched": (0, 1), "looked": (0, 1)}
-    assert [one["session_id"] for one in asked(http, session_id="s7")["sessions"]] == ["s7"]
+    assert [one["session_id"] for one in report(http, session_id="s7")["sessions"]] == ["s7"]
 
 
-def test_what_was_done_before_is_left_out(http: Http) -> None:
+def test_earlier_activity_is_left_out(http: Http) -> None:
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     look(http, "r")
     http.context.clock.advance(2 * DAY_MS)  # type: ignore[attr-defined]
 
-    assert (parts(asked(http, days=1)["total"]), asked(http, days=3)["total"]["searches"]) == (
+    assert (parts(report(http, days=1)["total"]), report(http, days=3)["total"]["searches"]) == (
         {},
         1,
     )
@@ -210,7 +210,7 @@ def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
     ada.memory("secret project", "ada", session_id="hidden")
     ada.remember("q", "r", session_id="hidden")
 
-    mine, all_ = asked(http), asked(http, all="true")
+    mine, all_ = report(http), report(http, all="true")
 
     assert (mine["total"]["searches"], mine["agents"], mine["sessions"]) == (0, [], [])
     assert [one["account"] for one in all_["agents"]] == ["ada"]
@@ -218,14 +218,14 @@ def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
     assert ada.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
-def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
+def test_a_pinned_key_gets_figures_of_its_user_and_itself(http: Http) -> None:
     """A pinned key sees its user and itself (specification.md#compliance-isolation)."""
     http.memory("one", "bob", session_id="of-bob")
     http.memory("one", "ada", session_id="of-ada")
     pinned = http.as_account("owner", user_id="ada")
     pinned.memory("two", "ada", session_id="pinned")
 
-    answer = asked(pinned)
+    answer = report(pinned)
 
     assert ({one["session_id"] for one in answer["sessions"]}, len(answer["agents"])) == (
         {"of-ada", "pinned"},
@@ -235,7 +235,7 @@ def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
     assert pinned.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
-def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
+def test_erased_turns_are_no_longer_counted(http: Http) -> None:
     """Forgotten turns are not counted (specification.md#compliance-forgotten)."""
     http.memory("one", session_id="s")
     event = http.remember("q", "r", session_id="s")["event_id"]
@@ -247,14 +247,14 @@ def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
     one_left = http.rows()["looks"]
     http.post("/api/v7/memory/forget", {"session_id": "s"})
 
-    assert (one_left, http.rows()["looks"], asked(http)["sessions"]) == (1, 0, [])
+    assert (one_left, http.rows()["looks"], report(http)["sessions"]) == (1, 0, [])
 
 
 @pytest.mark.parametrize(
     "wrong",
     [{"days": 0}, {"days": limits.COMPLIANCE_DAYS_MAX + 1}, {"days": "x"}, {"all": "maybe"}],
 )
-def test_what_it_does_not_take_is_refused(http: Http, wrong: dict[str, Any]) -> None:
+def test_invalid_parameters_are_refused(http: Http, wrong: dict[str, Any]) -> None:
     assert http.get(COMPLIANCE, params=wrong).status_code == 422
 
 

@@ -15,7 +15,7 @@ def ask(http: Http, body: bytes, headers: dict[str, str], path: str = "/api/v7/m
     return http.ask("POST", path, content=body, headers=headers)
 
 
-def test_a_failed_call_has_an_error_status_and_says_what_is_wrong_early_in_its_body(
+def test_a_failed_call_has_an_error_status_and_an_early_explanation(
     http: Http,
 ) -> None:
     """Clients read the status and the beginning of the body (specification.md#error-early)."""
@@ -72,7 +72,7 @@ def test_each_status_has_its_word_in_one_shape(
     assert body["detail"]
 
 
-def test_pointers_lead_to_what_is_wrong(http: Http) -> None:
+def test_pointers_lead_to_the_wrong_field(http: Http) -> None:
     """`pointer` is a JSON Pointer into the body (specification.md#error-pointer)."""
     body: dict[str, Any] = {"query_text": 1, "user_id": "u", "focus_words": ["ok", 7]}
 

@@ -59,7 +59,7 @@ def test_a_read_only_key_may_ask(http: Http) -> None:
         ({"query_text": "x", "user_id": "a", "top_k": 0}, 422),
     ],
 )
-def test_it_takes_what_a_search_takes_and_nothing_else(http: Http, body: Any, status: int) -> None:
+def test_it_accepts_the_fields_of_a_search_alone(http: Http, body: Any, status: int) -> None:
     """It validates like a search (specification.md#explain-same-hits)."""
     assert http.post(EXPLAIN, body).status_code == status
     assert http.with_key(None).post(EXPLAIN, body).status_code == 401

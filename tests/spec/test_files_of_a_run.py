@@ -62,7 +62,7 @@ def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None
     }
 
 
-def test_what_a_failed_program_left_comes_back_too(http: Http) -> None:
+def test_files_of_a_failed_program_are_returned_too(http: Http) -> None:
     """A failing program's files come back too (specification.md#sandbox-files)."""
     answer = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
 
@@ -104,7 +104,7 @@ def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
         r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}",
     ],
 )
-def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_service(
+def test_half_a_character_in_program_output_is_no_error_of_the_service(
     http: Http, message: str
 ) -> None:
     answer = ran(http, f'import os\nos.write(3, b"{message}")\nos._exit(1)', session_id="s")

@@ -17,7 +17,7 @@ def forgotten(http: Http, **what: Any) -> Any:
     return {name: count for name, count in answer.json()["counts"].items() if count}
 
 
-def found(http: Http, text: str, user_id: str = "owner") -> list[str]:
+def hit_ids(http: Http, text: str, user_id: str = "owner") -> list[str]:
     """Return the ids of the hits of a search."""
     return [hit["event_id"] for hit in http.memory(text, user_id, interact=False)["hits"]]
 
@@ -30,7 +30,7 @@ def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: H
         )
         for what in ("saw", "axe")
     )
-    assert found(http, "axe shed")[0] == missing["event_id"]
+    assert hit_ids(http, "axe shed")[0] == missing["event_id"]
 
     receipt = http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").json()
 
@@ -40,7 +40,7 @@ def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: H
         1,
         [],
     )
-    assert found(http, "axe shed") == [keep["event_id"]]
+    assert hit_ids(http, "axe shed") == [keep["event_id"]]
     assert http.get(f"/api/v7/event/{missing['event_id']}").status_code == 404
     assert "axe" not in http.get("/api/v7/memory/start").json()["prompt_text"]
     assert http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").status_code == 404
@@ -48,14 +48,14 @@ def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: H
 
 def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> None:
     messages = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
-    found(http, "rope")
+    hit_ids(http, "rope")
     space = http.context.store.read(lambda tx: tx.one("select id from spaces")).id
     index = http.context.index_cache.take(space)
     parts = index.view().size
 
     http.ask("DELETE", f"/api/v7/event/{messages[1]}")
 
-    assert sorted(found(http, "rope")) == sorted([messages[0], messages[2]])
+    assert sorted(hit_ids(http, "rope")) == sorted([messages[0], messages[2]])
     assert (
         index.view().size == parts
     )  # marked as gone: a space that is read anew holds two events' parts
@@ -121,7 +121,7 @@ def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
     pack = http.get("/api/v7/memory/start?session_id=house").json()["prompt_text"]
     assert "trip" not in pack
     assert "Rope for the house." in pack
-    assert len(found(http, "rope")) == 1
+    assert len(hit_ids(http, "rope")) == 1
     body = http.post("/api/v7/memory/map", {"user_id": "owner"}).json()
     assert (body["l1_count"], "trip" in body["map_text"]) == (1, False)
 
@@ -141,7 +141,7 @@ def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
     ]
 
 
-def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: Http) -> None:
+def test_a_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
     """`confirm` must repeat the `user_id` (specification.md#forget-user)."""
     http.remember("q", "Rope of ada.", user_id="ada", critical="ada sails")
     http.remember("q", "Rope of bob.", user_id="bob")
@@ -153,9 +153,9 @@ def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: 
 
     assert (refused.status_code, "'ada'" in refused.json()["detail"]) == (409, True)
     assert counts == {"events": 1, "sessions": 1, "facts": 1, "prompts": 1}
-    assert (found(http, "rope", "ada"), len(found(http, "rope", "bob"))) == ([], 1)
+    assert (hit_ids(http, "rope", "ada"), len(hit_ids(http, "rope", "bob"))) == ([], 1)
     answer = http.remember("q", "New rope.", user_id="ada")
-    assert found(http, "rope", "ada") == [answer["event_id"]]
+    assert hit_ids(http, "rope", "ada") == [answer["event_id"]]
     assert http.memory("rope", "ada")["step"] == 1
 
 
@@ -189,8 +189,8 @@ def test_an_account_goes_whole_and_no_other(http: Http) -> None:
         "feedback": 1,
     }
     assert {name: before[name] - after[name] for name in changed} == changed
-    assert len(found(http, "rope", "ada")) == 1
-    assert found(member, "rope", "ada") == []
+    assert len(hit_ids(http, "rope", "ada")) == 1
+    assert hit_ids(member, "rope", "ada") == []
     assert member.post("/api/v7/experience/create", cube).status_code == 200
 
 
@@ -218,9 +218,7 @@ def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
         ({"account": "yes"}, "/account"),
     ],
 )
-def test_what_is_not_meant_clearly_is_refused(
-    http: Http, wrong: dict[str, Any], pointer: str
-) -> None:
+def test_an_ambiguous_request_is_refused(http: Http, wrong: dict[str, Any], pointer: str) -> None:
     """Contradictory fields are a 422 (specification.md#forget-combinations)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -239,7 +237,7 @@ def test_what_is_not_meant_clearly_is_refused(
         {"account": True},
     ],
 )
-def test_what_is_not_confirmed_by_its_name_is_kept(http: Http, unsure: dict[str, Any]) -> None:
+def test_without_confirmation_by_name_nothing_is_erased(http: Http, unsure: dict[str, Any]) -> None:
     """Without the right `confirm`: 409 (specification.md#forget-confirm)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -257,13 +255,13 @@ def test_a_time_that_ends_before_it_begins_holds_nothing(http: Http) -> None:
     assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
 
 
-def test_what_is_not_there_is_nothing_to_forget(http: Http) -> None:
+def test_erasing_absent_turns_changes_nothing(http: Http) -> None:
     """Nothing there means zero counts (specification.md#forget-nothing-there)."""
     assert forgotten(http, session_id="never") == {}
     assert forgotten(http, user_id="nobody", confirm="nobody") == {}
 
 
-def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
+def test_a_key_erases_only_data_that_it_may_write(http: Http) -> None:
     """A key erases only what it may write (specification.md#forget-permissions)."""
     answer = http.remember("q", "Rope.", user_id="ada")["event_id"]
     reader, pinned, stranger = (
@@ -284,7 +282,7 @@ def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
 
     assert refused == [403, 404, 404, 403, 403, 403]
     assert forgotten(stranger, user_id="ada", confirm="ada") == {}
-    assert found(http, "rope", "ada") == [answer]
+    assert hit_ids(http, "rope", "ada") == [answer]
 
 
 def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
@@ -299,7 +297,7 @@ def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
     assert (first.status_code, second.json()) == (200, first.json())
 
 
-def test_the_answer_kept_for_a_repeated_write_does_not_repeat_what_was_erased(http: Http) -> None:
+def test_the_stored_answer_of_a_write_does_not_repeat_erased_text(http: Http) -> None:
     """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}
     answer = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()[
@@ -399,7 +397,7 @@ class TestReplacing:
             ("turn", "stored"),
             ("replaces", "erased"),
         ]
-        assert found(http, "when") == [answer["event_id"]]
+        assert hit_ids(http, "when") == [answer["event_id"]]
         assert http.get(f"/api/v7/event/{draft}").status_code == 404
         assert "The ferry is daily." in http.get("/api/v7/memory/start").json()["prompt_text"]
         assert http.context.store.read(lambda tx: tx.one("select turns from sessions")).turns == 1

@@ -13,9 +13,9 @@ PATH = "/api/v7/agent/prompt"
 PART = "Answer in Italian. Bo is an architect."
 
 
-def put(http: Http, body: Any, **given: Any) -> Any:
+def put(http: Http, body: Any, **options: Any) -> Any:
     """Set the user's own part; return the response."""
-    return http.ask("PUT", PATH, json=body, **given)
+    return http.ask("PUT", PATH, json=body, **options)
 
 
 def part(http: Http, user_id: str = "owner") -> str:
@@ -23,7 +23,7 @@ def part(http: Http, user_id: str = "owner") -> str:
     return str(http.get(PATH, params={"user_id": user_id}).json()["user_part"])
 
 
-def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
+def test_the_prompt_has_everything_an_agent_needs(http: Http) -> None:
     """The prompt holds constitution, service lines and seal (specification.md#prompt-read)."""
     answer = http.get(PATH, params={"user_id": "bo"}).json()
 
@@ -38,7 +38,7 @@ def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
     )
 
 
-def test_what_a_user_sets_is_in_the_next_prompt(http: Http) -> None:
+def test_the_setting_of_a_user_is_in_the_next_prompt(http: Http) -> None:
     """`PUT` sets the user's own part (specification.md#prompt-next)."""
     answer = put(http, {"prompt": PART, "user_id": "bo"}).json()
     body = http.get(PATH, params={"user_id": "bo"}).json()

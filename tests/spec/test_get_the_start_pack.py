@@ -85,7 +85,7 @@ def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
     assert len(re.findall(r"<<\s*/?\s*(?:end)?\s*memory", text, re.IGNORECASE)) == 2
 
 
-def test_it_keeps_to_its_budget_and_says_what_had_no_room(http: Http, context: Context) -> None:
+def test_the_pack_fits_its_budget_and_reports_omissions(http: Http, context: Context) -> None:
     """It fits its token budget, newest items first (specification.md#start-budget)."""
     for number in range(300):
         http.post(

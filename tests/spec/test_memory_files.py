@@ -22,7 +22,7 @@ NOTE = {
 }
 
 
-def told(http: Http, **command: Any) -> str:
+def output(http: Http, **command: Any) -> str:
     """Return the text of a result that is not an error."""
     answer = http.post(FILES, command)
     assert (answer.status_code, answer.json()["is_error"]) == (200, False), answer.text
@@ -32,23 +32,23 @@ def told(http: Http, **command: Any) -> str:
 def test_a_file_goes_through_all_six_commands(http: Http) -> None:
     """Anthropic, memory tool, "Tool commands" (specification.md#memory-files-commands)."""
     texts = [
-        told(http, **NOTE),
-        told(http, command="view", path="/memories/elba.md"),
-        told(
+        output(http, **NOTE),
+        output(http, command="view", path="/memories/elba.md"),
+        output(
             http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40"
         ),
-        told(
+        output(
             http,
             command="insert",
             path="/memories/elba.md",
             insert_line=1,
             insert_text="From Piombino.\n",
         ),
-        told(
+        output(
             http, command="rename", old_path="/memories/elba.md", new_path="/memories/trips/elba.md"
         ),
-        told(http, command="view", path="/memories"),
-        told(http, command="delete", path="/memories/trips"),
+        output(http, command="view", path="/memories"),
+        output(http, command="delete", path="/memories/trips"),
     ]
 
     assert texts == [
@@ -138,11 +138,11 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
+def test_a_failed_command_is_reported_in_the_words_of_the_tool(
     http: Http, command: dict[str, Any], message: str
 ) -> None:
     """Anthropic, memory tool, "Error handling" (specification.md#memory-files-refusals)."""
-    told(http, **NOTE)
+    output(http, **NOTE)
     before = http.rows()
 
     answer = http.post(FILES, command)
@@ -192,9 +192,9 @@ def test_an_input_that_is_no_command_is_refused(
 
 def test_old_versions_are_listed_and_read(http: Http) -> None:
     """Every version stays readable (specification.md#memory-files-versions)."""
-    told(http, **NOTE)
-    told(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40")
-    told(http, command="delete", path="/memories/elba.md")
+    output(http, **NOTE)
+    output(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40")
+    output(http, command="delete", path="/memories/elba.md")
 
     now = http.get(FILES, params={"path": "/memories/elba.md"}).json()
     first = http.get(FILES, params={"path": "/memories/elba.md", "version": 1}).json()
@@ -222,14 +222,14 @@ def test_old_versions_are_listed_and_read(http: Http) -> None:
 )
 def test_a_version_that_never_was_is_not_found(http: Http, request_fields: dict[str, Any]) -> None:
     """An unknown version is a 404 (specification.md#memory-files-unknown-version)."""
-    told(http, **NOTE)
+    output(http, **NOTE)
 
     assert http.get(FILES, params=request_fields).status_code == 404
 
 
 def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
     """Files belong to one space (specification.md#memory-files-isolation)."""
-    told(http, **NOTE, user_id="ada")
+    output(http, **NOTE, user_id="ada")
     bob = http.as_account("bob")
     look = {"command": "view", "path": "/memories/elba.md"}
 
@@ -241,27 +241,27 @@ def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
 
 def test_a_pinned_key_has_the_files_of_its_user_alone(http: Http) -> None:
     """A pinned key has its user's files (specification.md#memory-files-pinned)."""
-    told(http, **NOTE, user_id="ada")
+    output(http, **NOTE, user_id="ada")
     pinned = http.as_account("owner", user_id="ada")
 
-    assert told(pinned, command="view", path="/memories/elba.md")
+    assert output(pinned, command="view", path="/memories/elba.md")
     assert pinned.post(FILES, NOTE | {"user_id": "bob"}).status_code == 403
     assert pinned.get(FILES, params={"user_id": "bob"}).status_code == 403
 
 
 def test_a_read_only_key_only_views(http: Http) -> None:
     """A read-only key can only view (specification.md#memory-files-read-only)."""
-    told(http, **NOTE)
+    output(http, **NOTE)
     reader = http.as_account("owner", read_only=True)
 
-    assert told(reader, command="view", path="/memories/elba.md")
+    assert output(reader, command="view", path="/memories/elba.md")
     assert reader.post(FILES, {"command": "delete", "path": "/memories/elba.md"}).status_code == 403
-    assert told(http, command="view", path="/memories/elba.md")
+    assert output(http, command="view", path="/memories/elba.md")
 
 
 def test_a_command_sent_again_is_done_once(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#memory-files-idempotent)."""
-    told(http, **NOTE)
+    output(http, **NOTE)
     edit = {
         "command": "insert",
         "path": "/memories/elba.md",
@@ -272,14 +272,14 @@ def test_a_command_sent_again_is_done_once(http: Http) -> None:
     answers = [http.post(FILES, edit, headers={"Idempotency-Key": "k"}) for _ in range(2)]
 
     assert answers[0].json() == answers[1].json()
-    assert told(http, command="view", path="/memories/elba.md").count("Elba") == 1
+    assert output(http, command="view", path="/memories/elba.md").count("Elba") == 1
 
 
 def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
     """Every change is a version until it is forgotten (specification.md#memory-files-forget)."""
-    told(http, **NOTE)
-    told(http, command="delete", path="/memories/elba.md")
-    told(http, command="create", path="/memories/elba.md.bak", file_text="stays")
+    output(http, **NOTE)
+    output(http, command="delete", path="/memories/elba.md")
+    output(http, command="create", path="/memories/elba.md.bak", file_text="stays")
     request = {"path": "/memories/elba.md"}
 
     body = http.post("/api/v7/memory/forget", request | {"dry_run": True}).json()
@@ -296,8 +296,8 @@ def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
 )
 def test_who_is_forgotten_has_no_files(http: Http, request_fields: dict[str, Any]) -> None:
     """Forgetting the user erases the files (specification.md#memory-files-forget)."""
-    told(http, **NOTE, user_id="ada")
-    told(http, command="delete", path="/memories/elba.md", user_id="ada")
+    output(http, **NOTE, user_id="ada")
+    output(http, command="delete", path="/memories/elba.md", user_id="ada")
 
     counts = http.post("/api/v7/memory/forget", request_fields).json()["counts"]
 
@@ -307,12 +307,12 @@ def test_who_is_forgotten_has_no_files(http: Http, request_fields: dict[str, Any
 
 def test_a_session_that_is_forgotten_takes_no_file_along(http: Http) -> None:
     """Files belong to no session (specification.md#memory-files-forget)."""
-    told(http, **NOTE)
+    output(http, **NOTE)
     http.remember("q", "r", session_id="s")
 
     http.post("/api/v7/memory/forget", {"session_id": "s"})
 
-    assert told(http, command="view", path="/memories/elba.md")
+    assert output(http, command="view", path="/memories/elba.md")
 
 
 @pytest.mark.parametrize("more", [{"session_id": "s"}, {"after": "2026-01-01T00:00:00Z"}])
@@ -334,10 +334,10 @@ class TestMasking:
         yield service
         service.close()
 
-    def test_a_secret_is_not_kept_and_the_model_is_told(self, http: Http) -> None:
+    def test_a_secret_is_not_stored_and_the_model_gets_a_note(self, http: Http) -> None:
         token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
-        text = told(http, command="create", path="/memories/a", file_text=f"Token: {token}")
+        text = output(http, command="create", path="/memories/a", file_text=f"Token: {token}")
 
         assert "was masked" in text
-        assert token not in told(http, command="view", path="/memories/a")
+        assert token not in output(http, command="view", path="/memories/a")

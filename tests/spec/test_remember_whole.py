@@ -92,9 +92,7 @@ def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
         ({"duty": "vote_nothing", "duty_reason": " "}, "duty_reason"),
     ],
 )
-def test_what_makes_no_sense_together_is_refused(
-    http: Http, body: dict[str, Any], message: str
-) -> None:
+def test_contradicting_fields_are_refused(http: Http, body: dict[str, Any], message: str) -> None:
     """Contradictory fields are a 422 (specification.md#remember-contradictions)."""
     before = http.rows()
     answer = remember(http, **body)

@@ -108,7 +108,7 @@ def test_every_mode_is_taken(http: Http, mode: str) -> None:
         ({"code": "1", "session_id": ""}, "/session_id"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(
+def test_an_invalid_request_is_refused_with_its_place(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
     """Another language is a 422 (specification.md#sandbox-invalid)."""
@@ -193,7 +193,7 @@ class TestRate:
         yield replace(service, settings=replace(service.settings, rate_sandbox_per_minute=1))
         service.close()
 
-    def test_a_key_that_runs_too_much_is_told_when_to_come_again(self, http: Http) -> None:
+    def test_a_key_over_its_limit_gets_the_time_to_retry(self, http: Http) -> None:
         answers = [http.post(PATHS[0], {"code": "1", "timeout_s": -1}) for _ in range(2)]
 
         assert [answer.status_code for answer in answers] == [422, 429]
@@ -206,7 +206,7 @@ class TestUnavailable:
     See specification.md#sandbox-unavailable.
     """
 
-    def test_a_machine_that_cannot_confine_says_what_is_missing(
+    def test_a_machine_without_confinement_names_the_missing_parts(
         self, http: Http, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))

@@ -18,7 +18,7 @@ def ran(http: Http, code: str, **more: Any) -> Any:
     return answer.json()
 
 
-def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -> None:
+def test_a_repair_by_rule_reports_its_change(http: Http) -> None:
     """A repaired program has a diff (specification.md#repair-diff)."""
     answer = ran(http, FENCED)
 
@@ -82,7 +82,7 @@ def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
         "{}['k']",
     ],
 )
-def test_what_a_program_raises_by_itself_is_not_repaired(http: Http, code: str) -> None:
+def test_an_exception_raised_by_the_program_is_not_repaired(http: Http, code: str) -> None:
     """Deliberate errors are not repaired (specification.md#repair-not-attempted)."""
     answer = ran(http, code)
 
@@ -142,7 +142,7 @@ def test_the_files_are_those_of_the_run_that_counts(http: Http) -> None:
     assert [(file["name"], file["size_bytes"]) for file in answer["files"]] == [("tide.txt", 4)]
 
 
-def test_a_kept_run_has_the_program_as_it_was_sent_and_what_was_changed(http: Http) -> None:
+def test_a_stored_run_has_the_original_program_and_the_change(http: Http) -> None:
     """A stored run holds source and diff (specification.md#repair-event)."""
     answer = ran(http, FENCED, session_id="tides")
 

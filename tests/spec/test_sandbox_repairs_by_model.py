@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, says
+from endpoint import Endpoint, replies
 from service import Http
 
 from remembrancer.accounts import allow_outside_models
@@ -36,9 +36,9 @@ def ran(http: Http, code: str, **more: Any) -> Any:
     return answer.json()
 
 
-def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start) -> None:
+def test_a_model_repairs_the_rest_and_the_answer_names_it(start: Start) -> None:
     """`attempts` names the model (specification.md#repair-attempts)."""
-    http, _ = start(says(f"```python\n{RIGHT}```"))
+    http, _ = start(replies(f"```python\n{RIGHT}```"))
 
     answer = ran(http, WRONG)
 
@@ -65,24 +65,26 @@ def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start)
 
 def test_rules_come_first_and_cost_nothing(start: Start) -> None:
     """Rules are tried before models (specification.md#repair-rules-first)."""
-    http, tiny = start(says(f"```python\n{GOOD}```"))
+    http, tiny = start(replies(f"```python\n{GOOD}```"))
 
     answer = ran(http, BROKEN)
 
-    assert (answer["status"], answer["code"], tiny.asked) == ("fixed", GOOD, [])
+    assert (answer["status"], answer["code"], tiny.requests) == ("fixed", GOOD, [])
     assert answer["attempts"][-1]["stage"] == "deterministic"
 
 
 def test_a_program_that_works_is_not_shown_to_a_model(start: Start) -> None:
     """A working program is sent to no model (specification.md#repair-not-attempted)."""
-    http, tiny = start(says(f"```python\n{RIGHT}```"))
+    http, tiny = start(replies(f"```python\n{RIGHT}```"))
 
-    assert (ran(http, RIGHT)["status"], tiny.asked) == ("ok", [])
+    assert (ran(http, RIGHT)["status"], tiny.requests) == ("ok", [])
 
 
 def test_a_cheating_model_mends_nothing(start: Start) -> None:
     """A fix that cheats its tests is refused (specification.md#repair-guards)."""
-    http, _ = start(says("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```"))
+    http, _ = start(
+        replies("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```")
+    )
 
     answer = ran(http, WRONG)
 
@@ -99,21 +101,21 @@ def test_a_cheating_model_mends_nothing(start: Start) -> None:
 
 def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     """An account can forbid models on other machines (specification.md#repair-outside-models)."""
-    http, _ = start(says(""), model_repair_1="far@https://models.invalid/v1")
+    http, _ = start(replies(""), model_repair_1="far@https://models.invalid/v1")
     allow_outside_models(http.context, "owner", allowed=False)
 
     answer = ran(http, WRONG)
 
     assert [one["stage"] for one in answer["attempts"]] == ["run"]
-    assert (
-        answer["note"]
-        == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
+    assert answer["note"] == (
+        "Only repair by rule was tried: this account does not allow "
+        "language models on other machines to read its data."
     )
 
 
 def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
     """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
-    http, _ = start(says(f"```python\n{RIGHT}```"))
+    http, _ = start(replies(f"```python\n{RIGHT}```"))
 
     ran(http, WRONG)
 
@@ -125,7 +127,7 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
 
 def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
     """A repeated request asks no model again (specification.md#sandbox-idempotent)."""
-    http, tiny = start(says(f"```python\n{RIGHT}```"))
+    http, tiny = start(replies(f"```python\n{RIGHT}```"))
     request: dict[str, Any] = {
         "path": PATH,
         "body": {"code": WRONG},
@@ -134,14 +136,14 @@ def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
 
     first, again = http.post(**request), http.post(**request)
 
-    assert (first.json(), len(tiny.asked)) == (again.json(), 1)
+    assert (first.json(), len(tiny.requests)) == (again.json(), 1)
 
 
-def test_optimize_says_what_was_measured(start: Start) -> None:
+def test_optimize_reports_its_measurements(start: Start) -> None:
     """`optimized` reports the measurement (specification.md#repair-optimize)."""
     slow = "total = 0\nfor i in range(10**6):\n    total += i * 2\nprint(total)\n"
     fast = "total = sum(range(0, 2 * 10**6, 2))\nprint(total)\n"
-    http, _ = start(says(f"```python\n{fast}```"))
+    http, _ = start(replies(f"```python\n{fast}```"))
 
     answer = ran(http, slow, mode="optimize")
 
@@ -158,20 +160,20 @@ def test_optimize_says_what_was_measured(start: Start) -> None:
 
 def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
     """Another strategy is a 422 (specification.md#sandbox-invalid)."""
-    http, tiny = start(says(""))
+    http, tiny = start(replies(""))
 
     answer = http.post(PATH, {"code": WRONG, "strategy": "vote"})
 
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"], tiny.asked) == (
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"], tiny.requests) == (
         422,
         "/strategy",
         [],
     )
 
 
-def test_a_kept_run_has_what_a_model_changed(start: Start) -> None:
+def test_a_stored_run_has_the_change_of_the_model(start: Start) -> None:
     """A stored run holds the change (specification.md#repair-event)."""
-    http, _ = start(says(f"```python\n{RIGHT}```"))
+    http, _ = start(replies(f"```python\n{RIGHT}```"))
 
     answer = ran(http, WRONG, session_id="means", strategy="race")
 

@@ -33,7 +33,7 @@ def create(http: Http, **more: Any) -> Any:
     return answer.json()
 
 
-def kept(http: Http) -> Any:
+def stored_cube(http: Http) -> Any:
     """Return the last stored cube."""
     return http.context.store.read(lambda tx: tx.all("select * from cubes order by id"))[-1]
 
@@ -56,7 +56,7 @@ def test_a_cube_is_saved_and_is_private(http: Http) -> None:
         "private",
         "private",
     )
-    row = kept(http)
+    row = stored_cube(http)
     assert (row.cube_id, row.status, row.kind, row.session, row.model) == (
         answer["cube_id"],
         "private",
@@ -72,19 +72,19 @@ def test_it_is_of_one_of_six_kinds(http: Http, kind: str) -> None:
     """A cube has one of six kinds (specification.md#cube-kinds)."""
     create(http, cube_type=kind, model="gpt-x")
 
-    assert (kept(http).kind, kept(http).model) == (kind, "gpt-x")
+    assert (stored_cube(http).kind, stored_cube(http).model) == (kind, "gpt-x")
 
 
 def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) -> None:
     """`session_id` is optional (specification.md#cube-session)."""
     http.remember("q", "r", session_id="trip")
     create(http, session_id="trip")
-    existing = kept(http).session
+    existing = stored_cube(http).session
     before = http.rows()["sessions"]
     create(http, session_id="never heard of")
 
     assert existing is not None
-    assert kept(http).session is None
+    assert stored_cube(http).session is None
     assert http.rows()["sessions"] == before
 
 
@@ -93,7 +93,7 @@ def test_evidence_may_be_an_event_of_ones_own(http: Http) -> None:
     event_id = http.remember("q", "r")["event_id"]
     create(http, evidence=event_id)
 
-    assert kept(http).evidence == event_id
+    assert stored_cube(http).evidence == event_id
 
 
 def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(http: Http) -> None:
@@ -134,7 +134,7 @@ def test_the_four_texts_are_required_and_must_say_something(
         {"model": " "},
     ],
 )
-def test_what_is_optional_must_be_right_when_it_is_there(http: Http, wrong: dict[str, Any]) -> None:
+def test_optional_fields_must_be_valid_when_present(http: Http, wrong: dict[str, Any]) -> None:
     """Wrong types are a 422 (specification.md#api-strict-types)."""
     assert refused(http, {**CUBE, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
 

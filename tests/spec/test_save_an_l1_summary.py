@@ -70,7 +70,7 @@ def test_the_same_sent_again_is_kept_once(http: Http) -> None:
     assert http.rows()["summaries"] == 1
 
 
-def test_it_ends_what_was_due(http: Http) -> None:
+def test_a_summary_ends_the_due_duty(http: Http) -> None:
     """An L1 settles the duty (specification.md#l1-settles-duty)."""
     turns(http, 15)
     http.post(PATH, L1)
@@ -94,7 +94,7 @@ def test_it_ends_what_was_due(http: Http) -> None:
         ({"topic": "t" * 1_001}, "/topic"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_kept(
+def test_an_error_names_its_field_and_nothing_is_stored(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
     """A wrong value is a 422 that names the field (specification.md#error-pointer)."""

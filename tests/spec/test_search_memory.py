@@ -23,7 +23,7 @@ def ferry(http: Http) -> str:
     return str(http.remember(*FERRY)["event_id"])
 
 
-def test_what_was_said_is_found_and_the_best_hit_is_first(http: Http, ferry: str) -> None:
+def test_a_turn_is_found_and_the_best_hit_is_first(http: Http, ferry: str) -> None:
     """The first hit is the center hit (specification.md#search-best-first)."""
     answer = http.memory("when does the ferry leave")
 
@@ -33,7 +33,7 @@ def test_what_was_said_is_found_and_the_best_hit_is_first(http: Http, ferry: str
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_hit_says_what_was_said_when_and_why_it_was_found(http: Http, ferry: str) -> None:
+def test_a_hit_has_its_text_its_time_and_its_reasons(http: Http, ferry: str) -> None:
     """A hit has text, times, score and reasons (specification.md#search-hit)."""
     hit = http.memory("ferry")["hits"][0]
 

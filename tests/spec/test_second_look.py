@@ -11,7 +11,7 @@ from remembrancer.context import Context
 from remembrancer.protocol import limits
 
 PATH = "/api/v7/agent/second-look"
-TOLD = {
+TURN = {
     "query": "The launch of Orion moves to 14 May 2026, and Anna pays 1,250 EUR for the hall. See https://venue.example/pay",
     "response": "Noted.",
     "session_id": "planning",
@@ -22,7 +22,7 @@ TOLD = {
 @pytest.fixture
 def event_id(http: Http) -> str:
     """Save an event that a search of the session `default` returned."""
-    rows = http.remember(**TOLD)
+    rows = http.remember(**TURN)
     matches = http.memory("When does Orion launch?")
     assert matches["hits"][0]["event_id"] == rows["event_id"]
     return str(rows["event_id"])
@@ -63,7 +63,7 @@ def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> No
     }
 
 
-def test_a_failed_check_says_what_to_change_and_where(http: Http, event_id: str) -> None:
+def test_a_failed_check_names_the_change_and_its_place(http: Http, event_id: str) -> None:
     """A failed check has words and positions (specification.md#look-details)."""
     draft = f"Gern 😀: Orion launches on 15 May 2026 (ref: {event_id})."
     answer = look(http, draft)
@@ -207,7 +207,7 @@ def test_a_marker_is_enough(http: Http, marker: str) -> None:
         ("url_in_ref", "https://venue.example/payment", "Pay at https://venue.example/payment"),
     ],
 )
-def test_what_a_ref_supports_is_really_there(
+def test_text_supported_by_a_ref_is_in_the_event(
     http: Http, event_id: str, check: str, words: str, sentence: str
 ) -> None:
     """Numbers and dates compare by value, names and URLs by text (specification.md#look-values)."""
@@ -267,7 +267,7 @@ def test_an_empty_draft_fails(http: Http, draft: str) -> None:
         ({"span": True}, "/span"),
     ],
 )
-def test_what_is_wrong_is_named(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+def test_an_error_names_its_field(http: Http, wrong: dict[str, Any], pointer: str) -> None:
     """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     answer = http.post(PATH, {"draft": "Yes.", **wrong})
 

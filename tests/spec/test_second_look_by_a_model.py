@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, fails, hangs_up, says
+from endpoint import Endpoint, Play, fails, hangs_up, replies
 from service import Http
 
 from remembrancer.accounts import allow_outside_models
@@ -27,10 +27,10 @@ def start(start_with: Start) -> Start:
 
 def verdict(word: str, quote: str, number: int = 1) -> Play:
     """Return a model's verdict on a sentence."""
-    return says(json.dumps({"verdicts": [{"i": number, "verdict": word, "quote": quote}]}))
+    return replies(json.dumps({"verdicts": [{"i": number, "verdict": word, "quote": quote}]}))
 
 
-def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
+def second_look(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
     """Take a second look at a draft that cites the stored event; return the response body."""
     http.remember("Who pays for the hall?", STORED, session_id="s")
     matches = http.memory("Who pays for the hall?", session_id="s")
@@ -41,11 +41,11 @@ def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref
     return answer.json()
 
 
-def of_model(said: Any) -> list[tuple[str, str]]:
+def of_model(answer: Any) -> list[tuple[str, str]]:
     """Return status and detail of the checks that a model made."""
     return [
         (check["status"], check["detail"])
-        for check in said["checks"]
+        for check in answer["checks"]
         if check["check"] == "said_by_ref"
     ]
 
@@ -56,7 +56,7 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
     """A verdict quotes the event (specification.md#look-judge)."""
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
-    text = looked(http)
+    text = second_look(http)
 
     assert (text["status"], text["failed"], text["judge"]) == ("fail", 1, "on")
     assert text["checks"][0]["check"] == "said_by_ref"
@@ -68,7 +68,7 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
 
 def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
     """The docs list what rules alone miss (specification.md#look-judge-off)."""
-    text = looked(http)
+    text = second_look(http)
 
     assert text["status"] == "pass"
     assert not {"judge", "usage"} & text.keys()
@@ -81,16 +81,16 @@ def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
     """A verdict needs a quotation from the event (specification.md#look-judge)."""
     http, _ = start(verdict("contradicted", quote))
 
-    text = looked(http)
+    text = second_look(http)
 
     assert (text["status"], of_model(text), text["judge"]) == ("pass", [], "on")
 
 
-def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
+def test_a_failure_by_rule_is_never_overruled(start: Start) -> None:
     """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
-    text = looked(http, "Bob pays on 4 May (ref: {ref}).")
+    text = second_look(http, "Bob pays on 4 May (ref: {ref}).")
 
     assert text["status"] == "fail"
     assert [check["check"] for check in text["checks"] if check["status"] == "fail"] == [
@@ -104,18 +104,18 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
     [
         (fails(500), "internal error"),
         (hangs_up, "unreachable"),
-        (says("I think so."), "not a valid answer"),
-        (says('{"verdicts": 3}'), "not a valid answer"),
-        (says("{" * 5000), "not a valid answer"),
+        (replies("I think so."), "not a valid answer"),
+        (replies('{"verdicts": 3}'), "not a valid answer"),
+        (replies("{" * 5000), "not a valid answer"),
     ],
 )
-def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
+def test_without_a_usable_model_the_rules_remain_and_the_judge_is_off(
     start: Start, play: Play, why: str
 ) -> None:
     """Without a usable model the rules decide (specification.md#look-judge-off)."""
     http, _ = start(play)
 
-    text = looked(http)
+    text = second_look(http)
 
     assert text["status"] == "pass"
     assert text["judge"].startswith("off: ")
@@ -125,7 +125,7 @@ def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
 def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
     """Unsolicited verdicts are ignored (specification.md#look-judge)."""
     http, _ = start(
-        says(
+        replies(
             json.dumps(
                 {
                     "verdicts": [
@@ -137,34 +137,34 @@ def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Star
         )
     )
 
-    assert of_model(looked(http)) == []
+    assert of_model(second_look(http)) == []
 
 
 def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start: Start) -> None:
     """Only sentences with refs are sent (specification.md#look-judge-input)."""
     http, tiny = start(verdict("supported", "Bob pays them on 3 May"))
 
-    looked(http, "The weather was fine in the mountains. Bob pays on 3 May (ref: {ref}).")
+    second_look(http, "The weather was fine in the mountains. Bob pays on 3 May (ref: {ref}).")
     http.remember("And?", "Nothing else.", session_id="s")
     alone = http.post(LOOK, {"draft": "Nothing else."}).json()
 
     assert "mountains" not in tiny.prompts[0]
-    assert (alone["judge"], len(tiny.asked)) == ("on", 1)
+    assert (alone["judge"], len(tiny.requests)) == ("on", 1)
 
 
 def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: Start) -> None:
     """An account can forbid outside models (specification.md#look-judge-input)."""
     http, _ = start_with(
-        "model_chat", says("never asked"), model_judge="big@https://models.example/v1"
+        "model_chat", replies("never asked"), model_judge="big@https://models.example/v1"
     )
     allow_outside_models(http.context, "owner", allowed=False)
 
-    text = looked(http)
+    text = second_look(http)
 
     assert text["judge"] == "off: this account allows no outside models"
 
 
-def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
+def test_the_chat_revises_a_draft_that_an_event_contradicts(
     start_with: Start,
 ) -> None:
     """The chat revises a draft once (specification.md#chat-revision)."""
@@ -188,7 +188,7 @@ def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
             )
         return drafts.pop(0).format(ref=ref[1])
 
-    http, tiny = start_with("model_chat", says(plays), model_judge="the same model")
+    http, tiny = start_with("model_chat", replies(plays), model_judge="the same model")
     http.remember("Who pays for the hall?", STORED, session_id="s")
 
     answer = http.post(

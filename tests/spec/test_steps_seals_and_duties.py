@@ -82,7 +82,7 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
         (render(1, "SVC"), "duty_error"),
     ],
 )
-def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, message: str) -> None:
+def test_a_wrong_seal_is_reported(http: Http, last_seal: str | None, message: str) -> None:
     """A wrong seal is a duty error, a missing one a reminder.
 
     See specification.md#seal-wrong, specification.md#seal-missing.
@@ -168,7 +168,7 @@ def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
     assert [task["session_id"] for task in http.memory("a", session_id="t")["open_tasks"]] == ["s"]
 
 
-def test_what_asks_about_the_service_is_answered_from_its_help(http: Http) -> None:
+def test_questions_about_the_service_are_answered_from_its_help(http: Http) -> None:
     """Only questions about the service get help (specification.md#search-help)."""
     assert http.memory("How do I vote on a cube?")["help_hits"][0]["title"] == "Voting on cubes"
     for about_life in (

@@ -33,7 +33,7 @@ def context(folder: Path) -> Iterator[Context]:
     service.close()
 
 
-def kept(http: Http) -> list[dict[str, Any]]:
+def stored_feedback(http: Http) -> list[dict[str, Any]]:
     """Return what the owner reads."""
     return list(http.get(PATH).json()["feedback"])
 
@@ -44,7 +44,7 @@ def test_it_is_kept_as_it_was_given(http: Http) -> None:
 
     assert saved["saved"] is True
     assert saved["feedback_id"].startswith("f_")
-    assert kept(http) == [
+    assert stored_feedback(http) == [
         {
             **BUG,
             "feedback_id": saved["feedback_id"],
@@ -58,7 +58,7 @@ def test_it_is_kept_as_it_was_given(http: Http) -> None:
 def test_it_has_one_of_five_types(http: Http, kind: str) -> None:
     """`type` is one of five words (specification.md#feedback-types)."""
     assert http.post(PATH, {**BUG, "type": kind}).status_code == 200
-    assert [one["type"] for one in kept(http)] == [kind]
+    assert [one["type"] for one in stored_feedback(http)] == [kind]
     assert len(get_args(FeedbackType)) == 5
 
 
@@ -67,7 +67,7 @@ def test_severity_is_one_to_four(http: Http, severity: int) -> None:
     """`severity` is 1 to 4 (specification.md#feedback-severity)."""
     http.post(PATH, {**BUG, "severity": severity})
 
-    assert [one["severity"] for one in kept(http)] == [severity]
+    assert [one["severity"] for one in stored_feedback(http)] == [severity]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_severity_is_optional(http: Http, body: dict[str, Any]) -> None:
     """`severity` is optional (specification.md#feedback-severity)."""
     http.post(PATH, body)
 
-    assert [one["severity"] for one in kept(http)] == [None]
+    assert [one["severity"] for one in stored_feedback(http)] == [None]
 
 
 WRONG: dict[str, list[Any]] = {
@@ -134,7 +134,7 @@ def test_the_longest_is_kept_whole(http: Http) -> None:
     }
     http.post(PATH, {**BUG, **longest})
 
-    assert kept(http)[0] | longest == kept(http)[0]
+    assert stored_feedback(http)[0] | longest == stored_feedback(http)[0]
 
 
 def test_a_repeated_write_is_done_once(http: Http) -> None:
@@ -143,14 +143,14 @@ def test_a_repeated_write_is_done_once(http: Http) -> None:
     first, again = [http.post(PATH, BUG, headers=key).json() for _ in range(2)]
 
     assert first == again
-    assert len(kept(http)) == 1
+    assert len(stored_feedback(http)) == 1
     assert http.post(PATH, {**BUG, "severity": 3}, headers=key).status_code == 409
 
 
 def test_a_read_only_key_gives_none(http: Http) -> None:
     """A read-only key is a 403 (specification.md#feedback-read-only)."""
     assert http.as_account("ada", read_only=True).post(PATH, BUG).status_code == 403
-    assert kept(http) == []
+    assert stored_feedback(http) == []
 
 
 class TestItsRate:
@@ -169,7 +169,7 @@ class TestItsRate:
         assert fields[-1].json()["error"] == "too_many_requests"
         assert 1 <= int(fields[-1].headers["retry-after"]) <= 30
         assert fields[-1].headers["ratelimit-policy"] == '"feedback";q=2;w=60'
-        assert len(kept(http)) == 2
+        assert len(stored_feedback(http)) == 2
 
     def test_other_calls_and_other_keys_are_not_held_up(self, http: Http) -> None:
         for _ in range(3):

@@ -56,7 +56,7 @@ def audit(http: Http, **parameters: Any) -> dict[str, Any]:
     return dict(http.get(f"{PERM}/audit", params=parameters).json())
 
 
-def kept(http: Http) -> dict[str, int]:
+def stored_counts(http: Http) -> dict[str, int]:
     """Return the rows of permissions."""
     return {table: n for table, n in http.rows().items() if table in NOTHING}
 
@@ -70,7 +70,7 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
     assert check(http)["allowed"] is False
 
 
-def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
+def test_the_answer_to_a_grant_lists_the_rights(http: Http) -> None:
     """The response repeats the grant (specification.md#sysperm-grant)."""
     answer = http.post(
         f"{PERM}/grant",
@@ -87,7 +87,7 @@ def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
     assert answer.json()["grant_id"].startswith("g_")
 
 
-def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: Http) -> None:
+def test_a_grant_holds_for_agents_of_any_account(http: Http, agent: Http) -> None:
     """Grants hold for agents of any account (specification.md#sysperm-any-account)."""
     grant_id = granted(http)
     answer = check(agent, path="/etc//nginx/./nginx.conf")
@@ -234,7 +234,7 @@ def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, va
 
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
     assert answer.json()["errors"][0]["pointer"].startswith(f"/{name}")
-    assert kept(http) == NOTHING
+    assert stored_counts(http) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -276,13 +276,13 @@ class TestOwnerOnly:
         self, http: Http, account: str, key: dict[str, Any]
     ) -> None:
         grant_id = granted(http)
-        other, before = http.as_account(account, **key), kept(http)
+        other, before = http.as_account(account, **key), stored_counts(http)
 
         assert other.post(f"{PERM}/grant", {**NGINX, "agent": "*"}).status_code == 403
         assert other.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 403
         assert other.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 403
         assert other.get(f"{PERM}/audit").status_code == 403
-        assert kept(http) == before
+        assert stored_counts(http) == before
         assert check(http)["allowed"] is True
 
     @pytest.mark.parametrize(
@@ -340,13 +340,13 @@ class TestRevoking:
 
     def test_a_grant_that_never_was_is_404(self, http: Http) -> None:
         assert http.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 404
-        assert kept(http) == NOTHING
+        assert stored_counts(http) == NOTHING
 
 
 class TestLogging:
     """Agents log each allowed action (specification.md#sysperm-log)."""
 
-    def test_what_was_allowed_and_done_is_kept(self, http: Http, agent: Http) -> None:
+    def test_allowed_actions_are_logged(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
         check(agent)
 
@@ -370,17 +370,17 @@ class TestLogging:
         ],
         ids=str,
     )
-    def test_what_no_check_allowed_is_refused(
+    def test_an_action_without_an_allowed_check_is_refused(
         self, http: Http, agent: Http, other: dict[str, Any]
     ) -> None:
         """Without an allowing check first: 409 (specification.md#sysperm-log-unchecked)."""
         grant_id = granted(http)
         check(agent)
-        before = kept(http)
+        before = stored_counts(http)
         answer = logged(agent, **{"grant_id": grant_id, **other})
 
         assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
-        assert kept(http) == before
+        assert stored_counts(http) == before
 
     def test_a_denied_check_allows_no_log(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
@@ -395,7 +395,7 @@ class TestLogging:
         assert logged(http.as_account("others"), grant_id).status_code == 409
         assert logged(http.as_account("robots"), grant_id).status_code == 200
 
-    def test_what_was_done_in_time_is_logged_after_the_end(
+    def test_a_timely_action_is_logged_after_the_end(
         self, http: Http, agent: Http, clock: testing.FrozenClock
     ) -> None:
         grant_id = granted(http, ttl_minutes=1)
@@ -424,11 +424,11 @@ class TestRepeats:
             "revoke": {"grant_id": grant_id},
         }[path]
         first = http.post(f"{PERM}/{path}", body, headers=self.KEY)
-        before = kept(http)
+        before = stored_counts(http)
         again = http.post(f"{PERM}/{path}", body, headers=self.KEY)
 
         assert (first.json(), again.headers["idempotent-replayed"]) == (again.json(), "true")
-        assert kept(http) == before
+        assert stored_counts(http) == before
         assert (
             http.post(
                 f"{PERM}/{path}", {**body, "grant_id": "g_x", "agent": "x"}, headers=self.KEY
@@ -559,7 +559,7 @@ class TestTheirRate:
         ]
 
         assert [answer.status_code for answer in answers] == [200, 409, 429]
-        assert kept(http)["audit"] == 1
+        assert stored_counts(http)["audit"] == 1
 
     def test_the_owner_can_grant_and_revoke_all_the_same(self, http: Http) -> None:
         for _ in range(3):
@@ -604,7 +604,7 @@ class TestGrantsInForce:
             1,
         )
 
-    def test_what_ended_or_was_revoked_is_not_among_them(
+    def test_ended_and_revoked_grants_are_not_listed(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
         short, revoked, rows = granted(http, ttl_minutes=1), granted(http), granted(http)
@@ -616,7 +616,7 @@ class TestGrantsInForce:
         assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [rows]
 
     def test_every_page_goes_on_where_the_one_before_ended(self, http: Http) -> None:
-        given = [granted(http) for _ in range(5)]
+        grants = [granted(http) for _ in range(5)]
         requests, before = [], None
         while True:
             page = http.get(
@@ -627,7 +627,7 @@ class TestGrantsInForce:
             if before is None:
                 break
 
-        assert requests == [[given[4], given[3]], [given[2], given[1]], [given[0]]]
+        assert requests == [[grants[4], grants[3]], [grants[2], grants[1]], [grants[0]]]
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
 
     def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:

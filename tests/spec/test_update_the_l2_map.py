@@ -18,7 +18,7 @@ def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> 
     return str(next(receipt["id"] for receipt in receipts if receipt["part"] == "l1_summary"))
 
 
-def made(http: Http, user_id: str = "owner", **more: Any) -> Any:
+def updated_map(http: Http, user_id: str = "owner", **more: Any) -> Any:
     """Return the response body."""
     answer = http.post(PATH, {"user_id": user_id, **more})
     assert answer.status_code == 200, answer.text
@@ -31,7 +31,7 @@ def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
         l1(http, "Ada moved to Oslo in May.", "t"),
     )
-    answer = made(http)
+    answer = updated_map(http)
 
     assert (answer["updated"], answer["l1_count"], answer["version"]) == (True, 2, 1)
     assert answer["map_text"].splitlines() == [
@@ -42,26 +42,26 @@ def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
 
 def test_without_an_l1_there_is_no_map(http: Http) -> None:
     """Without any L1 the map is empty (specification.md#map-without-l1)."""
-    assert made(http) == {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
+    assert updated_map(http) == {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
     assert http.get(PATH).status_code == 404
 
 
 def test_the_same_map_is_not_kept_twice(http: Http) -> None:
     """The same map is stored once (specification.md#map-not-rebuilt)."""
     l1(http, "Ada moved to Oslo in May.")
-    first, again = made(http), made(http)
+    first, again = updated_map(http), updated_map(http)
 
     assert (again["updated"], again["version"]) == (False, 1)
     assert again["map_text"] == first["map_text"]
 
 
-def test_what_the_agent_wrote_stays_in_front(http: Http) -> None:
+def test_text_of_the_agent_stays_in_front(http: Http) -> None:
     """The agent's own `l2_map` comes first (specification.md#map-agent-part)."""
     l1(http, "Ada moved to Oslo in May.")
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
     later = l1(http, "Ada bought a boat in June.")
 
-    assert made(http)["map_text"].splitlines() == [
+    assert updated_map(http)["map_text"].splitlines() == [
         "Ada: Oslo since May.",
         f"- 2026-01-01 Ada bought a boat in June. ({later})",
     ]
@@ -72,7 +72,7 @@ def test_every_version_stays_readable(http: Http) -> None:
     l1(http, "Ada moved to Oslo in May.")
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo."})
     l1(http, "Ada bought a boat in June.")
-    made(http)
+    updated_map(http)
 
     first, newest = http.get(PATH, params={"version": 1}).json(), http.get(PATH).json()
     assert (first["map_text"], first["made_by"], first["l1_count"], first["version"]) == (
@@ -95,14 +95,14 @@ def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
     for number in range(4):
         l1(http, f"Session number {number} was about topic {number}.", f"s{number}")
 
-    assert made(http, session_count=2)["map_text"].count("\n") == 1
-    assert "number 3" in made(http, session_count=1)["map_text"]
+    assert updated_map(http, session_count=2)["map_text"].count("\n") == 1
+    assert "number 3" in updated_map(http, session_count=1)["map_text"]
 
 
 def test_of_no_session_there_is_nothing_to_make_and_the_map_stays(http: Http) -> None:
     """An empty map never replaces one that says something (specification.md#map-session-count)."""
     l1(http, "Ada moved to Oslo in May.")
-    first, none = made(http), made(http, session_count=0)
+    first, none = updated_map(http), updated_map(http, session_count=0)
 
     assert none == {**first, "updated": False}
 
@@ -111,7 +111,7 @@ def test_a_map_without_any_l1_is_the_agents_own(http: Http) -> None:
     """Without L1s the agent's own map stays (specification.md#map-without-l1)."""
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May.\n"})
 
-    assert made(http) == {
+    assert updated_map(http) == {
         "updated": False,
         "map_text": "Ada: Oslo since May.",
         "l1_count": 0,
@@ -130,7 +130,7 @@ def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
     assert (first["version"], again) == (1, first)
 
 
-def test_a_map_ends_what_was_due(http: Http) -> None:
+def test_a_map_ends_the_due_duty(http: Http) -> None:
     """A map settles the L2 duty (specification.md#map-settles-duty)."""
     for number in range(10):
         due = http.remember(f"q{number}", "r", l1_summary=f"Part {number} of the work was done.")[
@@ -138,7 +138,7 @@ def test_a_map_ends_what_was_due(http: Http) -> None:
         ]
         assert due == (number == 9)
 
-    made(http)
+    updated_map(http)
 
     assert http.remember("q", "r")["l2_due"] is False
 
@@ -147,7 +147,7 @@ def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
     """Each space has its own map (specification.md#map-isolation)."""
     l1(http, "Ada moved to Oslo in May.", user_id="ada")
 
-    assert made(http, "bob")["l1_count"] == 0
+    assert updated_map(http, "bob")["l1_count"] == 0
     assert http.as_account("bob").get(PATH, params={"user_id": "ada"}).status_code == 404
     assert (
         http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code
@@ -169,7 +169,7 @@ def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
         {"session_count": 1.0},
     ],
 )
-def test_what_is_wrong_is_refused(http: Http, wrong: dict[str, Any]) -> None:
+def test_invalid_fields_are_refused(http: Http, wrong: dict[str, Any]) -> None:
     answer = http.post(PATH, {"user_id": "owner", **wrong})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (

@@ -102,7 +102,7 @@ def test_the_three_are_required(http: Http, cube_id: str, name: str) -> None:
         {"reason": "r\x00"},
     ],
 )
-def test_what_is_wrong_is_named(http: Http, cube_id: str, wrong: dict[str, Any]) -> None:
+def test_an_error_names_its_field(http: Http, cube_id: str, wrong: dict[str, Any]) -> None:
     """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
 

@@ -20,7 +20,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def url(engine: str, tmp_path: Path) -> str:
-    """Where an empty store of this engine can be made."""
+    """Return the address of an empty store of this engine."""
     return empty_store(engine, tmp_path)
 
 

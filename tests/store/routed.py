@@ -30,7 +30,9 @@ class Routed:
         self.stores = stores
 
     def of(self, account_id: int | None) -> Store:
-        """Where the transactions of an account go, and with None those of nobody."""
+        """Return the store for the transactions of an account, and with None for those of
+        nobody.
+        """
         return self.stores[0 if account_id is None else account_id % len(self.stores)]
 
     def write(
@@ -81,8 +83,11 @@ def _rows(table: str, tx: Transaction) -> list[Row]:
 
 def _put(table: str, rows: list[Row], tx: Transaction) -> None:
     for row in rows:
-        columns, given = ", ".join(row._fields), ", ".join(f":{name}" for name in row._fields)
+        columns, placeholders = (
+            ", ".join(row._fields),
+            ", ".join(f":{name}" for name in row._fields),
+        )
         tx.run(
-            f"insert into {table} ({columns}) values ({given}) on conflict do nothing",
+            f"insert into {table} ({columns}) values ({placeholders}) on conflict do nothing",
             **row._asdict(),
         )

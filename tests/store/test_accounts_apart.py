@@ -42,7 +42,9 @@ OF_THE_WHOLE_STORE = {  # which no account asks, and why
     "memory/memory.sql stale": "renewal, which goes on by the account of each row",
     "status.sql events_stale": "a count",
     "files/files.sql any_file_of_blob": "whether a content may go",
-    "files/files.sql file_named": "a signed link says whose it is by its signature; who has a key is compared afterwards",
+    "files/files.sql file_named": (
+        "a signed link says whose it is by its signature; who has a key is compared afterwards"
+    ),
     "files/files.sql rooms": "how much each account takes: for the owner",
 }
 
@@ -64,7 +66,7 @@ def caller(context: Context, account: str) -> Caller:
     return keys.authenticate(context, keys.create(context, account=account).key.reveal())
 
 
-def told(context: Context, caller: Caller, response: str) -> str:
+def remember_turn(context: Context, caller: Caller, response: str) -> str:
     turn = EventWrite(user_id="ada", session_id="s", query="Where?", response=response)
     return write_event(context, caller, turn).event_id
 
@@ -78,7 +80,7 @@ def tables_in(sql: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
-def test_every_query_on_what_accounts_keep_names_the_account(name: str) -> None:
+def test_every_query_on_account_data_names_the_account(name: str) -> None:
     statement = STATEMENTS[name]
     for sql in (str(statement), *statement.variants.values()):
         tables = tables_in(sql)
@@ -90,30 +92,33 @@ def test_every_query_on_what_accounts_keep_names_the_account(name: str) -> None:
 
 def test_a_transaction_of_an_account_sees_the_rows_of_no_other(context: Context) -> None:
     ada, bob = caller(context, "ada"), caller(context, "bob")
-    told(context, ada, "In the harbour.")
-    told(context, bob, "In the tower.")
+    remember_turn(context, ada, "In the harbour.")
+    remember_turn(context, bob, "In the tower.")
 
-    def seen(tx: Transaction) -> list[str]:
+    def responses(tx: Transaction) -> list[str]:
         return [
             row.response for row in tx.all("select response from events order by id")
         ]  # as a query that forgot its account
 
-    assert context.store.read(seen, account_id=ada.account_id) == ["In the harbour."]
-    assert context.store.read(seen, account_id=bob.account_id) == ["In the tower."]
-    assert context.store.read(seen) == ["In the harbour.", "In the tower."]
+    assert context.store.read(responses, account_id=ada.account_id) == ["In the harbour."]
+    assert context.store.read(responses, account_id=bob.account_id) == ["In the tower."]
+    assert context.store.read(responses) == ["In the harbour.", "In the tower."]
 
 
-def test_every_table_of_what_accounts_keep_has_a_policy(context: Context, url: str) -> None:
-    guarded = "select relname from pg_class where relnamespace = current_schema()::regnamespace and relrowsecurity and relforcerowsecurity"
+def test_every_table_of_account_data_has_a_policy(context: Context, url: str) -> None:
+    guarded = (
+        "select relname from pg_class where relnamespace = current_schema()::regnamespace "
+        "and relrowsecurity and relforcerowsecurity"
+    )
     with psycopg.connect(url) as other:
-        found = {name for (name,) in other.execute(guarded)}
+        guarded_tables = {name for (name,) in other.execute(guarded)}
 
-    assert set(KEPT_BY_ACCOUNTS) | {"cubes", "feedback", "ratings"} == found
+    assert set(KEPT_BY_ACCOUNTS) | {"cubes", "feedback", "ratings"} == guarded_tables
 
 
 def test_a_transaction_of_an_account_changes_and_makes_no_row_of_another(context: Context) -> None:
     ada, bob = caller(context, "ada"), caller(context, "bob")
-    told(context, bob, "In the tower.")
+    remember_turn(context, bob, "In the tower.")
 
     changed = context.store.write(
         lambda tx: tx.run("update events set response = 'gone'"), account_id=ada.account_id
@@ -138,7 +143,7 @@ def test_a_transaction_of_an_account_changes_and_makes_no_row_of_another(context
 def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(
     context: Context, url: str
 ) -> None:
-    event_id = told(context, caller(context, "ada"), "In the harbour.")
+    event_id = remember_turn(context, caller(context, "ada"), "In the harbour.")
 
     with psycopg.connect(url) as other:
         assert other.execute("select * from events").fetchall() == []
@@ -147,7 +152,7 @@ def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(
 
 def test_whose_a_transaction_is_ends_with_it(context: Context) -> None:
     ada = caller(context, "ada")
-    told(context, ada, "In the harbour.")
+    remember_turn(context, ada, "In the harbour.")
     count = "select count(*) as n from events"
 
     assert [
@@ -180,12 +185,12 @@ def test_lessons_that_are_shared_are_seen_by_all_and_private_ones_by_their_accou
     for account in (ada, bob):
         for status in ("private", "published"):
             add(context.store, account, status)
-    seen = context.store.read(
+    row_counts = context.store.read(
         lambda tx: {row.cube_id for row in tx.all("select cube_id from cubes")},
         account_id=bob.account_id,
     )
 
-    assert seen == {
+    assert row_counts == {
         f"{ada.account_id} published",
         f"{bob.account_id} private",
         f"{bob.account_id} published",

@@ -150,9 +150,7 @@ def test_a_copy_that_was_stopped_is_gone_on_with(source: Store, target: Store, r
     assert copy(source, target, place=PLACE, progress=silent).is_same
 
 
-def test_another_run_brings_over_what_was_added_changed_and_erased(
-    source: Store, target: Store
-) -> None:
+def test_another_run_copies_additions_changes_and_erasures(source: Store, target: Store) -> None:
     def add(tx: Transaction) -> None:
         tx.run("insert into accounts (name, role, created_ms) values ('late', 'member', 1)")
         tx.run("update accounts set outside_models = 1 - outside_models where name = 'bob'")
@@ -171,7 +169,7 @@ def test_another_run_brings_over_what_was_added_changed_and_erased(
     assert copy(source, target, place=PLACE, progress=silent).is_same
 
 
-def test_what_is_written_during_a_copy_is_noticed_and_left_for_the_next_run(
+def test_writes_during_a_copy_are_detected_and_left_for_the_next_run(
     used: tuple[Path, str], source: Store, target: Store
 ) -> None:
     """As by a server that goes on."""
@@ -225,7 +223,7 @@ def test_an_unfinished_copy_is_neither_served_nor_copied(
 
 
 def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: Store) -> None:
-    """What was written to it since would be undone."""
+    """A second copy would undo the writes since the first one."""
 
     def finished(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
         if target.read(lambda tx: tx.one("select count(*) as n from accounts")).n == 0:

@@ -1,4 +1,4 @@
-"""An answered write survives a killed process, and an unanswered one is there whole or not at all."""
+"""An answered write survives a killed process; an unanswered one is whole or absent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(
         )
 
         with closing(SqliteStore(path)) as store:
-            kept = {row.name for row in store.read(lambda tx: tx.all("select name from accounts"))}
+            stored = {
+                row.name for row in store.read(lambda tx: tx.all("select name from accounts"))
+            }
             halves = store.read(
                 lambda tx: tx.all(
                     "select account_id from spaces group by account_id having count(*) <> 3"
@@ -43,7 +45,7 @@ def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(
                     "select id from accounts where id not in (select account_id from spaces)"
                 )
             )
-            assert answered - kept == set()
+            assert answered - stored == set()
             assert (halves, orphans) == ([], [])
             assert store.read(lambda tx: tx.all("pragma integrity_check"))[0][0] == "ok"
 

@@ -11,11 +11,11 @@ def test_an_embedder_gets_one_number_with_the_first_thing_it_makes(context: Cont
     store = context.store
 
     unknown = store.read(lambda tx: embedder_id(tx, "a/1", make=False))
-    made = [
+    ids = [
         store.write(lambda tx, name=name: embedder_id(tx, name, make=True))  # type: ignore[misc]
         for name in ("a/1", "b/1", "a/1")
     ]
 
     assert unknown == NEVER
-    assert made[0] == made[2] != made[1]
-    assert store.read(lambda tx: embedder_id(tx, "b/1", make=False)) == made[1]
+    assert ids[0] == ids[2] != ids[1]
+    assert store.read(lambda tx: embedder_id(tx, "b/1", make=False)) == ids[1]

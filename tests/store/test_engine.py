@@ -1,4 +1,4 @@
-"""What every engine promises, asked through the Store protocol alone."""
+"""The promises of every engine, checked through the Store protocol alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_write_is_seen_by_another_store_on_the_same_rows(opened: Callable[[], 
     assert names(mine) == names(yours) == ["ada", "bob"]
 
 
-def test_what_was_written_is_there_after_opening_again(opened: Callable[[], Store]) -> None:
+def test_written_rows_are_present_after_reopening(opened: Callable[[], Store]) -> None:
     first = opened()
     add(first, "ada")
     first.close()
@@ -47,11 +47,11 @@ def test_what_was_written_is_there_after_opening_again(opened: Callable[[], Stor
     assert names(opened()) == ["ada"]
 
 
-def test_a_write_gives_what_its_action_gives(store: Store) -> None:
-    made = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
+def test_a_write_returns_the_result_of_its_action(store: Store) -> None:
+    row = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
 
-    assert made == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
-    assert made is not None
+    assert row == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
+    assert row is not None
 
 
 def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: Store) -> None:
@@ -142,20 +142,20 @@ def test_a_read_does_not_wait_for_a_write_under_way(store: Store) -> None:
     writer = threading.Thread(target=lambda: store.write(slow))
     writer.start()
     assert inside.wait(10)
-    seen = names(store)
+    names_read = names(store)
     go_on.set()
     writer.join()
 
-    assert seen == []
+    assert names_read == []
     assert names(store) == ["slow"]
 
 
 def test_more_readers_than_connections_all_get_their_turn(store: Store) -> None:
     add(store, "ada")
-    seen: list[list[str]] = []
-    together(*(lambda: seen.append(names(store)) for _ in range(60)))
+    names_read: list[list[str]] = []
+    together(*(lambda: names_read.append(names(store)) for _ in range(60)))
 
-    assert seen == [["ada"]] * 60
+    assert names_read == [["ada"]] * 60
 
 
 def test_a_read_cannot_write(store: Store) -> None:
@@ -180,9 +180,9 @@ def test_a_transaction_within_a_transaction_is_refused_at_once(
 
 
 def test_a_transaction_kept_after_its_action_is_refused(store: Store) -> None:
-    kept = [store.write(lambda tx: tx), store.read(lambda tx: tx)]
+    transactions = [store.write(lambda tx: tx), store.read(lambda tx: tx)]
 
-    for tx in kept:
+    for tx in transactions:
         with pytest.raises(RuntimeError, match="over"):
             tx.run(ADD, name="ada", now=1)
     assert names(store) == []
@@ -223,7 +223,8 @@ def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> N
 def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
     row = store.read(
         lambda tx: tx.one_or_none(
-            'select 1 as "class", 2 as "a b", count(*), 4 as twice, 5 as twice, 6 as good from accounts'
+            'select 1 as "class", 2 as "a b", count(*), 4 as twice, '
+            "5 as twice, 6 as good from accounts"
         )
     )
 
@@ -296,7 +297,7 @@ def test_after_close_everything_says_that_the_store_is_closed(store: Store) -> N
 def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> None:
     """A write is either refused or there afterwards, whenever the close comes."""
     store = opened()
-    kept: list[str] = []
+    answered: list[str] = []
 
     def work(thread: int) -> None:
         for n in range(1000):
@@ -304,14 +305,14 @@ def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> Non
                 add(store, f"{thread}.{n}")
             except StoreUnavailable:
                 return
-            kept.append(f"{thread}.{n}")
-            if len(kept) == 100:
+            answered.append(f"{thread}.{n}")
+            if len(answered) == 100:
                 store.close()
 
     together(*(lambda thread=thread: work(thread) for thread in range(4)))
 
-    assert len(kept) >= 100
-    assert names(opened()) == sorted(kept)
+    assert len(answered) >= 100
+    assert names(opened()) == sorted(answered)
 
 
 @pytest.mark.parametrize("url", ["", "sqlite", "sqlite:", "mysql:somewhere"])

@@ -23,7 +23,7 @@ sys.stdin.read()
 """
 
 
-def test_a_second_server_is_told_which_process_holds_which_folder_until_that_one_dies(
+def test_a_second_server_gets_the_process_and_folder_of_the_lock(
     tmp_path: Path,
 ) -> None:
     server = subprocess.Popen(

@@ -160,7 +160,10 @@ def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> No
     store_of_schema(tmp_path / "old", 12)
     with closing(apsw.Connection(str(tmp_path / "old"))) as db:
         db.execute(LATER_ROWS).fetchall()
-        columns = "select m.name from sqlite_schema m where m.type = 'table' and '{}' in (select name from pragma_table_info(m.name))"
+        columns = (
+            "select m.name from sqlite_schema m where m.type = 'table' "
+            "and '{}' in (select name from pragma_table_info(m.name))"
+        )
         before = {name for (name,) in db.execute(columns.format("account_id")).fetchall()}
 
     with closing(SqliteStore(tmp_path / "old")) as store:

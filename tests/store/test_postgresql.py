@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: transactions that are run again, connections that break, its schema."""
+"""Behaviour of PostgreSQL alone: transactions run again, broken connections, its schema."""
 
 from __future__ import annotations
 
@@ -47,25 +47,23 @@ def execute(url: str, *statements: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-def test_a_write_that_met_another_is_run_again_on_what_that_one_left(
-    store: PostgresqlStore, url: str
-) -> None:
+def test_a_conflicting_write_runs_again_on_the_new_state(store: PostgresqlStore, url: str) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
-    seen: list[int] = []
+    values: list[int] = []
 
     def count(tx: Transaction) -> None:
-        seen.append(tx.one("select created_ms from accounts").created_ms)
-        if len(seen) == 1:
+        values.append(tx.one("select created_ms from accounts").created_ms)
+        if len(values) == 1:
             execute(url, "update accounts set created_ms = 10")  # between its look and its write
-        tx.run("update accounts set created_ms = :n", n=seen[-1] + 1)
+        tx.run("update accounts set created_ms = :n", n=values[-1] + 1)
 
     store.write(count)
 
-    assert seen == [1, 10]
+    assert values == [1, 10]
     assert store.read(lambda tx: tx.one("select created_ms from accounts")) == (11,)
 
 
-def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_after_the_other(
+def test_two_writes_that_read_each_others_rows_are_serialized(
     store: PostgresqlStore,
 ) -> None:
     """Neither changes a row of the other:
@@ -199,7 +197,8 @@ def test_connections_that_died_while_idle_are_replaced_unnoticed(
     store.write(lambda tx: tx.run(ADD, name="ada"))
     execute(
         url,
-        "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'remembrancer'",
+        "select pg_terminate_backend(pid, 10000) from pg_stat_activity "
+        "where application_name = 'remembrancer'",
     )
 
     store.write(lambda tx: tx.run(ADD, name="bob"))
@@ -222,7 +221,7 @@ def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_le
     assert names(store) == []
 
 
-def test_what_was_answered_survives_a_killed_database_and_service_resumes_when_it_is_back() -> None:
+def test_answered_writes_survive_a_killed_database_and_service_resumes() -> None:
     with (
         Postgres(fsync="on", full_page_writes="on") as database,
         closing(open_store(database.database())) as store,
@@ -248,14 +247,14 @@ def test_a_write_waits_for_the_disk_only_where_it_should(
     url: str, durability: str, flush: bool, waits: str
 ) -> None:
     with closing(PostgresqlStore(url, durability=durability)) as store:
-        found = store.write(
+        settings = store.write(
             lambda tx: tx.one("select current_setting('synchronous_commit') as it").it, flush=flush
         )
         after = store.write(
             lambda tx: tx.one("select current_setting('synchronous_commit') as it").it
         )
 
-    assert (found, after) == (waits, "off" if durability == "normal" else "on")
+    assert (settings, after) == (waits, "off" if durability == "normal" else "on")
 
 
 def test_an_unknown_durability_is_refused(url: str) -> None:
@@ -281,10 +280,10 @@ def test_many_servers_that_start_at_once_make_the_schema_once() -> None:
 
 def test_a_store_of_a_newer_program_is_refused_with_both_versions(url: str) -> None:
     with closing(open_store(url)) as store:
-        known = store.schema_version()
+        version = store.schema_version()
     execute(url, "update schema_version set number = 4711")
 
-    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {known}\b"):
+    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {version}\b"):
         open_store(url)
 
 
@@ -335,7 +334,7 @@ def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "sent", "names"),
+    ("sql", "statement", "names"),
     [
         ("select 1", "select 1", ()),
         ("select '50%' -- :not", "select '50%' -- :not", ()),
@@ -349,9 +348,9 @@ def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
     ],
 )
 def test_only_names_outside_of_texts_and_comments_are_values(
-    sql: str, sent: str, names: tuple[str, ...]
+    sql: str, statement: str, names: tuple[str, ...]
 ) -> None:
-    assert prepare(sql) == (sent.encode(), names)
+    assert prepare(sql) == (statement.encode(), names)
 
 
 def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
@@ -363,17 +362,18 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("-- one [postgresql]: too early\nselect 2;\n-- one: x\nselect 1;", "before it is defined"),
         ("-- one: x\nselect 1;\n-- one: y\nselect 2;", "twice"),
         (
-            "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n-- one [postgresql]: z\nselect 3;",
+            "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n"
+            "-- one [postgresql]: z\nselect 3;",
             "twice",
         ),
         ("-- one: x\n;", "empty"),
     ],
 )
-def test_queries_that_contradict_themselves_are_refused(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_queries_that_contradict_themselves_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Queries(text, "here")

@@ -1,5 +1,5 @@
-"""What PostgreSQL means to do for the queries of every turn and search, in a store of one large
-account: it looks rows up by their keys.
+"""PostgreSQL's plans for the queries of every turn and search, in a store of one large account:
+rows are looked up by their keys.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ insert into answers (account_id, key_id, path, idempotency_key, body_digest, ans
 insert into steps (account_id, session, step, asked_ms, hits, cubes) select 1, id, 1, 0, 10, 0 from sessions;
 analyze;
 """
-ASKED = (  # by file: what each search and turn asks of tables that grow with use
+STATEMENTS = (  # by file: what each search and turn asks of tables that grow with use
     "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
     "memory/memory.sql open_tasks", "memory/memory.sql open_session", "memory/memory.sql next_step", "memory/memory.sql note_hits",
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
@@ -56,7 +56,7 @@ GROWING = (
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Connection]:
-    """A connection to a store with 20,000 turns of one account, in a transaction of that account."""
+    """Yield a connection to 20,000 turns of one account, in a transaction of that account."""
     url = empty_store("postgresql", Path(tmp_path_factory.mktemp("plans")))
     open_store(url, durability="normal").close()
     with psycopg.connect(url) as connection:
@@ -70,14 +70,14 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
 
 
 def plan_of(connection: psycopg.Connection, text: str) -> str:
-    """What the server means to do for a statement whatever its values are."""
+    """Return the plan of the server for a statement, for any values."""
     return "\n".join(
         row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode())
     )
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_what_every_turn_asks_is_looked_up_and_not_looked_for(
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_queries_of_every_turn_look_rows_up_by_key(
     connection: psycopg.Connection, name: str
 ) -> None:
     text = numbered(named_queries()[name])

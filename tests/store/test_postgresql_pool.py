@@ -57,13 +57,18 @@ def test_the_settings_say_how_it_is() -> None:
 
 
 def test_there_are_never_more_connections_than_it_says(url: str) -> None:
-    seen: list[int] = []
-    count = "select count(distinct pid) as n from pg_stat_activity where application_name = 'remembrancer' and query like '%of this test%'"
+    counts: list[int] = []
+    count = (
+        "select count(distinct pid) as n from pg_stat_activity "
+        "where application_name = 'remembrancer' and query like '%of this test%'"
+    )
     with closing(open_store(url, pool=Pool(connections=3))) as store:
         work = f"{count} -- of this test"
         threads = [
             threading.Thread(
-                target=lambda: seen.extend(store.read(lambda tx: tx.one(work)).n for _ in range(10))
+                target=lambda: counts.extend(
+                    store.read(lambda tx: tx.one(work)).n for _ in range(10)
+                )
             )
             for _ in range(8)
         ]
@@ -72,8 +77,8 @@ def test_there_are_never_more_connections_than_it_says(url: str) -> None:
         for thread in threads:
             thread.join()
 
-    assert len(seen) == 80
-    assert max(seen) <= 3
+    assert len(counts) == 80
+    assert max(counts) <= 3
 
 
 def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_one_is_not(
@@ -86,34 +91,34 @@ def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_on
         assert store.read(lambda tx: tx.one("select 1 as one")).one == 1
 
 
-def test_who_waits_too_long_for_a_connection_is_told_how_many_there_are(url: str) -> None:
+def test_a_timeout_for_a_connection_names_the_size_of_the_pool(url: str) -> None:
     with closing(open_store(url, pool=Pool(connections=2, statement_seconds=1))) as store:
-        taken, done = threading.Barrier(3), threading.Event()
+        started, finish = threading.Barrier(3), threading.Event()
 
         def keep(_tx: Transaction) -> None:
-            taken.wait(20)
-            done.wait(20)
+            started.wait(20)
+            finish.wait(20)
 
         threads = [threading.Thread(target=store.read, args=(keep,)) for _ in range(2)]
         for thread in threads:
             thread.start()
-        taken.wait(20)
+        started.wait(20)
         with pytest.raises(StoreUnavailable, match="none of 2 connections"):
             store.read(lambda tx: tx.one_or_none("select 1"))
-        done.set()
+        finish.set()
         for thread in threads:
             thread.join()
 
 
 def test_locks_leave_connections_for_those_who_hold_them(url: str) -> None:
     """As many want a lock as there are connections, and each needs another one to go on."""
-    done: list[int] = []
+    finished: list[int] = []
     with closing(open_store(url, pool=Pool(connections=4))) as store:
 
         def work(number: int) -> None:
             with store.lock(f"blob {number}"):
                 store.write(lambda tx: tx.run(ADD, name=str(number)))
-            done.append(number)
+            finished.append(number)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
         for thread in threads:
@@ -121,7 +126,7 @@ def test_locks_leave_connections_for_those_who_hold_them(url: str) -> None:
         for thread in threads:
             thread.join()
 
-    assert sorted(done) == list(range(12))
+    assert sorted(finished) == list(range(12))
 
 
 def test_stores_that_share_a_database_do_not_wait_for_each_other(url: str) -> None:
@@ -147,7 +152,7 @@ def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
         store.write(cut_off)
 
 
-def test_a_database_that_is_not_there_yet_is_told_from_one_that_will_not_do() -> None:
+def test_an_absent_database_differs_from_an_unsuitable_one() -> None:
     with Postgres() as database:
         url = database.database()
         database.kill()
@@ -160,7 +165,7 @@ def test_a_database_that_is_not_there_yet_is_told_from_one_that_will_not_do() ->
 
 def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_back() -> None:
     """They wait a little between tries, each for another time, and none of them for long."""
-    told: list[str] = []
+    errors: list[str] = []
     with (
         Postgres() as database,
         closing(open_store(database.database(), pool=Pool(connections=8))) as store,
@@ -172,7 +177,7 @@ def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_b
                 try:
                     store.read(lambda tx: tx.all(NAMES))
                 except StoreUnavailable as error:
-                    told.append(str(error))
+                    errors.append(str(error))
 
         threads = [threading.Thread(target=ask) for _ in range(16)]
         for thread in threads:
@@ -181,7 +186,7 @@ def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_b
             thread.join()
         database.start()
 
-        assert len(told) == 80
+        assert len(errors) == 80
         assert store.read(lambda tx: tx.all(NAMES)) == []
 
 
@@ -215,8 +220,8 @@ def pooled(tmp_path: Path) -> Iterator[str]:
 
 
 def _unprivileged(folder: Path) -> str:
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    name = "postgres" if "postgres" in known else "nobody"
+    users = {entry.pw_name for entry in pwd.getpwall()}
+    name = "postgres" if "postgres" in users else "nobody"
     for path in (folder, folder / "pgbouncer.ini"):
         shutil.chown(path, name)
     return name
@@ -228,7 +233,10 @@ def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> N
     what was set or prepared for one must not be needed, nor left, by the next.
     """
     pool = replace(Pool(), prepares=False, connections=8, statement_seconds=7)
-    setting = "select current_setting('statement_timeout') as timeout, current_setting('synchronous_commit') as waits"
+    setting = (
+        "select current_setting('statement_timeout') as timeout, "
+        "current_setting('synchronous_commit') as waits"
+    )
     with closing(open_store(pooled, pool=pool)) as store:
         threads = [threading.Thread(target=_use, args=(store, number)) for number in range(8)]
         for thread in threads:

@@ -22,12 +22,12 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
         for name, statement in named_queries().items()
         if not name.partition(" ")[0].endswith(others)
     }
-    asked = {
+    statements = {
         name: prepare(statement, engine, number)
         for number, (name, statement) in enumerate(ours.items())
     }
     failed = {}
-    for name, statement in asked.items():
+    for name, statement in statements.items():
         try:
             store.write(
                 lambda tx, statement=statement: tx.all(  # type: ignore[misc]
@@ -37,12 +37,15 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
         except Exception as error:  # noqa: BLE001  told below, all of them
             failed[name] = str(error)
 
-    assert len(asked) > 100
+    assert len(statements) > 100
     assert failed == {}
 
 
 def prepare(statement: NamedStatement, engine: str, number: int) -> str:
-    """What makes an engine read a statement, and not run it; `number` is another for each."""
+    """Return the SQL that makes an engine parse a statement without running it.
+
+    `number` differs for each statement.
+    """
     if engine == "sqlite":
         return f"explain {statement.variants.get(engine, str(statement))}"
     return f"prepare named_query_{number} as {numbered(statement)}"

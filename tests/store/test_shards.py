@@ -22,7 +22,7 @@ from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.postgres import Postgres
 
 ACCOUNTS = ("ada", "bob", "cleo", "dan")
-KEPT = (
+TABLES = (
     "spaces", "sessions", "events", "event_index", "answers", "summaries", "maps", "facts", "prompts", "shown_events", "steps",
     "closed_duties", "looks", "memory_files",
 )  # fmt: skip
@@ -97,13 +97,13 @@ def accounts_in(store: Store) -> dict[str, set[int]]:
     def read(tx: Transaction) -> dict[str, set[int]]:
         return {
             table: {row.account_id for row in tx.all(f"select distinct account_id from {table}")}
-            for table in KEPT
+            for table in TABLES
         }
 
     return store.read(read)
 
 
-def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a_single_one(
+def test_an_account_is_on_one_instance_with_the_answers_of_a_single_store(
     instances: list[Postgres], serve: Any
 ) -> None:
     stores = [open_store(instance.database(), durability="normal") for instance in instances]
@@ -113,11 +113,11 @@ def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a
     )
     answers = [talk(spread, account) for account in ACCOUNTS]
     expected = [talk(single, account) for account in ACCOUNTS]
-    held = [accounts_in(store) for store in stores]
+    contents = [accounts_in(store) for store in stores]
 
     assert answers == expected
-    for table in KEPT:
-        assert [of[table] for of in held] == [{3}, {1, 4}, {2}], table
+    for table in TABLES:
+        assert [of[table] for of in contents] == [{3}, {1, 4}, {2}], table
 
 
 def test_an_instance_that_is_down_is_missed_by_its_accounts_alone(

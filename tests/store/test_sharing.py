@@ -1,6 +1,6 @@
-"""What servers that share a store do together:
+"""Servers that share a store.
 
-names that one holds at a time, and counters that many change at once.
+One server holds a name at a time, and many change one counter at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import pytest
 from remembrancer.store import Store, StoreUnavailable
 
 ADD = "insert into usage (day, account_id, key_id, kind, count) values (1, 1, 1, 'turn', 1)"
-COUNT = f"{ADD} on conflict (day, account_id, key_id, kind) do update set count = usage.count + 1 returning count"
+COUNT = (
+    f"{ADD} on conflict (day, account_id, key_id, kind) "
+    "do update set count = usage.count + 1 returning count"
+)
 
 
 def at_once(*works: Callable[[], object]) -> None:
@@ -41,18 +44,18 @@ def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
     assert most == [1]
 
 
-def test_who_does_not_want_to_wait_is_told_that_another_is_in(store: Store) -> None:
+def test_a_caller_that_does_not_wait_gets_a_refusal(store: Store) -> None:
     with store.lock("upkeep", wait=False) as first:
-        found: list[bool] = []
+        outcomes: list[bool] = []
 
         def try_it(name: str) -> None:
             with store.lock(name, wait=False) as is_ours:
-                found.append(is_ours)
+                outcomes.append(is_ours)
 
         for name in ("upkeep", "another"):
             at_once(lambda name=name: try_it(name))  # type: ignore[misc]
 
-    assert (first, found) == (True, [False, True])
+    assert (first, outcomes) == (True, [False, True])
     with store.lock("upkeep", wait=False) as again:
         assert again
 
@@ -65,16 +68,16 @@ def test_a_name_is_let_go_of_when_its_block_fails(store: Store) -> None:
 
 
 def test_names_in_any_order_make_nobody_wait_for_ever(store: Store) -> None:
-    done: list[str] = []
+    finished: list[str] = []
 
     def take(*names: str) -> None:
         for _ in range(10):
             with store.lock(*names):
-                done.append(names[0])
+                finished.append(names[0])
 
     at_once(lambda: take("a", "b"), lambda: take("b", "a"), lambda: take("b", "c", "a"))
 
-    assert len(done) == 30
+    assert len(finished) == 30
 
 
 def test_a_name_is_not_to_be_waited_for_within_an_action(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""What is SQLite's own: its file, its pragmas, its failures."""
+"""Behaviour of SQLite alone: its file, its pragmas, its failures."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def names(store: SqliteStore) -> list[str]:
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1)])
 def test_every_pragma_took(path: Path, durability: str, synchronous: int) -> None:
-    wanted = {
+    expected = {
         "journal_mode": "wal",
         "synchronous": synchronous,
         "foreign_keys": 1,
         "busy_timeout": 5000,
     }
     with closing(SqliteStore(path, durability=durability)) as store:
-        found = store.write(lambda tx: {name: tx.all(f"pragma {name}")[0][0] for name in wanted})
+        actual = store.write(lambda tx: {name: tx.all(f"pragma {name}")[0][0] for name in expected})
 
-    assert found == wanted
+    assert actual == expected
 
 
 def test_an_unknown_durability_is_refused(path: Path) -> None:
@@ -206,11 +206,11 @@ add("after")
 print([row.name for row in store.read(lambda tx: tx.all("select name from embedders order by id"))])
 store.close()
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
 
-    assert done.stdout.splitlines() == ["IOError", "['before', 'after']"]
+    assert process.stdout.splitlines() == ["IOError", "['before', 'after']"]
 
 
 def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(
@@ -310,16 +310,16 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
 
 def test_a_store_of_a_newer_program_is_refused_with_both_versions(path: Path) -> None:
     with closing(SqliteStore(path)) as store:
-        known = store.schema_version()
+        version = store.schema_version()
     with closing(apsw.Connection(str(path))) as newer:
         newer.execute("pragma user_version = 4711")
 
-    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {known}\b"):
+    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {version}\b"):
         SqliteStore(path)
 
 
 def synchronous(store: SqliteStore, *, flush: bool) -> int:
-    """How a write is flushed: 2 = before it is answered, 1 = some time later."""
+    """Return the flush mode of a write: 2 = before it is answered, 1 = some time later."""
     return int(store.write(lambda tx: tx.all("pragma synchronous"), flush=flush)[0][0])
 
 
@@ -331,7 +331,7 @@ def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: Sqlit
     """All wait at once behind an unflushed one; whatever the order, none is lost and each flushed
     one found `full`.
     """
-    inside, go_on, found = threading.Event(), threading.Event(), []
+    inside, go_on, modes = threading.Event(), threading.Event(), []
 
     def slow(_: Transaction) -> None:
         inside.set()
@@ -341,7 +341,7 @@ def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: Sqlit
     first.start()
     assert inside.wait(10)
     flushed = [
-        threading.Thread(target=lambda: found.append(synchronous(store, flush=True)))
+        threading.Thread(target=lambda: modes.append(synchronous(store, flush=True)))
         for _ in range(5)
     ]
     others = [threading.Thread(target=lambda: synchronous(store, flush=False)) for _ in range(5)]
@@ -353,4 +353,4 @@ def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: Sqlit
     for thread in (first, *flushed, *others):
         thread.join()
 
-    assert found == [2] * 5
+    assert modes == [2] * 5
