@@ -135,7 +135,7 @@ class TestOtherSites:
 
 
 class TestPictures:
-    """What is shown in a page: PNG, by an `<img>`."""
+    """A page shows PNG files, by an `<img>`."""
 
     def test_a_png_is_shown_where_nothing_can_run(self, owner: Reader) -> None:
         answer = owner.get(

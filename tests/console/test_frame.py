@@ -1,4 +1,4 @@
-"""What stands around every page, and what is seen to before any of them."""
+"""The frame of every page, and the checks that run before each page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOT_OURS = [
 
 @pytest.mark.parametrize("path", EVERY_PAGE)
 class TestEveryPage:
-    """What holds for each of them, those that are added later too."""
+    """These rules hold for every page, also for pages added later."""
 
     def test_stands_in_the_frame(self, owner: Reader, path: str) -> None:
         page = owner.get(path)

@@ -34,9 +34,9 @@ def tell(reader: Reader, query: str, response: str, **more: Any) -> str:
     return str(keyed(reader).remember(query, response, **more)["event_id"])
 
 
-def look(reader: Reader, *, swap: bool = False, **asked: str) -> Any:
+def look(reader: Reader, *, swap: bool = False, **query: str) -> Any:
     """The page for these parameters."""
-    answer = reader.get(f"{HERE}?{urlencode(asked)}", swap=swap)
+    answer = reader.get(f"{HERE}?{urlencode(query)}", swap=swap)
     assert answer.status_code == 200, answer.text
     return answer
 

@@ -50,29 +50,29 @@ def later(owner: Reader, clock: testing.FrozenClock) -> Reader:
     return owner
 
 
-def told(context: Context) -> list[dict[str, Any]]:
-    """The audit trail."""
+def audit_entries(context: Context) -> list[dict[str, Any]]:
+    """Return the entries of the audit trail."""
     return [
         json.loads(row.entry)
         for row in context.store.read(lambda tx: tx.all("select entry from audit order by seq"))
     ]
 
 
-def given(owner: Reader, **other: str) -> str:
-    """The id of a grant, given on the page."""
+def add_grant(owner: Reader, **other: str) -> str:
+    """Add a grant on the page; return its id."""
     page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
     matches: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
     return matches[0]
 
 
 class TestSeeing:
-    """What is in force."""
+    """The page lists the grants in force."""
 
     def test_a_grant_is_shown_with_the_time_it_has_left(
         self, owner: Reader, clock: testing.FrozenClock
     ) -> None:
         """The count-down is right without a script, too."""
-        grant_id = given(owner)
+        grant_id = add_grant(owner)
         clock.advance(61_000)
         page = owner.get(PATH)
 
@@ -83,7 +83,7 @@ class TestSeeing:
     def test_what_is_over_or_was_revoked_is_not_shown(
         self, owner: Reader, clock: testing.FrozenClock
     ) -> None:
-        given(owner, ttl_minutes="1")
+        add_grant(owner, ttl_minutes="1")
         clock.advance(60_000)
 
         assert "No grants in force" in owner.get(PATH).text
@@ -137,7 +137,7 @@ class TestGiving:
         assert "deployer may read and write /etc/nginx/*.conf for 30 minutes." in words_of(
             page.text
         )
-        [entry] = told(context)
+        [entry] = audit_entries(context)
         assert (entry["kind"], entry["account"], entry["key_id"], entry["scope"]) == (
             "grant",
             "owner",
@@ -223,7 +223,7 @@ class TestStepUp:
         assert re.search("Enter your password|not the password", answer.text)
         assert 'value="deployer"' in answer.text
         assert "a" * 500 not in answer.text
-        assert (rows(context)["grants"], told(context)) == (0, [])
+        assert (rows(context)["grants"], audit_entries(context)) == (0, [])
 
     def test_a_cookie_alone_revokes_nothing(self, later: Reader, context: Context) -> None:
         result = grant(
@@ -239,7 +239,7 @@ class TestStepUp:
             True,
             303,
         )
-        assert [entry["kind"] for entry in told(context)] == ["grant", "revoke"]
+        assert [entry["kind"] for entry in audit_entries(context)] == ["grant", "revoke"]
 
     def test_a_cookie_alone_makes_no_key_and_no_link_that_could_grant_instead(
         self, later: Reader, context: Context
@@ -299,12 +299,12 @@ class TestTakingBack:
     """Revocation."""
 
     def test_it_allows_nothing_any_more(self, owner: Reader, context: Context) -> None:
-        grant_id = given(owner)
+        grant_id = add_grant(owner)
         page = owner.followed(owner.send(f"{PATH}/revoke", grant_id=grant_id))
 
         assert f"Grant {grant_id} is revoked." in words_of(page.text)
         assert "No grants in force" in page.text
-        assert [(entry["kind"], entry["key_id"]) for entry in told(context)] == [
+        assert [(entry["kind"], entry["key_id"]) for entry in audit_entries(context)] == [
             ("grant", 0),
             ("revoke", 0),
         ]

@@ -30,7 +30,7 @@ DAY_MS = 86_400_000
 
 
 def pasted(page: str, name: str) -> str:
-    """What the block of this name holds."""
+    """Return the content of the block of this name."""
     matches = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
     assert matches is not None
     return unescape(matches[1])

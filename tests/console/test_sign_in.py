@@ -25,7 +25,7 @@ GOOD = "correct horse battery"
 
 @dataclass
 class Answer:
-    """What came back."""
+    """The response of the server."""
 
     status: int
     headers: dict[str, str]
