@@ -42,7 +42,7 @@ CONSOLE = {*OF_THE_CONSOLE, assets.PATH}
 
 @pytest.fixture(scope="module")
 def methods() -> set[str]:
-    """What a path item may hold."""
+    """Return the methods that a path item may have."""
     return {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 
@@ -138,9 +138,9 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 def make_mentioned(context: Context) -> None:
-    """What examples speak of:
+    """Store everything that the examples refer to:
 
-    the turns that one summarises, the draft that one looks at, the cube that one votes on.
+    the turns of the summary, the draft of the second look, the cube of the vote.
     """
     remember(
         context,

@@ -1,4 +1,4 @@
-"""What every answer has, whatever was asked; and that nothing falls over the outer wall."""
+"""The headers that every answer has, and the outermost error handler."""
 
 from __future__ import annotations
 
