@@ -26,13 +26,15 @@ from remembrancer.accounts.accounts import OWNER
 from remembrancer.cli.app import chat
 from remembrancer.context import Context
 
-SAID = "The ferry to Elba leaves Piombino at 9:40."
+FERRY_NOTE = "The ferry to Elba leaves Piombino at 9:40."
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nobody listens
 
 
 @pytest.fixture
 def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict[str, str]]:
-    """Where the service is and its key, as its user sets them; the folder is not named."""
+    """Yield the environment variables for the URL and the key of the service, without the
+    folder.
+    """
     with serving(app) as port:
         text = Cli(folder / "elsewhere").environment
         yield {
@@ -67,11 +69,11 @@ class OnTerminal:
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process, self.master, self.seen = process, master, ""
 
-    def until(self, shown: str) -> str:
-        """What is shown up to this, from where the last call ended."""
-        while shown not in self.seen:
+    def until(self, expected: str) -> str:
+        """Return the output up to this text, from where the last call ended."""
+        while expected not in self.seen:
             self.seen += os.read(self.master, 4096).decode().replace("\r\n", "\n")
-        before, _, self.seen = self.seen.partition(shown)
+        before, _, self.seen = self.seen.partition(expected)
         return before
 
     def type(self, text: str) -> None:
@@ -100,7 +102,7 @@ def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
 
 
 def events(http: Http) -> list[tuple[str, str, str]]:
-    """What the store holds: session, query, response."""
+    """Return the stored events: session, query, response."""
     sql = (
         "select s.session_id, e.query, e.response from events e join sessions s on s.id "
         "= e.session order by e.id"
@@ -114,13 +116,16 @@ def events(http: Http) -> list[tuple[str, str, str]]:
 def test_without_a_model_memory_is_quoted_with_refs(
     environment: dict[str, str], http: Http
 ) -> None:
-    process = piped(environment, SAID, "When does the ferry to Elba leave?")
+    process = piped(environment, FERRY_NOTE, "When does the ferry to Elba leave?")
 
     assert process.returncode == 0
     assert process.stderr == ""
-    assert re.search(rf"\n- \u201c{SAID}\u201d \(ref: e_\d+\)\n", process.stdout)
+    assert re.search(rf"\n- \u201c{FERRY_NOTE}\u201d \(ref: e_\d+\)\n", process.stdout)
     assert "may not fully meet" not in process.stdout
-    assert [query for _, query, _ in events(http)] == [SAID, "When does the ferry to Elba leave?"]
+    assert [query for _, query, _ in events(http)] == [
+        FERRY_NOTE,
+        "When does the ferry to Elba leave?",
+    ]
 
 
 def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
@@ -171,7 +176,7 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
     http.remember("Is the ferry late?", "In winter, yes [general].", session_id="before", **lesson)
     process = piped(
         environment,
-        SAID,
+        FERRY_NOTE,
         "/show votes, hits",
         "When does the ferry to Elba leave?",
         words=("--show", "checks"),
@@ -304,7 +309,7 @@ def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(
 ) -> None:
     with terminal(environment, "--show", "checks") as page:
         assert "no model: answers quote memory" in page.until("> ")
-        page.type(f"{SAID}\n")
+        page.type(f"{FERRY_NOTE}\n")
         assert "memory has nothing on this" in page.until("\x1b[2mcheck  pass")
         page.until("> ")
         page.type("\x04")

@@ -23,10 +23,10 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def one_line(done: subprocess.CompletedProcess[str]) -> str:
+def one_line(process: subprocess.CompletedProcess[str]) -> str:
     """The one line of a failure: nothing on stdout, no traceback."""
-    lines = done.stderr.splitlines()
-    assert (done.stdout, len(lines)) == ("", 1), done.stderr
+    lines = process.stderr.splitlines()
+    assert (process.stdout, len(lines)) == ("", 1), process.stderr
     return lines[0]
 
 

@@ -82,7 +82,7 @@ def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(fo
 
 
 def stores_found(cli: Cli, *urls: str) -> list[dict[str, str]]:
-    """What is found of the store at each URL."""
+    """Return the report of the doctor on the store at each URL."""
     matches = []
     for url in urls:
         cli.environment["REMEMBRANCER_STORE"] = url

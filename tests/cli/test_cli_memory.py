@@ -65,7 +65,9 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def found(context: Context, text: str, *, user_id: str, account: str | None = None) -> list[str]:
+def search_texts(
+    context: Context, text: str, *, user_id: str, account: str | None = None
+) -> list[str]:
     """The answers that a search gives."""
     query = MemoryQuery(query_text=text, user_id=user_id, interact=False)
     return [hit.response for hit in recall(context, caller_for(context, account), query).hits]
@@ -94,11 +96,11 @@ def test_what_was_imported_is_in_the_next_search_of_an_open_service(
     folder: Path, context: Context, turns: Path
 ) -> None:
     keys.create(context, account="owner")
-    before = found(context, "zx7qv", user_id="bob")
+    before = search_texts(context, "zx7qv", user_id="bob")
     run(folder, "import", str(turns))
 
     assert before == []
-    assert found(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
+    assert search_texts(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
 
 
 def test_the_user_and_the_account_are_those_named(
@@ -108,10 +110,10 @@ def test_the_user_and_the_account_are_those_named(
     keys.create(context, account="zoe")
     run(folder, "import", str(turns), "--user-id", "ada", "--account", "zoe")
 
-    assert found(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
+    assert search_texts(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
     assert (
-        found(context, "zx7qv", user_id="bob", account="zoe")
-        == found(context, "zx7qv", user_id="ada")
+        search_texts(context, "zx7qv", user_id="bob", account="zoe")
+        == search_texts(context, "zx7qv", user_id="ada")
         == []
     )
 

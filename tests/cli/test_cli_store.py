@@ -26,8 +26,9 @@ from remembrancer.store.transfer.digest import store_digest
 
 @pytest.fixture(params=ENGINES)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where there is no store yet, on each engine; in a database of its own, where nobody else is
-    connected.
+    """Return the URL of a store that does not exist yet, on each engine.
+
+    On PostgreSQL it is a database of its own with no other connections.
     """
     return (
         f"sqlite:{tmp_path / 'moved.sqlite3'}" if request.param == "sqlite" else server().database()
