@@ -137,7 +137,7 @@ def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
 def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
     ada: Memory, bob: Memory
 ) -> None:
-    """Who voted is told to nobody."""
+    """The names of voters are shown to nobody."""
     cube_id = published(bob)
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")

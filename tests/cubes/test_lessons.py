@@ -44,7 +44,7 @@ def test_what_may_not_be_published_is_kept_private_and_says_why(
 
     assert cube.visibility == "private"
     assert why in str(cube.refused)
-    assert bob.shown() == []
+    assert bob.matching_cubes() == []
     assert cube.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
 
 

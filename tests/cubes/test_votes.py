@@ -17,7 +17,7 @@ from remembrancer.cubes.votes import CubeUnknown
 
 
 def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
-    """What a vote's answer says."""
+    """Vote; return the status and the counts of the answer."""
     answer = agent.vote(cube_id, vote)
     return answer.cube_status, answer.votes.useful, answer.votes.useless
 
@@ -38,14 +38,14 @@ def test_the_authors_own_vote_is_kept_but_never_counts(ada: Agent, bob: Agent, c
         agent.vote(cube_id, 1)
 
     assert counted(ada, cube_id, 1) == ("published", 2, 0)
-    assert ada.shown()[0].note.startswith("rated +1 by you")
+    assert ada.matching_cubes()[0].note.startswith("rated +1 by you")
 
 
 def test_a_private_cube_stays_private_whatever_its_author_says(ada: Agent) -> None:
     cube_id = ada.make().cube_id
 
     assert counted(ada, cube_id, -1) == ("private", 0, 0)
-    assert [cube.cube_id for cube in ada.shown()] == [cube_id]
+    assert [cube.cube_id for cube in ada.matching_cubes()] == [cube_id]
 
 
 def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
