@@ -1,5 +1,6 @@
-"""What every engine of blobs does, tried on a folder and on a real S3 server; and what the folder
-does beside it.
+"""The rules for every engine of blobs, tested on a folder and on a real S3 server.
+
+Further tests cover the folder alone.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ def s3() -> Iterator[str]:
 @pytest.fixture
 def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A prefix of its own in the bucket, and the variables that S3 tools read."""
-    given = {
+    variables = {
         "ACCESS_KEY_ID": "test",
         "SECRET_ACCESS_KEY": "test",
         "REGION": "us-east-1",
         "ENDPOINT": s3,
         "ALLOW_HTTP": "true",
     }
-    for name, value in given.items():
+    for name, value in variables.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     return Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}")
 

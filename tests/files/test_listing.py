@@ -34,9 +34,9 @@ PNG = (
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    made = testing.context(folder)
-    yield replace(made, settings=replace(made.settings, account_bytes_max=100_000))
-    made.close()
+    parts = testing.context(folder)
+    yield replace(parts, settings=replace(parts.settings, account_bytes_max=100_000))
+    parts.close()
 
 
 @pytest.fixture

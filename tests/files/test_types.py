@@ -23,7 +23,7 @@ def coded(content: bytes) -> str:
 
 
 def refusal(content: str, kind: FileType) -> str:
-    """What is said of a content that is refused."""
+    """Return the message for content that is refused."""
     with pytest.raises(ContentInvalid) as refused:
         content_of(content, kind)
     (fault,) = refused.value.extra["errors"]
@@ -139,10 +139,10 @@ def test_an_archive_with_a_symbolic_link_is_refused() -> None:
 
 def test_an_archive_that_says_it_is_huge_is_refused() -> None:
     noise = bytes(range(256)) * 20_000
-    made = archive({"a": noise[:200_000]})
+    content = archive({"a": noise[:200_000]})
 
     assert f"{limits.ZIP_UNPACKED_BYTES_MAX:,}" in refusal(
-        coded(saying(made, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
+        coded(saying(content, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
     )
 
 
@@ -152,11 +152,11 @@ def test_an_archive_that_grows_a_hundredfold_is_refused() -> None:
 
 
 def test_an_archive_of_too_many_entries_is_refused() -> None:
-    made = archive({"a": b"a"})
-    at = made.index(b"PK\x01\x02")
+    content = archive({"a": b"a"})
+    at = content.index(b"PK\x01\x02")
 
     assert "entries" in refusal(
-        coded(made[:at] + b"PK\x01\x02" * limits.ZIP_ENTRIES_MAX + made[at:]), "zip"
+        coded(content[:at] + b"PK\x01\x02" * limits.ZIP_ENTRIES_MAX + content[at:]), "zip"
     )
 
 
@@ -186,9 +186,9 @@ def test_bytes_behind_the_mark_of_an_archive_never_break_the_reader(rest: bytes)
 
 
 @given(text())
-def test_a_refusal_does_not_repeat_what_was_sent(said: str) -> None:
+def test_a_refusal_does_not_repeat_what_was_sent(request_text: str) -> None:
     """Errors never repeat the input (specification.md#error-no-echo)."""
-    assert "mark of mine" not in refusal(f"mark of mine {said}", "json")
+    assert "mark of mine" not in refusal(f"mark of mine {request_text}", "json")
 
 
 def test_every_type_has_its_media_type() -> None:
