@@ -128,7 +128,7 @@ def test_without_a_model_memory_is_quoted_with_refs(
     ]
 
 
-def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
+def test_a_model_answers_from_memory(environment: dict[str, str]) -> None:
     with scripted_model.serving() as url:
         process = piped(
             environment,
@@ -152,7 +152,7 @@ def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[
     assert wire.requests[0].headers["authorization"] == "Bearer abc123"
 
 
-def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the_key(
+def test_a_failing_model_is_reported_without_the_key_and_memory_quoted(
     environment: dict[str, str],
 ) -> None:
     with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
@@ -165,7 +165,7 @@ def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the
     assert process.returncode == 0
 
 
-def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
+def test_hits_checks_and_votes_are_shown_on_request(
     environment: dict[str, str], http: Http
 ) -> None:
     lesson = {
@@ -194,7 +194,7 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
     assert process.stderr == "Details: hits, votes\n"
 
 
-def test_a_session_is_changed_by_a_word_and_gone_back_to(
+def test_a_command_changes_the_session_and_returns_to_it(
     environment: dict[str, str], http: Http
 ) -> None:
     process = piped(
@@ -233,7 +233,7 @@ def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
     assert (wire.requests, events(http)) == ([], [])
 
 
-def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(
+def test_without_the_service_it_answers_and_lists_unsaved_turns(
     environment: dict[str, str],
 ) -> None:
     with scripted_model.serving() as url:
@@ -245,7 +245,7 @@ def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_rememb
     assert process.returncode == 1
 
 
-def test_a_wrong_key_is_told_with_each_answer(environment: dict[str, str]) -> None:
+def test_a_wrong_key_is_reported_with_each_answer(environment: dict[str, str]) -> None:
     process = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
 
     assert "this turn is not remembered" in process.stdout
@@ -280,7 +280,9 @@ def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], 
         (("--user-id", ""), "user_id"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(folder: Path, words: tuple[str, ...], message: str) -> None:
+def test_wrong_use_is_reported_in_one_line(
+    folder: Path, words: tuple[str, ...], message: str
+) -> None:
     process = Cli(folder)("chat", *words, KEY="sk_" + "0" * 64)
 
     assert (process.returncode, process.stdout, process.stderr.count("\n")) == (2, "", 1)

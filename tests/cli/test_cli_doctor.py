@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_
     assert "\tsandbox\t" in process.stdout
 
 
-def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apart(cli: Cli) -> None:
+def test_the_models_of_each_slot_are_listed_and_remote_ones_marked(cli: Cli) -> None:
     cli.environment["REMEMBRANCER_MODEL_CHAT"] = (
         "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
     )

@@ -201,7 +201,7 @@ class TestOneTurn:
 
 
 class TestForget:
-    def test_a_turn_is_erased_once_it_was_said_what_goes_with_it(self, owner: Reader) -> None:
+    def test_a_turn_is_erased_after_a_list_of_its_dependents(self, owner: Reader) -> None:
         answer = tell(
             owner,
             "Where is the saw?",
@@ -266,7 +266,7 @@ class TestForget:
         assert "There is nothing to erase" in request.text
         assert "Erase permanently" not in request.text
 
-    def test_nobody_erases_what_is_anothers(self, owner: Reader, ada: Reader) -> None:
+    def test_nobody_erases_data_of_others(self, owner: Reader, ada: Reader) -> None:
         answer = tell(owner, "Where is the saw?", "In the shed.")
         before = rows(owner.context)
 

@@ -36,7 +36,7 @@ def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
         ({"model": "<b>m</b>"}, "HTML"),
     ],
 )
-def test_what_may_not_be_published_is_kept_private_and_says_why(
+def test_a_cube_refused_for_publication_stays_private_with_a_reason(
     ada: Agent, bob: Agent, more: dict[str, Any], why: str
 ) -> None:
     """A refused cube stays private (specification.md#cube-publish-refused)."""

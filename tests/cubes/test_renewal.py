@@ -75,13 +75,13 @@ def test_upkeep_does_it_after_the_events(folder: Path) -> None:
     context.close()
 
 
-def test_what_is_new_is_not_stale(ada: Agent) -> None:
+def test_a_new_cube_is_not_stale(ada: Agent) -> None:
     ada.publish()
 
     assert not reindex_cubes(ada.context)
 
 
-def test_looking_for_what_is_stale_or_new_reads_no_whole_table(ada: Agent) -> None:
+def test_queries_for_stale_or_new_cubes_use_an_index(ada: Agent) -> None:
     """The first is asked all the time while others search, the second by every search."""
     only_sqlite()
     context = ada.context

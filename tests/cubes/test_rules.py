@@ -32,7 +32,7 @@ def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may:
 
 
 @given(st.lists(st.booleans(), max_size=200))
-def test_no_three_turns_on_end_ever_make_two(proposals: list[bool]) -> None:
+def test_three_consecutive_turns_never_create_two_cubes(proposals: list[bool]) -> None:
     created: list[int] = []
     for turn, proposes in enumerate(proposals, 1):
         if proposes and may_propose(turn, created[-1] if created else None):

@@ -162,7 +162,7 @@ def test_words_that_are_damaged_are_derived_anew_from_the_text(
     again.close()
 
 
-def test_what_another_process_kept_is_shown_at_once(ada: Agent, folder: Path) -> None:
+def test_a_cube_of_another_process_is_shown_at_once(ada: Agent, folder: Path) -> None:
     """Reads see writes of other processes (specification.md#cube-read-your-writes)."""
     ada.publish()
     other = testing.context(folder)

@@ -43,7 +43,7 @@ def titles(listing: FeedbackList) -> list[str]:
     return [one.title for one in listing.feedback]
 
 
-def test_the_newest_comes_first_whoever_gave_it(
+def test_the_newest_of_all_accounts_comes_first(
     context: Context, owner: Caller, ada: Caller
 ) -> None:
     feedback_ids = [

@@ -95,7 +95,7 @@ def blobs(folder: Path) -> list[Path]:
     return [path for path in (folder / "blobs").rglob("*") if path.is_file()]
 
 
-def test_it_is_kept_and_found_again(context: Context, owner: Caller) -> None:
+def test_a_created_file_can_be_read(context: Context, owner: Caller) -> None:
     file = make(context, owner, "Ferry at 9:40 é")
 
     assert content(context, owner, file.filename) == "Ferry at 9:40 é".encode()
@@ -122,7 +122,7 @@ def test_its_name_has_twelve_hex_digits_and_never_comes_again(
         ("", "", "file"),
     ],
 )
-def test_what_a_program_left_is_kept_under_a_safe_name_whatever_its_own(
+def test_a_file_of_a_program_gets_a_safe_name(
     context: Context, owner: Caller, filename: str, ext: str, stored: str
 ) -> None:
     stored_file = keep(context, owner, filename, ext)
@@ -258,7 +258,7 @@ def test_each_account_has_a_quota_of_its_own(context: Context, owner: Caller) ->
     )
 
 
-def test_many_who_reach_the_quota_at_once_do_not_pass_it(
+def test_concurrent_writes_do_not_exceed_the_quota(
     context: Context, owner: Caller, folder: Path
 ) -> None:
     outcomes: list[object] = []
@@ -286,7 +286,7 @@ def test_many_who_reach_the_quota_at_once_do_not_pass_it(
     ("filename", "text", "kind"),
     [("🚀", "x", "txt"), ("..", "x", "txt"), ("a", "x", "png"), ("a", "{", "json")],
 )
-def test_what_is_invalid_leaves_nothing(
+def test_invalid_content_stores_nothing(
     context: Context, owner: Caller, folder: Path, filename: str, text: str, kind: str
 ) -> None:
     before = rows(context)
@@ -357,7 +357,7 @@ def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) ->
             file_by_link(context, filename, exp=until, sig=signature)
 
 
-def test_a_link_to_what_is_not_there_opens_nothing(context: Context) -> None:
+def test_a_link_to_a_missing_file_opens_nothing(context: Context) -> None:
     """Signed, though: only who has the secret can make one."""
     exp = links.expiry(context.clock())
     sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
@@ -387,7 +387,7 @@ class TestTheSecretOfLinks:
 
         assert secrets[0] != secrets[1]
 
-    def test_many_who_need_it_first_get_the_same(self, context: Context) -> None:
+    def test_concurrent_first_readers_get_the_same_secret(self, context: Context) -> None:
         secrets: list[bytes] = []
         at_once = threading.Barrier(8)
 

@@ -47,7 +47,7 @@ from remembrancer.protocol import limits
         ("h\u0301\u0302\u0303\u0304\u0305", "h\u0301\u0302\u0303"),
     ],
 )
-def test_what_is_kept_of_a_name(name: str, expected: str) -> None:
+def test_a_name_is_made_safe(name: str, expected: str) -> None:
     """The name is reduced to a safe base name (specification.md#files-safe-name)."""
     assert safe_name(name, "txt") == expected
 
@@ -56,7 +56,7 @@ def test_what_is_kept_of_a_name(name: str, expected: str) -> None:
     "name",
     ["", "..", "../", "/", "🚀", "\u202e", "\u3164", "\u0301", " . ", "---", "\\", "/// ///"],
 )
-def test_of_some_names_nothing_is_kept(name: str) -> None:
+def test_some_names_have_no_safe_part(name: str) -> None:
     assert safe_name(name, "txt") == ""
 
 
@@ -71,7 +71,7 @@ def test_a_long_name_is_cut_between_characters(letter: str) -> None:
 
 
 @given(text())
-def test_whatever_is_asked_the_name_is_safe(name: str) -> None:
+def test_every_name_becomes_safe(name: str) -> None:
     result = safe_name(name, "txt")
 
     assert not re.search(r'[/\\\x00-\x1f\x7f:*?"<>|]', result)

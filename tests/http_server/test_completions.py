@@ -142,7 +142,7 @@ def test_a_model_that_fails_is_a_503_and_keeps_nothing(serve: Callable[..., Serv
     assert len(events(served.context)) == 1
 
 
-def test_memory_is_that_of_the_user_who_is_named(serve: Callable[..., Served]) -> None:
+def test_the_named_user_selects_the_memory(serve: Callable[..., Served]) -> None:
     served = serve(says("I do not know."))
 
     served.ask(user="bob")

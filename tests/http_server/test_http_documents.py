@@ -46,7 +46,7 @@ def methods() -> set[str]:
     return {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 
-def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str]) -> None:
+def test_the_document_lists_exactly_the_served_routes(app: Starlette, methods: set[str]) -> None:
     """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     documented = {
         (method.upper(), path)
@@ -111,7 +111,7 @@ def test_every_reference_leads_somewhere(app: Starlette) -> None:
     }
 
 
-def test_a_key_is_asked_for_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
+def test_a_key_is_required_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
     for method, path, operation in operations(openapi.document(app.state.routes)):
         open_to_all = not operation["security"] or {} in operation["security"]
         status = (
