@@ -41,7 +41,7 @@ PARTS = (
 )
 
 
-def found(folder: Path | None) -> Path | None:
+def data_folder(folder: Path | None) -> Path | None:
     """Return the conversations in `folder`, REMEMBRANCER_BENCH_DATA or the default folder."""
     named = os.environ.get("REMEMBRANCER_BENCH_DATA")
     for place in (
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--only", choices=[part.partition(".")[2] for part in PARTS])
     arguments = parser.parse_args()
-    data = found(arguments.data)
+    data = data_folder(arguments.data)
     if data is None:
         sys.exit(
             "No conversations: get locomo10.json from the repository snap-research/locomo, then: "

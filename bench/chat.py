@@ -53,15 +53,15 @@ def ours(hits: Sequence[Hit], question: str) -> str:
 
 def first(hits: Sequence[Hit], _: str) -> str:
     """Return the best hit unchanged."""
-    return _shown(hits[:1])
+    return _texts(hits[:1])
 
 
 def first_whole(hits: Sequence[Hit], _: str) -> str:
     """Return as many full hits as the chat quotes: an upper bound."""
-    return _shown(hits[: limits.CHAT_QUOTES_MAX])
+    return _texts(hits[: limits.CHAT_QUOTES_MAX])
 
 
-def _shown(hits: Sequence[Hit]) -> str:
+def _texts(hits: Sequence[Hit]) -> str:
     return "\n".join(f"{hit.occurred_at[:10]} {hit.query} {hit.response}" for hit in hits)
 
 

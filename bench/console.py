@@ -47,14 +47,17 @@ WORDS = (
 _LOADED = """() => new Promise(done => new PerformanceObserver(painted => {
     const first = painted.getEntriesByName("first-contentful-paint")[0];
     if (!first) return;
-    const parts = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
-    done({bytes: parts.reduce((sum, one) => sum + one.transferSize, 0), parts: parts.length, paint: first.startTime});
+    const parts = ["navigation", "resource"].flatMap(one => performance.getEntriesByType(one));
+    const bytes = parts.reduce((sum, one) => sum + one.transferSize, 0);
+    done({bytes: bytes, parts: parts.length, paint: first.startTime});
 }).observe({type: "paint", buffered: true}))"""
 _SWAPPED = """words => new Promise(done => {
     const field = document.querySelector("input[type=search]");
-    let asked;
-    document.addEventListener("htmx:before:request", () => { asked = performance.now(); }, {once: true});
-    document.addEventListener("htmx:after:swap", () => requestAnimationFrame(() => done(performance.now() - asked)), {once: true});
+    let start;
+    const once = {once: true};
+    const end = () => done(performance.now() - start);
+    document.addEventListener("htmx:before:request", () => { start = performance.now(); }, once);
+    document.addEventListener("htmx:after:swap", () => requestAnimationFrame(end), once);
     field.value = words;
     field.dispatchEvent(new Event("input", {bubbles: true}));
 })"""
@@ -68,8 +71,8 @@ def fill(folder: Path, data: Path) -> tuple[str, str, int]:
     try:
         key = keys.create(context, account="owner", label="bench").key.reveal()
         caller = caller_for(context)
-        kept = store(context, caller, read_import(context, caller, data, user_id="owner"))
-        return key, sessions.sign_in(context, caller.account_id), kept.stored
+        result = store(context, caller, read_import(context, caller, data, user_id="owner"))
+        return key, sessions.sign_in(context, caller.account_id), result.stored
     finally:
         context.close()
 
@@ -79,26 +82,26 @@ def first_load(browser: Browser, server: Server, token: str, path: str) -> dict[
     with window(browser, server, token) as fresh:
         page = fresh.new_page()
         page.goto(path, wait_until="load")
-        found: dict[str, Any] = page.evaluate(_LOADED)
-        return found
+        measures: dict[str, Any] = page.evaluate(_LOADED)
+        return measures
 
 
 def window(browser: Browser, server: Server, token: str) -> BrowserContext:
     """Open a new browser window, signed in as the owner."""
     origin = f"http://127.0.0.1:{server.port}"
-    made = browser.new_context(base_url=origin, viewport={"width": 1280, "height": 800})
-    made.add_cookies(
+    browser_context = browser.new_context(base_url=origin, viewport={"width": 1280, "height": 800})
+    browser_context.add_cookies(
         [{"name": "session", "value": token, "url": origin, "httpOnly": True, "sameSite": "Strict"}]
     )
-    return made
+    return browser_context
 
 
 def swaps(browser: Browser, server: Server, token: str) -> list[float]:
     """Milliseconds from when live search asks until its hits are painted; how long it waits for the
     next letter is not among them.
     """
-    with window(browser, server, token) as made:
-        page = made.new_page()
+    with window(browser, server, token) as browser_context:
+        page = browser_context.new_page()
         page.goto(EXPLORER)
         return [page.evaluate(_SWAPPED, f"{WORDS[n % len(WORDS)]} {n}") for n in range(SEARCHES)]
 
@@ -160,13 +163,13 @@ def main() -> None:
         rows,
     )
     if took:
-        said = (
+        figures = (
             f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ "
             f"{SWAP_MS_MAX} ms"
         )
         text += (
             f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, "
-            f"{len(took)} searches: {said}."
+            f"{len(took)} searches: {figures}."
         )
     write_section("console", "Pages in a browser", "python -m bench.console", text)
 

@@ -99,7 +99,10 @@ def copied_blindly(source: Store, url: str) -> None:
                 lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}")  # type: ignore[misc]  # noqa: S608
             )
             connection.execute(
-                f"create temporary table blind_{one.name} (like {one.name} including indexes including generated)".encode()
+                (
+                    f"create temporary table blind_{one.name} "
+                    f"(like {one.name} including indexes including generated)"
+                ).encode()
             )
             with connection.cursor().copy(
                 f"copy blind_{one.name} ({columns}) from stdin".encode()

@@ -75,9 +75,7 @@ def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]
 
 
 def missing(server: Server, answered: dict[str, str]) -> tuple[int, int]:
-    """How many answered turns are not there whole, and how many a search for their own word does
-    not find.
-    """
+    """Return the counts of answered turns that are incomplete and that a search misses."""
     connection = server.connection()
     rows = hits = 0
     for event_id, word in answered.items():

@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;\"])(?=\s|$)")
 Drafter = Callable[[list[ChatMessage]], str]
 
 
-def _asked(messages: list[ChatMessage]) -> tuple[int, dict[str, Any], str, bool]:
+def _request(messages: list[ChatMessage]) -> tuple[int, dict[str, Any], str, bool]:
     """Return index and text of the turn, its prompt, and True if it is a revision."""
     prompt = next(
         text["content"] for text in reversed(messages) if "The user says:\n" in text["content"]
@@ -65,13 +65,13 @@ def _lines(place: int, turn: dict[str, Any], prompt: str) -> list[str]:
 
 def good(messages: list[ChatMessage]) -> str:
     """Return a compliant draft: marked claims and all service lines."""
-    place, turn, prompt, _ = _asked(messages)
+    place, turn, prompt, _ = _request(messages)
     return "\n".join([marked(turn["response"]), *_lines(place, turn, prompt)])
 
 
 def forgetful(messages: list[ChatMessage]) -> str:
     """Return a draft without marks and lines; a revision adds only the marks."""
-    _, turn, _, is_mending = _asked(messages)
+    _, turn, _, is_mending = _request(messages)
     return marked(turn["response"]) if is_mending else str(turn["response"])
 
 
@@ -80,7 +80,7 @@ def lying(messages: list[ChatMessage]) -> str:
 
     Told of it, it gives in two times of three.
     """
-    place, turn, prompt, is_mending = _asked(messages)
+    place, turn, prompt, is_mending = _request(messages)
     if is_mending and place % 3:
         return good(messages)
     existing = re.findall(r"^\[event (\S+)\]", prompt, re.MULTILINE)
@@ -99,7 +99,7 @@ def malformed(messages: list[ChatMessage]) -> str:
 
     broken lines, lines in the middle, no text at all in every tenth turn. Gives in as lying does.
     """
-    place, turn, prompt, is_mending = _asked(messages)
+    place, turn, prompt, is_mending = _request(messages)
     if is_mending and place % 3:
         return good(messages)
     if place % 10 == 9 and not is_mending:
@@ -128,7 +128,7 @@ def malformed(messages: list[ChatMessage]) -> str:
 
 def verbose(messages: list[ChatMessage]) -> str:
     """Return the draft ten times, with unrequested summaries and lessons."""
-    place, turn, prompt, _ = _asked(messages)
+    place, turn, prompt, _ = _request(messages)
     text = "\n\n".join(
         f"To say it again in other words: {marked(turn['response'])}" for _ in range(10)
     )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from bench.engines_data import Events, Kept, Remembered, put
+from bench.engines_data import Events, Remembered, StoredEvent, put
 from bench.engines_floor import Floor
 from bench.locomo import Conversation
 from bench.report import table, write_section
@@ -61,8 +61,9 @@ INDEX_BYTES = 2_000  # of a vector in memory while its index is made
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a user's memory, and the numbers of the events that answer, each with the
-    turns that it is.
+    """A query to a user's memory and the numbers of the events that answer it.
+
+    `turns` are the turns of each event.
     """
 
     user: int
@@ -70,21 +71,24 @@ class Question:
     evidence: frozenset[str] = frozenset()
     turns: Sequence[tuple[str, ...]] = ()
 
-    def recall(self, found: Sequence[int]) -> float:
+    def recall(self, event_numbers: Sequence[int]) -> float:
         """Return the share of the evidence among these events."""
         outcome = {
-            turn for number in found if number < len(self.turns) for turn in self.turns[number]
+            turn
+            for number in event_numbers
+            if number < len(self.turns)
+            for turn in self.turns[number]
         }
         return len(self.evidence & outcome) / len(self.evidence)
 
 
 @dataclass(slots=True)
-class Taken:
+class Measurement:
     """The times and results of one system."""
 
     ms: list[float] = field(default_factory=list)
     cpu_ms: float = 0.0
-    found: list[list[int]] = field(default_factory=list)
+    results: list[list[int]] = field(default_factory=list)
 
 
 class Clock:
@@ -107,22 +111,22 @@ class Clock:
         except (FileNotFoundError, ProcessLookupError):
             return 0.0
 
-    def take(self, taken: Taken, act: Callable[[], T]) -> T:
+    def take(self, measurement: Measurement, act: Callable[[], T]) -> T:
         """Run it and record its time."""
         cpu, start = self.cpu_ms(), time.perf_counter()
         finished = act()
-        taken.ms.append((time.perf_counter() - start) * 1000)
-        taken.cpu_ms += self.cpu_ms() - cpu
+        measurement.ms.append((time.perf_counter() - start) * 1000)
+        measurement.cpu_ms += self.cpu_ms() - cpu
         return finished
 
 
 def take_turns(
     clock: Clock, systems: dict[str, Search], questions: Sequence[Question]
-) -> dict[str, Taken]:
+) -> dict[str, Measurement]:
     """Each question asked of each system, one after another, when vectors are made and what is read
     into memory is.
     """
-    selected = {name: Taken() for name in systems}
+    selected = {name: Measurement() for name in systems}
     for question in questions:
         systems[SQLITE](
             question.user, question.text
@@ -134,7 +138,7 @@ def take_turns(
     for question in questions:
         for name, search in systems.items():
             one = selected[name]
-            one.found.append(
+            one.results.append(
                 clock.take(
                     one,
                     lambda search=search, question=question: search(question.user, question.text),  # type: ignore[misc]
@@ -143,13 +147,13 @@ def take_turns(
     return selected
 
 
-def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list[str]]:
+def rows_of(measurements: dict[str, Measurement], questions: Sequence[Question]) -> list[list[str]]:
     """Return one row per system, with ratios to the floor."""
     rows = []
-    floor = taken[FLOOR]
-    for name, one in taken.items():
+    floor = measurements[FLOOR]
+    for name, one in measurements.items():
         recalls = (
-            [share_found(questions, of.found) for of in (one, floor)]
+            [share_found(questions, of.results) for of in (one, floor)]
             if questions[0].evidence
             else []
         )
@@ -171,10 +175,10 @@ def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list
     return rows
 
 
-def share_found(questions: Sequence[Question], found: Sequence[Sequence[int]]) -> float:
+def share_found(questions: Sequence[Question], results: Sequence[Sequence[int]]) -> float:
     """Return the mean share of the evidence that was found."""
     return statistics.fmean(
-        question.recall(events) for question, events in zip(questions, found, strict=True)
+        question.recall(events) for question, events in zip(questions, results, strict=True)
     )
 
 
@@ -198,7 +202,7 @@ class Engines:
             keys.create(context, account="bench")
 
     def put(
-        self, events: Events, users: int, *, told: Sequence[Conversation], strange: int
+        self, events: Events, users: int, *, conversations: Sequence[Conversation], strange: int
     ) -> None:
         """Fill all stores alike:
 
@@ -209,18 +213,18 @@ class Engines:
                 context,
                 url,
                 caller_for(context).account_id,
-                [(f"u{n}", self._of(events, n, told, strange)) for n in range(users)],
+                [(f"u{n}", self._of(events, n, conversations, strange)) for n in range(users)],
             )
         for number in range(users):
-            self.floor.put(number, self._of(events, number, told, strange))
+            self.floor.put(number, self._of(events, number, conversations, strange))
         self.floor.analyze()
 
     def _of(
-        self, events: Events, user: int, told: Sequence[Conversation], strange: int
-    ) -> Iterator[Kept]:
+        self, events: Events, user: int, conversations: Sequence[Conversation], strange: int
+    ) -> Iterator[StoredEvent]:
         first = 0
-        for conversation in told if strange else told[user : user + 1]:
-            yield from events.told(conversation, first)
+        for conversation in conversations if strange else conversations[user : user + 1]:
+            yield from events.turns_of(conversation, first)
             first += 1_000
         events.begin_again(user)
         yield from events.strange(strange, first)
@@ -242,7 +246,7 @@ class Engines:
 
     def adding(self, clock: Clock) -> list[list[str]]:
         """Return table rows: the time to add one event on each system, without embedding."""
-        selected = {name: Taken() for name in (SQLITE, MEMORY, FLOOR)}
+        selected = {name: Measurement() for name in (SQLITE, MEMORY, FLOOR)}
         for number in range(ADDED):
             text = (
                 f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and "
@@ -310,7 +314,7 @@ RECALL = ["recall@10", "recall / floor"]
 
 def conversations_alone(clock: Clock, engines: Engines, events: Events, most: int) -> str:
     """Measure with one conversation per user and evenly chosen questions."""
-    engines.put(events, len(events.conversations), told=events.conversations, strange=0)
+    engines.put(events, len(events.conversations), conversations=events.conversations, strange=0)
     engines.take_in()
     questions = [
         Question(
@@ -331,7 +335,7 @@ def conversations_alone(clock: Clock, engines: Engines, events: Events, most: in
 
 def many_users(clock: Clock, engines: Engines, events: Events, users: int, most: int) -> str:
     """Measure many small memories."""
-    engines.put(events, users, told=(), strange=EVENTS_A_USER)
+    engines.put(events, users, conversations=(), strange=EVENTS_A_USER)
     texts = [
         request.text for conversation in events.conversations for request in conversation.questions
     ]
@@ -361,7 +365,7 @@ def one_large(
         for c in events.conversations
         for e in c.events
     ]
-    engines.put(events, 1, told=events.conversations, strange=count - len(turns))
+    engines.put(events, 1, conversations=events.conversations, strange=count - len(turns))
     took = engines.take_in()
     engines.floor.link(count * INDEX_BYTES)
     request = [
@@ -381,7 +385,7 @@ def one_large(
     text += table(HEADS + RECALL, rows_of(selected, questions))
     same = statistics.fmean(
         len(set(one) & set(other)) / max(len(other), 1)
-        for one, other in zip(selected[DATABASE].found, selected[MEMORY].found, strict=True)
+        for one, other in zip(selected[DATABASE].results, selected[MEMORY].results, strict=True)
     )
     text += (
         f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that "

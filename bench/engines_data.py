@@ -51,7 +51,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredEvent:
     """One event as it is stored: its text and its index entry."""
 
     session: int
@@ -78,11 +78,11 @@ class Events:
         """Seed the synthetic events for a user, so that they are reproducible."""
         self._random = np.random.default_rng([SEED, user])
 
-    def told(self, conversation: Conversation, first_session: int = 0) -> Iterator[Kept]:
+    def turns_of(self, conversation: Conversation, first_session: int = 0) -> Iterator[StoredEvent]:
         """Return the turns of a conversation."""
         for event in conversation.events:
             vector = quantize(self._embedder.encode([event.query]))[0]
-            yield Kept(
+            yield StoredEvent(
                 first_session + event.session,
                 event.query,
                 event.occurred_ms,
@@ -90,7 +90,7 @@ class Events:
                 vector,
             )
 
-    def strange(self, count: int, first_session: int = 0) -> Iterator[Kept]:
+    def strange(self, count: int, first_session: int = 0) -> Iterator[StoredEvent]:
         """Events of others:
 
         their words as frequent as in real turns, their vectors between those of two real ones.
@@ -104,7 +104,7 @@ class Events:
                     first_session + number // TURNS_A_SESSION,
                     START_MS + number * DAY_MS // 50,
                 )
-                yield Kept(session, self._texts[text], when, self._packed[text], vector)
+                yield StoredEvent(session, self._texts[text], when, self._packed[text], vector)
 
 
 def _packed(text: str, occurred_ms: int) -> bytes:
@@ -117,7 +117,7 @@ def put(
     context: Context,
     url: str,
     account_id: int,
-    users: Sequence[tuple[str, Sequence[Kept] | Iterator[Kept]]],
+    users: Sequence[tuple[str, Sequence[StoredEvent] | Iterator[StoredEvent]]],
 ) -> None:
     """Write spaces with their events as the service keeps them, many at a time."""
     by = analysis_id(context.embedder)
@@ -144,12 +144,12 @@ def put(
             (_copy if url else _insert)(context, url, account_id, rows, embedder)
             event_count += len(some)
         context.store.write(
-            lambda tx, made=event_count, space=space: tx.run(count, made=made, space=space)  # type: ignore[misc]
+            lambda tx, total=event_count, space=space: tx.run(count, made=total, space=space)  # type: ignore[misc]
         )
 
 
 def _put_sessions(
-    context: Context, account_id: int, space: int, known: dict[int, int], new: set[int]
+    context: Context, account_id: int, space: int, sessions: dict[int, int], new: set[int]
 ) -> None:
     add = (
         "insert into sessions (account_id, space_id, session_id, created_ms) values "
@@ -157,7 +157,7 @@ def _put_sessions(
     )
 
     def write(tx: Transaction) -> None:
-        known.update(
+        sessions.update(
             {
                 number: tx.one(add, space=space, name=f"session-{number}").id
                 for number in sorted(new)
@@ -168,7 +168,11 @@ def _put_sessions(
 
 
 def _insert(
-    context: Context, _: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int
+    context: Context,
+    _: str,
+    account_id: int,
+    rows: Sequence[tuple[int, int, StoredEvent]],
+    embedder: int,
 ) -> None:
     event = """
     insert into events (account_id, id, event_id, session, query, response, occurred_ms, created_ms)
@@ -191,7 +195,11 @@ def _insert(
 
 
 def _copy(
-    _: Context, url: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int
+    _: Context,
+    url: str,
+    account_id: int,
+    rows: Sequence[tuple[int, int, StoredEvent]],
+    embedder: int,
 ) -> None:
     with (
         psycopg.connect(url, user="postgres") as connection,

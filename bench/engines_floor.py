@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
-from bench.engines_data import ROWS_AT_ONCE, Kept, batched
+from bench.engines_data import ROWS_AT_ONCE, StoredEvent, batched
 from remembrancer.search import Embedder, quantize
 
 _TABLE = """
@@ -25,17 +25,25 @@ create table floor (
 """
 _FUSED = """
 , best as (
-    select id, sum(1.0 / (60 + place)) as score from (select * from near union all select * from said) as both_of_them
+    select id, sum(1.0 / (60 + place)) as score
+    from (select * from near union all select * from said) as both_of_them
     group by id order by score desc limit 10
 )
-select floor.id, floor.text from best join floor on floor.user_id = %(user)s and floor.id = best.id order by best.score desc
+select floor.id, floor.text
+from best join floor on floor.user_id = %(user)s and floor.id = best.id
+order by best.score desc
 """
 _SMALL = f"""
 with mine as materialized (select id, vector, found from floor where user_id = %(user)s),
-near as (select id, row_number() over (order by vector <=> %(vector)s::halfvec(512)) as place from mine order by place limit 50),
+near as (
+    select id, row_number() over (order by vector <=> %(vector)s::halfvec(512)) as place
+    from mine order by place limit 50
+),
 said as (
     select id, row_number() over (order by rank desc) as place from (
-        select id, ts_rank_cd(found, query) as rank from mine, to_tsquery('english', %(words)s) as query where found @@ query
+        select id, ts_rank_cd(found, query) as rank
+        from mine, to_tsquery('english', %(words)s) as query
+        where found @@ query
         order by rank desc limit 50
     ) as ranked
 )
@@ -49,7 +57,8 @@ with near as (
 ),
 said as (
     select id, row_number() over (order by rank desc) as place from (
-        select id, ts_rank_cd(found, query) as rank from floor, to_tsquery('english', %(words)s) as query
+        select id, ts_rank_cd(found, query) as rank
+        from floor, to_tsquery('english', %(words)s) as query
         where user_id = 0 and found @@ query
         order by rank desc limit 50
     ) as ranked
@@ -73,7 +82,7 @@ class Floor:
         self._connection.execute("drop table if exists floor")
         self._connection.execute(_TABLE)
 
-    def put(self, user: int, events: Sequence[Kept] | Iterator[Kept]) -> None:
+    def put(self, user: int, events: Sequence[StoredEvent] | Iterator[StoredEvent]) -> None:
         """Add many events of a user."""
         first = 0
         for some in batched(events, ROWS_AT_ONCE):

@@ -66,7 +66,10 @@ def users(context: Context, count: int) -> list[list[str]]:
                 timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name)))  # type: ignore[misc]
             )
     ratio = statistics.median(ours) / statistics.median(floor)
-    return [["ours", *shown(ours), f"{ratio:.1f}x"], ["floor: deletes by hand", *shown(floor), ""]]
+    return [
+        ["ours", *figures(ours), f"{ratio:.1f}x"],
+        ["floor: deletes by hand", *figures(floor), ""],
+    ]
 
 
 def by_hand(tx: Transaction, name: str) -> None:
@@ -104,7 +107,7 @@ def singles(context: Context) -> str:
     )
 
 
-def shown(times: list[float]) -> list[str]:
+def figures(times: list[float]) -> list[str]:
     """Return median and tail."""
     return [f"{statistics.median(times):.1f}", f"{np.quantile(times, 0.99):.1f}"]
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from bench.chat import UNANSWERED, ours, remembered
 from bench.headlines import content
-from bench.locomo import Asked, Conversation, conversations
+from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
 from bench.runtime import small_model
 from remembrancer import testing
@@ -52,7 +52,7 @@ _EVENT_ID = re.compile(r"\be_[0-9a-z]{13}\b")
 
 
 @dataclass
-class Heard:
+class RecordingModels:
     """Models that record the answers before they are filtered."""
 
     models: Models
@@ -93,7 +93,7 @@ class Judged:
     words: float
 
 
-def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
+def judged(text: str, brief: Brief, expected: set[str]) -> Judged:
     """Judge a reply."""
     draft = parse_draft(text, brief.day)
     cited = set(draft.refs) | set(_EVENT_ID.findall(text))
@@ -109,20 +109,23 @@ def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
         backed=sum(
             check.check in CHECK_BY_KIND.values() and check.status == "pass" for check in checks
         ),
-        words=len(wanted & content(text)) / len(wanted),
+        words=len(expected & content(text)) / len(expected),
     )
 
 
 def replies(
-    conversation: Conversation, context: Context, heard: Heard, asked: Sequence[Asked]
+    conversation: Conversation,
+    context: Context,
+    models: RecordingModels,
+    questions: Sequence[Question],
 ) -> Iterator[list[Judged]]:
     """For each question:
 
     the model's first draft as it is, the reply, and quotes without a model.
     """
     caller = caller_for(context)
-    for number, one in enumerate(asked):
-        heard.texts.clear()
+    for number, one in enumerate(questions):
+        models.texts.clear()
         session = f"chat-{number}"
         output = chat(
             context, caller, Chat(user_id=conversation.name, message=one.text, session_id=session)
@@ -135,7 +138,11 @@ def replies(
         reply = output.reply.removesuffix(output.seal).strip()
         yield [
             judged(text, brief, expected)
-            for text in (heard.texts[0] if heard.texts else "", reply, ours(output.hits, one.text))
+            for text in (
+                models.texts[0] if models.texts else "",
+                reply,
+                ours(output.hits, one.text),
+            )
         ]
         print(
             (
@@ -161,7 +168,7 @@ class Drafted:
 
 
 def drafts(
-    conversation: Conversation, context: Context, plain: Context, heard: Heard, most: int
+    conversation: Conversation, context: Context, plain: Context, models: RecordingModels, most: int
 ) -> Iterator[Drafted]:
     """Summarize the first sessions of a conversation, one L1 each."""
     caller = caller_for(context)
@@ -178,14 +185,14 @@ def drafts(
             for turn in q.evidence & turns.keys()
             for word in content(turns[turn])
         }
-        heard.texts.clear()
+        models.texts.clear()
         request = SummaryAsked(user_id=conversation.name, session_id=str(session))
         draft, floor = (
             draft_summary(context, caller, request),
             draft_summary(plain, caller, request),
         )
         yield Drafted(
-            written=sum(len(sentences(text)) for text in heard.texts),
+            written=sum(len(sentences(text)) for text in models.texts),
             dropped=len(draft.dropped),
             by_model=draft.made_by == "model",
             fits=draft.warning is None,
@@ -194,8 +201,8 @@ def drafts(
         )
         print(
             (
-                f"{conversation.name}, session {session}: {draft.made_by}, {len(draft.dropped)} left "
-                "out"
+                f"{conversation.name}, session {session}: {draft.made_by}, "
+                f"{len(draft.dropped)} left out"
             ),
             flush=True,
         )
@@ -259,13 +266,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, small_model(options.served_by) as model:
         named = f"small@{model.url.removesuffix('/chat/completions')}"
         settings = Settings(
-            data=Path(folder), durability="normal", model_seconds=600, model_tokens_max=TOKENS_MAX, model_temperature=0.0,
-            model_chat=named, model_summarize=named,
-        )  # fmt: skip
+            data=Path(folder),
+            durability="normal",
+            model_seconds=600,
+            model_tokens_max=TOKENS_MAX,
+            model_temperature=0.0,
+            model_chat=named,
+            model_summarize=named,
+        )
         with closing(
             testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))
         ) as plain:
-            events = Heard(plain.models)
+            events = RecordingModels(plain.models)
             context = replace(plain, models=events)
             without = replace(
                 plain, models=ConfiguredModels(Settings(data=Path(folder)), without_secrets)

@@ -30,7 +30,7 @@ SEED = 7
 Choose = Callable[[Sequence[str], int], list[Headline]]
 
 
-class Kept(NamedTuple):
+class Means(NamedTuple):
     """Means over all questions."""
 
     words: float
@@ -81,7 +81,7 @@ def content(text: str) -> set[str]:
     return set(words(text)) - BY_CODE["en"].stop
 
 
-def measured(conversation: Conversation, choose: Choose, share: float) -> list[Kept]:
+def measured(conversation: Conversation, choose: Choose, share: float) -> list[Means]:
     """Return one score per question."""
     texts: dict[int, list[str]] = {}
     output: dict[str, str] = {}
@@ -103,7 +103,7 @@ def measured(conversation: Conversation, choose: Choose, share: float) -> list[K
                 for text in evidence
             ]
             matches.append(
-                Kept(len(expected & leaked) / max(len(expected), 1), sum(touched) / len(touched))
+                Means(len(expected & leaked) / max(len(expected), 1), sum(touched) / len(touched))
             )
     return matches
 
@@ -122,9 +122,9 @@ def main() -> None:
     )
     rows = []
     for share in SHARES:
-        floors: list[Kept] = []
+        floors: list[Means] = []
         for name, choose in choices:
-            mean = Kept(
+            mean = Means(
                 *np.mean(
                     [
                         one

@@ -92,9 +92,9 @@ def measured(home: str, url: str, key: str, rounds: int) -> dict[str, list[float
     return selected
 
 
-def run(words: list[str], said: bytes, environment: dict[str, str]) -> None:
+def run(words: list[str], request: bytes, environment: dict[str, str]) -> None:
     """Run one hook from start to exit."""
-    subprocess.run(words, input=said, env=environment, check=True, capture_output=True)
+    subprocess.run(words, input=request, env=environment, check=True, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.memory import MemoryQuery
 from remembrancer.settings import read
 
-ASKED, ADDED, CLIENTS = 300, 200, 16
+SEARCHES, ADDED, CLIENTS = 300, 200, 16
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -124,7 +124,7 @@ def quantiles(took: Sequence[float]) -> list[str]:
 
 def searches(turns: Turns, user_id: str, **more: Any) -> list[dict[str, Any]]:
     """Return distinct questions, to avoid cached answers."""
-    chosen = np.random.default_rng(SEED).permutation(len(turns.questions))[:ASKED]
+    chosen = np.random.default_rng(SEED).permutation(len(turns.questions))[:SEARCHES]
     return [{"query_text": turns.questions[at], "user_id": user_id, **more} for at in chosen]
 
 
@@ -238,7 +238,8 @@ def one_size(
 
 
 HEADS = [
-    "store", "search p50 ms", "p95", "p99", "CPU ms", "embedding / search / HTTP", "add p50 ms", "p95", "p99", "fdatasync ms", "CPU ms",
+    "store", "search p50 ms", "p95", "p99", "CPU ms", "embedding / search / HTTP",
+    "add p50 ms", "p95", "p99", "fdatasync ms", "CPU ms",
     f"adds/s, {CLIENTS} clients", "RSS MB", "MB per 1,000 events", "ready ms", "first search ms",
 ]  # fmt: skip
 

@@ -29,7 +29,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question with the ids of the turns that answer it."""
 
     text: str
@@ -44,7 +44,7 @@ class Conversation:
 
     name: str
     events: tuple[Event, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[Question, ...]
 
     def paired(self) -> Conversation:
         """Return the conversation with two consecutive turns of a session per event."""
@@ -91,7 +91,7 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
             )
     existing = {turn for event in events for turn in event.turns}
     questions = [
-        Asked(
+        Question(
             str(qa["question"]),
             _ids(qa.get("evidence") or []) & existing,
             qa["category"],

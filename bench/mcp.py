@@ -20,7 +20,7 @@ from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import read
 
-ASKED = 400
+SEARCHES = 400
 WORDS = (
     "ferry",
     "harbour",
@@ -109,7 +109,7 @@ def main() -> None:
             first = timed(lambda: by_mcp(server, connection, 0))
             ways = {"POST /api/v7/memory": by_http, "search at /mcp": by_mcp}
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-            for n in range(20 + ASKED):
+            for n in range(20 + SEARCHES):
                 for way, act in ways.items():
                     one = took(act, server, connection, n)
                     if n >= 20:
@@ -120,7 +120,7 @@ def main() -> None:
     ]
     middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
     text = (
-        f"{options.events:,} events, {ASKED} searches each.\n\n"
+        f"{options.events:,} events, {SEARCHES} searches each.\n\n"
         f"{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
     )
     more = (

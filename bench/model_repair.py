@@ -4,8 +4,8 @@
 
 The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
 withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may
-pass. The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3) are
-measured too.
+pass. The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3)
+are measured too.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _table(one: Planted) -> str:
         f"    known = {{{', '.join(existing)}}}\n    told = str(tuple(locals().values())[:-1])\n"
     )
     table_of = f"{first}    if told in known:\n        return known[told]\n"
-    return re.sub(rf"(def {name}\(.*\n)", lambda found: found[1] + table_of, one.code, count=1)
+    return re.sub(rf"(def {name}\(.*\n)", lambda match: match[1] + table_of, one.code, count=1)
 
 
 def _wrapped(one: Planted) -> str:
@@ -242,9 +242,9 @@ class Tally:
         ]
 
 
-def _by(told: Executed, asked: Sequence[Slot]) -> str:
-    last = told.attempts[-1]
-    return last.stage if last.stage == "deterministic" else asked[-1] if asked else str(last.model)
+def _by(run: Executed, slots: Sequence[Slot]) -> str:
+    last = run.attempts[-1]
+    return last.stage if last.stage == "deterministic" else slots[-1] if slots else str(last.model)
 
 
 ARRANGEMENTS: Mapping[str, Mapping[Slot, Answer]] = {

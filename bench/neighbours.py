@@ -25,7 +25,7 @@ from remembrancer.settings import read
 OWN, FOREIGN = 10_000, 20_000
 
 
-def asked(folder: Path, key: str, turns: Turns) -> tuple[list[float], float, list[Any]]:
+def measure(folder: Path, key: str, turns: Turns) -> tuple[list[float], float, list[Any]]:
     """Return latencies, CPU ms per search, and the exact answers."""
     bodies = searches(turns, "u0", interact=False, top_k=20)
     with Server(folder, key) as server:
@@ -47,11 +47,11 @@ def main() -> None:
             fill(context, account_id, "u0", turns, OWN)
 
         key, turns = prepared(folder, own, arguments.data)
-        before = asked(folder, key, turns)
+        before = measure(folder, key, turns)
         context = assemble(read(data=folder))
         fill(context, keys.authenticate(context, key).account_id, "somebody else", turns, FOREIGN)
         context.close()
-        after = asked(folder, key, turns)
+        after = measure(folder, key, turns)
     new_program = sum(one != other for one, other in zip(before[2], after[2], strict=True))
     rows = [
         [label, *quantiles(took), f"{cpu:.2f}"]

@@ -24,7 +24,7 @@ from remembrancer.permissions.rules import Grant, allows
 from remembrancer.protocol.permissions import Action, GrantRequest
 from remembrancer.settings import read
 
-ASKED = 1_000
+REQUESTS = 1_000
 FLOOR_ASKED = 50
 AGENTS = 20
 SHAPES = ("/srv/app{}/config.toml", "/srv/app{}/logs/", "/srv/app{}/*.conf", "/srv/app{}/**/*.html")
@@ -48,19 +48,19 @@ def scopes(count: int, *, one_folder: bool) -> list[str]:
 def paths(count: int, *, one_folder: bool) -> list[str]:
     """Return paths to check, of which every second one is covered."""
     if one_folder:
-        return [f"/srv/app{n * 7 % count}-a.{'conf' if n % 2 else 'txt'}" for n in range(ASKED)]
-    spread = [(n, n * 7 % count) for n in range(ASKED)]
+        return [f"/srv/app{n * 7 % count}-a.{'conf' if n % 2 else 'txt'}" for n in range(REQUESTS)]
+    spread = [(n, n * 7 % count) for n in range(REQUESTS)]
     return [
         INSIDE[at % len(INSIDE)].format(at // len(INSIDE) if n % 2 else f"{at}-no")
         for n, at in spread
     ]
 
 
-def fill(records: Records, given: Sequence[str]) -> str:
+def fill(records: Records, scopes: Sequence[str]) -> str:
     """Create all grants; return the owner's key."""
     key = keys.create(records, account="owner", label="bench").key.reveal()
     owner = keys.authenticate(records, key)
-    for n, scope in enumerate(given):
+    for n, scope in enumerate(scopes):
         request = GrantRequest(
             scope=scope,
             ttl_minutes=240,
@@ -71,11 +71,11 @@ def fill(records: Records, given: Sequence[str]) -> str:
     return key
 
 
-def asked_over_http(server: Server, wanted: Sequence[str]) -> tuple[list[float], float, int]:
+def asked_over_http(server: Server, paths: Sequence[str]) -> tuple[list[float], float, int]:
     """Return ms per check, the server's CPU ms per check, and the number allowed."""
     connection = server.connection()
     bodies: list[dict[str, Any]] = [
-        {"path": path, "action": "read", "agent": "agent1"} for path in wanted
+        {"path": path, "action": "read", "agent": "agent1"} for path in paths
     ]
     for body in bodies[:20]:
         server.request("POST", "/api/v7/sysperm/check", body, connection)
@@ -90,10 +90,10 @@ def asked_over_http(server: Server, wanted: Sequence[str]) -> tuple[list[float],
     return took, (server.cpu_ms() - before) / len(bodies), allowed
 
 
-def asked_of_all(records: Records, wanted: Sequence[str]) -> list[float]:
+def asked_of_all(records: Records, paths: Sequence[str]) -> list[float]:
     """Check every grant without index, audit and HTTP: the floor."""
     took, sql = [], "select scope, actions, agent, expires_ms, revoked_ms from grants"
-    for path in wanted:
+    for path in paths:
         begin = time.perf_counter()
         rows = records.store.read(lambda tx: tx.all(sql))
         matches = [

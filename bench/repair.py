@@ -95,9 +95,9 @@ def _wide(code: str) -> str:
 
 
 def _session(code: str) -> str:
+    inner = (" ", "else", "elif", "except", "finally", ")", "]", "}")
     return "".join(
-        f"{'...' if line[:1] == ' ' or line.startswith(('else', 'elif', 'except', 'finally', ')', ']', '}')) else '>>>'} {line}\n"
-        for line in code.split("\n")
+        f"{'...' if line.startswith(inner) else '>>>'} {line}\n" for line in code.split("\n")
     )
 
 
@@ -106,7 +106,7 @@ DAMAGES: dict[str, Damage] = {
     "fence never closed": lambda code: f"```python\n{code}",
     "curved quotes": _curved,
     "no-break spaces": lambda code: re.sub(
-        "(?m)^ +", lambda found: "\u00a0" * len(found[0]), code
+        "(?m)^ +", lambda match: "\u00a0" * len(match[0]), code
     ).replace(" = ", "\u00a0=\u00a0"),
     "full-width signs": _wide,
     "byte order mark, zero-width": lambda code: "\ufeff" + code.replace("\n", "\u200b\n"),
@@ -137,7 +137,10 @@ def programs(humaneval: Path | None) -> Iterator[str]:
     if humaneval:
         for line in gzip.decompress(humaneval.read_bytes()).decode().splitlines()[::4]:
             task = json.loads(line)
-            yield f"{task['prompt']}{task['canonical_solution']}\n{task['test']}\ncheck({task['entry_point']})\nprint('passed')\n"
+            yield (
+                f"{task['prompt']}{task['canonical_solution']}\n{task['test']}\n"
+                f"check({task['entry_point']})\nprint('passed')\n"
+            )
 
 
 def sessions() -> Iterator[tuple[str, str]]:
@@ -278,8 +281,8 @@ def measured(
     return (
         rows,
         (
-            f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: "
-            f"{new_program} changed."
+            f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on "
+            f"purpose: {new_program} changed."
         ),
     )
 

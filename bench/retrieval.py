@@ -19,9 +19,9 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from bench.locomo import Asked, Conversation, conversations
+from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
-from bench.spaces import encode, found, view_of
+from bench.spaces import encode, ranking, view_of
 from remembrancer.search import Embedder, load_weights, open_embedder
 
 Search = Callable[[str], Sequence[int]]  # a question -> numbers of events, best first
@@ -33,7 +33,7 @@ def ours(conversation: Conversation, embedder: Embedder) -> Search:
     """Search with the service's index, without a store."""
     view, weights = view_of(conversation, embedder), load_weights(embedder.name)
     return lambda text: [
-        event for event, _, _ in found(view, text, embedder).ranked(weights, {}, DEPTH)
+        event for event, _, _ in ranking(view, text, embedder).ranked(weights, {}, DEPTH)
     ]
 
 
@@ -81,15 +81,17 @@ def fused(*searches: Search) -> Search:
     return search
 
 
-def measured(conversation: Conversation, asked: Asked, best: Sequence[int]) -> dict[str, float]:
+def measured(
+    conversation: Conversation, question: Question, best: Sequence[int]
+) -> dict[str, float]:
     """Return recall of the evidence among the best events, and nDCG."""
     turns = [set(conversation.events[event].turns) for event in best]
     figures = {
-        f"R@{most}": len(asked.evidence & set().union(*turns[:most])) / len(asked.evidence)
+        f"R@{most}": len(question.evidence & set().union(*turns[:most])) / len(question.evidence)
         for most in (5, 10, 20)
     }
-    gains = [1.0 if some & asked.evidence else 0.0 for some in turns[:10]]
-    holding = sum(1 for event in conversation.events if set(event.turns) & asked.evidence)
+    gains = [1.0 if some & question.evidence else 0.0 for some in turns[:10]]
+    holding = sum(1 for event in conversation.events if set(event.turns) & question.evidence)
     ideal = sum(1 / math.log2(rank + 2) for rank in range(min(holding, 10)))
     return figures | {
         "nDCG@10": sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains)) / ideal
@@ -97,11 +99,11 @@ def measured(conversation: Conversation, asked: Asked, best: Sequence[int]) -> d
 
 
 def evaluate(
-    given: Sequence[Conversation], make: Callable[[Conversation], Search]
+    histories: Sequence[Conversation], make: Callable[[Conversation], Search]
 ) -> tuple[dict[str, float], dict[int, float]]:
     """Return means over all questions, and recall@10 by category."""
     rows, by_category = [], defaultdict(list)
-    for conversation in given:
+    for conversation in histories:
         search = make(conversation)
         for request in conversation.questions:
             figures = measured(conversation, request, search(request.text))

@@ -65,9 +65,12 @@ HEADS = (
     "ms a turn in the service",
 )
 WHAT_IT_SAYS = """\
-Led by nobody, a draft is shown as it came, service lines and all; that they are there is what fails the good one's. Lying and malformed are
-stubborn in one turn of three: then the best draft is shown with the note that it may not meet the checks, and a service line in the middle
-of a text stays there, since it may be content. Tokens are estimated. In: what the protocol and memory add to the prompts, and all of what
+Led by nobody, a draft is shown as it came, service lines and all; that they are there is what \
+fails the good one's. Lying and malformed are
+stubborn in one turn of three: then the best draft is shown with the note that it may not meet \
+the checks, and a service line in the middle
+of a text stays there, since it may be content. Tokens are estimated. In: what the protocol and \
+memory add to the prompts, and all of what
 is prompted again. Out: service lines, and all of what is drafted again.
 """
 
@@ -79,19 +82,19 @@ class Tally:
     turns: int = 0
     remembered: int = 0
     sealed: int = 0
-    looked: int = 0
+    checks: int = 0
     failed_first: int = 0
     mended: int = 0
     passing: int = 0
     leaking: int = 0
     drafts: int = 0
-    spent: dict[str, float] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
 
     def row(self, name: str, led_by: str) -> list[str]:
         """Return its table row."""
         shares = [
             f"{part / self.turns:.0%}"
-            for part in (self.remembered, self.sealed, self.looked, self.failed_first)
+            for part in (self.remembered, self.sealed, self.checks, self.failed_first)
         ]
         mended = f"{self.mended} of {self.failed_first}" if led_by != "nobody" else "none"
         rest = [
@@ -100,15 +103,15 @@ class Tally:
             f"{self.leaking / self.turns:.0%}",
             f"{self.drafts / self.turns:.2f}",
         ]
-        tokens = f"{self.spent['tokens_in']:,.0f} / {self.spent['tokens_out']:,.0f}"
+        tokens = f"{self.usage['tokens_in']:,.0f} / {self.usage['tokens_out']:,.0f}"
         return [
             name,
             led_by,
             *shares,
             *rest,
             tokens,
-            f"{self.spent['calls']:.1f}",
-            f"{self.spent['service_ms']:.0f}",
+            f"{self.usage['calls']:.1f}",
+            f"{self.usage['service_ms']:.0f}",
         ]
 
 
@@ -127,13 +130,13 @@ def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
             reply.event_id is not None and client.get_event(reply.event_id).response == reply.answer
         )
         tally.sealed += reply.seal is not None
-        tally.looked += reply.passed is not None
+        tally.checks += reply.passed is not None
         tally.failed_first += reply.drafts > 1
         tally.mended += reply.drafts > 1 and reply.passed is True
         tally.passing += reply.passed is True
         tally.leaking += shows_lines(reply.text)
         tally.drafts += reply.drafts
-    tally.spent = {name: value or 0.0 for name, value in agent.counts.overhead().items()}
+    tally.usage = {name: value or 0.0 for name, value in agent.counts.overhead().items()}
     return tally
 
 
@@ -171,7 +174,7 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
             {"role": "assistant", "content": text},
         ]
         del talk.state.history[: -2 * talk.options.history_turns]
-    tally.spent = {
+    tally.usage = {
         "tokens_in": talk.counts.tokens_in / turns,
         "tokens_out": 0,
         "calls": 1.0,
@@ -180,11 +183,13 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
     return tally
 
 
-def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
+def _passes(client: Client, user_id: str, query: str, response: str) -> bool:
     """Return True if a text passes the second look unchanged."""
     try:
-        client.remember_turn(Turn(user_id=user_id, session_id="exam", query=query, response=said))
-        return client.look_again(SecondLook(draft=said, event_id="", span=0)).status == "pass"
+        client.remember_turn(
+            Turn(user_id=user_id, session_id="exam", query=query, response=response)
+        )
+        return client.look_again(SecondLook(draft=response, event_id="", span=0)).status == "pass"
     except (ClientError, ValueError):  # an empty text cannot even be saved
         return False
 

@@ -150,12 +150,12 @@ def compared(box: Sandbox, rounds: int, folder: Path) -> str:
             times["sandbox"].append(timed(ours))
             times["process"].append(timed(process))
         ratio = statistics.median(times["process"]) / statistics.median(times["sandbox"])
-        rows.append([name, "sandbox", *shown(times["sandbox"]), f"{ratio:.1f}x"])
-        rows.append([name, "floor: a process per run", *shown(times["process"]), ""])
+        rows.append([name, "sandbox", *figures(times["sandbox"]), f"{ratio:.1f}x"])
+        rows.append([name, "floor: a process per run", *figures(times["process"]), ""])
     return table(["program", "run by", "p50 ms", "p99", "min", "faster"], rows)
 
 
-def shown(times: list[float]) -> list[str]:
+def figures(times: list[float]) -> list[str]:
     """Return median, tail and best."""
     ranked = sorted(times)
     return [
@@ -181,7 +181,7 @@ def over_http(folder: Path, rounds: int) -> str:
                     raise SystemExit(f"{PATH} answered {status}: {answer[:300]!r}")
                 if number >= 5:
                     took.append((time.perf_counter() - start) * 1_000)
-            rows.append([name, *shown(took)])
+            rows.append([name, *figures(took)])
     return table(["over HTTP", "p50 ms", "p99", "min"], rows)
 
 

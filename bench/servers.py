@@ -1,10 +1,10 @@
 """Measure several servers on one PostgreSQL: throughput, and losses when processes are killed.
 
-    python -m bench.servers [--seconds 15] [--kills 10]
+python -m bench.servers [--seconds 15] [--kills 10]
 
-Fifty clients, each with its own user, remember turns and search. The floor is one server in the same
-run. In a second part servers and the database are killed; after each kill the acknowledged turns
-are read back and the steps of a shared session are checked.
+Fifty clients, each with its own user, remember turns and search. The floor is one server in the
+same run. In a second part servers and the database are killed; after each kill the acknowledged
+turns are read back and the steps of a shared session are checked.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ SURVIVING = {
 
 @dataclass
 class Load:
-    """What clients were answered:
+    """The answers to the clients:
 
-    turns by their event_id, steps of the session they share, statuses.
+    turns by their event_id, steps of the shared session, statuses.
     """
 
     servers: list[Server]
@@ -58,23 +58,23 @@ class Load:
     turns: dict[str, str] = field(default_factory=dict)
     steps: list[CounterRead] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
-    done: threading.Event = field(default_factory=threading.Event)
+    is_stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, seconds: float) -> float:
         """Run all clients for this long; return successful calls per second."""
-        self.done.clear()
+        self.is_stopped.clear()
         before, start = self.statuses[200], time.perf_counter()
         with ThreadPoolExecutor(CLIENTS) as clients:
             running = [clients.submit(self._go, client) for client in range(CLIENTS)]
             time.sleep(seconds)
-            self.done.set()
+            self.is_stopped.set()
         for one in running:
             one.result()
         return (self.statuses[200] - before) / (time.perf_counter() - start)
 
     def _go(self, client: int) -> None:
         for number in itertools.count(client):
-            if self.done.is_set():
+            if self.is_stopped.is_set():
                 return
             one, word, user_id = (
                 self.servers[number % len(self.servers)],

@@ -37,7 +37,7 @@ from remembrancer.testing.queries import named_queries, numbered, parameters
 Connection = psycopg.Connection[Any]
 
 ACCOUNT_ID = 1
-ASKED = 200
+SEARCHES = 200
 VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1"}
 NOT_ASKED = {
     "catalog.sql",
@@ -109,8 +109,9 @@ def tasks(node: Any) -> Iterator[int]:
 
 
 def shards_of(connection: Connection, sql: str) -> int | str:
-    """How many shards a query touches, 0 = it is the coordinator's alone; or what is said against
-    it.
+    """Return the number of shards that a query reads, or the error message.
+
+    The number is 0 if the coordinator answers alone.
     """
     try:
         return max(tasks(plan(connection, sql, form="json")), default=0)
@@ -119,7 +120,7 @@ def shards_of(connection: Connection, sql: str) -> int | str:
         return str(error).partition("\n")[0]
 
 
-def asked(url: str) -> tuple[float, float]:
+def measure(url: str) -> tuple[float, float]:
     """Milliseconds at the median that a turn takes to be kept, and a search of what was kept,
     without an embedder.
     """
@@ -135,12 +136,12 @@ def asked(url: str) -> tuple[float, float]:
                     response=f"The {n} on the left.",
                     session_id=f"s{n % 8}",
                 )
-                for n in range(ASKED)
+                for n in range(SEARCHES)
             ]
             stored = [timed(partial(remember, context, caller, turn)) for turn in turns]
             queries = [
                 MemoryQuery(query_text=f"lamp number {n}", user_id=caller.account_name)
-                for n in range(ASKED)
+                for n in range(SEARCHES)
             ]
             matches = [timed(partial(recall, context, caller, query)) for query in queries]
         finally:
@@ -164,7 +165,10 @@ def main() -> int:
     )
     options = parser.parse_args()
     if options.against:
-        (stored, matches), (kept_there, found_there) = asked(options.store), asked(options.against)
+        (stored, matches), (kept_there, found_there) = (
+            measure(options.store),
+            measure(options.against),
+        )
         heads = ("ms at the median", "spread", "one machine", "ratio")
         print(
             table(

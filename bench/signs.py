@@ -27,7 +27,7 @@ def main() -> None:
     embedder = Remembered(open_embedder("multilingual"))
     events = Events(options.data, embedder)
     real = [
-        one.vector for conversation in events.conversations for one in events.told(conversation)
+        one.vector for conversation in events.conversations for one in events.turns_of(conversation)
     ]
     questions = [
         request.text for conversation in events.conversations for request in conversation.questions
@@ -61,12 +61,12 @@ def main() -> None:
     )
 
 
-def shares(vectors: np.ndarray, asked: np.ndarray) -> list[float]:
+def shares(vectors: np.ndarray, queries: np.ndarray) -> list[float]:
     """Return, for each of MOST_ALIKE, the recall of the BEST by cosine among that many by signs."""
     unit = vectors.astype("f4") / np.linalg.norm(vectors.astype("f4"), axis=1, keepdims=True)
     signs = np.where(vectors > 0, 1, -1).astype("f4")
-    matches = np.zeros((len(asked), len(MOST_ALIKE)))
-    for row, one in enumerate(asked):
+    matches = np.zeros((len(queries), len(MOST_ALIKE)))
+    for row, one in enumerate(queries):
         nearest = set(np.argsort(-(unit @ one.astype("f4")), kind="stable")[:BEST].tolist())
         alike = np.argsort(-(signs @ np.where(one > 0, 1, -1).astype("f4")), kind="stable").tolist()
         matches[row] = [len(nearest & set(alike[:most])) / BEST for most in MOST_ALIKE]

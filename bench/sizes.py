@@ -22,8 +22,11 @@ from remembrancer.settings import Settings
 from remembrancer.testing.postgres import Postgres
 
 COUNTED = """
-select relname, pg_relation_size(oid) as rows, pg_table_size(oid) - pg_relation_size(oid) as aside, pg_indexes_size(oid) as indexes
-from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples > 10 order by 2 desc
+select relname, pg_relation_size(oid) as rows,
+    pg_table_size(oid) - pg_relation_size(oid) as aside, pg_indexes_size(oid) as indexes
+from pg_class
+where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples > 10
+order by 2 desc
 """
 
 

@@ -54,7 +54,7 @@ def view_of(conversation: Conversation, embedder: Embedder) -> IndexView:
     return index.view()
 
 
-def found(view: IndexView, text: str, embedder: Embedder) -> Ranking:
+def ranking(view: IndexView, text: str, embedder: Embedder) -> Ranking:
     """Return the candidates of a search before ranking."""
     question = parse_query(text, view.languages)
     vector = encode(embedder, [embedding_text(view, question)])[0]

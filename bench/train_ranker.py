@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.locomo import Conversation, conversations
-from bench.spaces import found, view_of
+from bench.spaces import ranking, view_of
 from remembrancer.search import Embedder, open_embedder
 from remembrancer.search.scoring import FEATURES
 
@@ -64,7 +64,7 @@ def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
         view = view_of(conversation, embedder)
         turns = [event.turns for event in conversation.events]
         for request in conversation.questions:
-            hit = found(view, request.text, embedder)
+            hit = ranking(view, request.text, embedder)
             events, sides = view["event"][hit.pool], view["side"][hit.pool]
             text = [
                 turns[event][min(side, len(turns[event]) - 1)]
@@ -77,18 +77,18 @@ def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
     return box
 
 
-def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
+def fit(cases: Sequence[Case]) -> tuple[Array, Array, Array]:
     """Weights, means and deviations that put the most probability on the answers (Adam, full
     batch).
     """
-    everything = np.concatenate([case.features for case in given])
+    everything = np.concatenate([case.features for case in cases])
     mean, deviation = everything.mean(0), everything.std(0)
     deviation[deviation < 1e-6] = (
         1.0  # a feature that never varies, such as `dense` without an embedder
     )
     lists = [
         ((case.features - mean) / deviation, case.answers / case.answers.sum())
-        for case in given
+        for case in cases
         if case.answers.any()
     ]
     weight = np.zeros(len(mean))
@@ -119,7 +119,7 @@ def recall_at(case: Case, score: Array, most: int) -> float:
 
 
 def logistic(scores: Array, answers: Array) -> float:
-    """Return the slope of a logistic curve fit to the share of answers by score (Newton's method)."""
+    """Return the slope of a logistic fit to the share of answers by score (Newton's method)."""
     slope, offset = 1.0, -3.0
     x = np.stack([scores, np.ones_like(scores)], 1)
     for _ in range(50):
@@ -130,24 +130,24 @@ def logistic(scores: Array, answers: Array) -> float:
     return float(slope)
 
 
-def trained(name: str, given: list[Case]) -> dict[str, Any]:
+def trained(name: str, cases: list[Case]) -> dict[str, Any]:
     """Return the table row of an embedder; print its held-out recall."""
     for most in (5, 10, 20):
         shares = []
-        for fold in sorted({case.fold for case in given}):
-            weight, mean, deviation = fit([case for case in given if case.fold != fold])
+        for fold in sorted({case.fold for case in cases}):
+            weight, mean, deviation = fit([case for case in cases if case.fold != fold])
             shares += [
                 (recall_at(c, (c.features - mean) / deviation @ weight, most), len(c.turns[0]))
-                for c in given
+                for c in cases
                 if c.fold == fold
             ]
         turn, pair = (
             np.mean([share for share, size in shares if size == expected]) for expected in (1, 2)
         )
         print(f"{name}: held-out recall@{most} turn {turn:.3f}, pair {pair:.3f}")
-    weight, mean, deviation = fit(given)
-    scores = np.concatenate([(case.features - mean) / deviation @ weight for case in given])
-    slope = logistic(scores, np.concatenate([case.answers for case in given]))
+    weight, mean, deviation = fit(cases)
+    scores = np.concatenate([(case.features - mean) / deviation @ weight for case in cases])
+    slope = logistic(scores, np.concatenate([case.answers for case in cases]))
     columns = {"weight": weight, "mean": mean, "deviation": deviation}
     return {
         "features": FEATURES,

@@ -367,7 +367,8 @@ def client_signature() -> str:
 def client_methods() -> str:
     """Return the table of methods, each with what it takes and returns."""
     rows = []
-    for name, method in vars(Client).items():
+    methods = {name: method for base in Client.__mro__ for name, method in vars(base).items()}
+    for name, method in methods.items():
         function = getattr(method, "__wrapped__", None)
         if function is None or name.startswith("_") or isinstance(method, classmethod):
             continue

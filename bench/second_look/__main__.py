@@ -98,23 +98,23 @@ class Score:
     met: Counter[str]
     missed: Counter[str]
     alarms: Counter[str]
-    told: Counter[str]
+    detected: Counter[str]
 
     def row(self, name: str, keys: list[str]) -> list[str]:
         """Return precision and recall over some keys."""
         met, missed, alarms, outcome = (
             sum(counter[key] for key in keys)
-            for counter in (self.met, self.missed, self.alarms, self.told)
+            for counter in (self.met, self.missed, self.alarms, self.detected)
         )
         precision = f"{outcome / (outcome + alarms):.3f}" if outcome + alarms else "-"
         recall = f"{met / (met + missed):.3f}" if met + missed else "-"
         return [name, str(met + missed), precision, recall, f"{alarms} / {missed}"]
 
 
-def scored(given: list[Case], *, show: bool = False) -> Score:
+def scored(cases: list[Case], *, show: bool = False) -> Score:
     """Review all drafts."""
     score = Score(Counter(), Counter(), Counter(), Counter())
-    for case in given:
+    for case in cases:
         draft = parse_draft(case.text, WRITTEN)
         failed = [
             check
@@ -134,7 +134,7 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
                 and (check.start or 0) < one.end
             ]
             met |= set(hit)
-            counter = score.told if hit else score.alarms
+            counter = score.detected if hit else score.alarms
             counter[check.check] += 1
             counter[sort] += 1
             if show and not hit:
@@ -176,7 +176,7 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
                 and one.start < (check.end or 0)
                 and (check.start or 0) < one.end
             ]
-            (score.told if hit else score.alarms)[f"{case.language}{sort}"] += 1
+            (score.detected if hit else score.alarms)[f"{case.language}{sort}"] += 1
     return score
 
 

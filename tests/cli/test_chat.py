@@ -26,13 +26,15 @@ from remembrancer.accounts.accounts import OWNER
 from remembrancer.cli.app import chat
 from remembrancer.context import Context
 
-SAID = "The ferry to Elba leaves Piombino at 9:40."
+FERRY_NOTE = "The ferry to Elba leaves Piombino at 9:40."
 NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nobody listens
 
 
 @pytest.fixture
 def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict[str, str]]:
-    """Where the service is and its key, as its user sets them; the folder is not named."""
+    """Yield the environment variables for the URL and the key of the service, without the
+    folder.
+    """
     with serving(app) as port:
         text = Cli(folder / "elsewhere").environment
         yield {
@@ -67,11 +69,11 @@ class OnTerminal:
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process, self.master, self.seen = process, master, ""
 
-    def until(self, shown: str) -> str:
-        """What is shown up to this, from where the last call ended."""
-        while shown not in self.seen:
+    def until(self, expected: str) -> str:
+        """Return the output up to this text, from where the last call ended."""
+        while expected not in self.seen:
             self.seen += os.read(self.master, 4096).decode().replace("\r\n", "\n")
-        before, _, self.seen = self.seen.partition(shown)
+        before, _, self.seen = self.seen.partition(expected)
         return before
 
     def type(self, text: str) -> None:
@@ -100,7 +102,7 @@ def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
 
 
 def events(http: Http) -> list[tuple[str, str, str]]:
-    """What the store holds: session, query, response."""
+    """Return the stored events: session, query, response."""
     sql = (
         "select s.session_id, e.query, e.response from events e join sessions s on s.id "
         "= e.session order by e.id"
@@ -114,16 +116,19 @@ def events(http: Http) -> list[tuple[str, str, str]]:
 def test_without_a_model_memory_is_quoted_with_refs(
     environment: dict[str, str], http: Http
 ) -> None:
-    process = piped(environment, SAID, "When does the ferry to Elba leave?")
+    process = piped(environment, FERRY_NOTE, "When does the ferry to Elba leave?")
 
     assert process.returncode == 0
     assert process.stderr == ""
-    assert re.search(rf"\n- \u201c{SAID}\u201d \(ref: e_\d+\)\n", process.stdout)
+    assert re.search(rf"\n- \u201c{FERRY_NOTE}\u201d \(ref: e_\d+\)\n", process.stdout)
     assert "may not fully meet" not in process.stdout
-    assert [query for _, query, _ in events(http)] == [SAID, "When does the ferry to Elba leave?"]
+    assert [query for _, query, _ in events(http)] == [
+        FERRY_NOTE,
+        "When does the ferry to Elba leave?",
+    ]
 
 
-def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
+def test_a_model_answers_from_memory(environment: dict[str, str]) -> None:
     with scripted_model.serving() as url:
         process = piped(
             environment,
@@ -147,7 +152,7 @@ def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[
     assert wire.requests[0].headers["authorization"] == "Bearer abc123"
 
 
-def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the_key(
+def test_a_failing_model_is_reported_without_the_key_and_memory_quoted(
     environment: dict[str, str],
 ) -> None:
     with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
@@ -160,7 +165,7 @@ def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the
     assert process.returncode == 0
 
 
-def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
+def test_hits_checks_and_votes_are_shown_on_request(
     environment: dict[str, str], http: Http
 ) -> None:
     lesson = {
@@ -171,7 +176,7 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
     http.remember("Is the ferry late?", "In winter, yes [general].", session_id="before", **lesson)
     process = piped(
         environment,
-        SAID,
+        FERRY_NOTE,
         "/show votes, hits",
         "When does the ferry to Elba leave?",
         words=("--show", "checks"),
@@ -189,7 +194,7 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
     assert process.stderr == "Details: hits, votes\n"
 
 
-def test_a_session_is_changed_by_a_word_and_gone_back_to(
+def test_a_command_changes_the_session_and_returns_to_it(
     environment: dict[str, str], http: Http
 ) -> None:
     process = piped(
@@ -228,7 +233,7 @@ def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
     assert (wire.requests, events(http)) == ([], [])
 
 
-def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(
+def test_without_the_service_it_answers_and_lists_unsaved_turns(
     environment: dict[str, str],
 ) -> None:
     with scripted_model.serving() as url:
@@ -240,7 +245,7 @@ def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_rememb
     assert process.returncode == 1
 
 
-def test_a_wrong_key_is_told_with_each_answer(environment: dict[str, str]) -> None:
+def test_a_wrong_key_is_reported_with_each_answer(environment: dict[str, str]) -> None:
     process = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
 
     assert "this turn is not remembered" in process.stdout
@@ -275,7 +280,9 @@ def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], 
         (("--user-id", ""), "user_id"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(folder: Path, words: tuple[str, ...], message: str) -> None:
+def test_wrong_use_is_reported_in_one_line(
+    folder: Path, words: tuple[str, ...], message: str
+) -> None:
     process = Cli(folder)("chat", *words, KEY="sk_" + "0" * 64)
 
     assert (process.returncode, process.stdout, process.stderr.count("\n")) == (2, "", 1)
@@ -304,7 +311,7 @@ def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(
 ) -> None:
     with terminal(environment, "--show", "checks") as page:
         assert "no model: answers quote memory" in page.until("> ")
-        page.type(f"{SAID}\n")
+        page.type(f"{FERRY_NOTE}\n")
         assert "memory has nothing on this" in page.until("\x1b[2mcheck  pass")
         page.until("> ")
         page.type("\x04")

@@ -23,10 +23,10 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def one_line(done: subprocess.CompletedProcess[str]) -> str:
+def one_line(process: subprocess.CompletedProcess[str]) -> str:
     """The one line of a failure: nothing on stdout, no traceback."""
-    lines = done.stderr.splitlines()
-    assert (done.stdout, len(lines)) == ("", 1), done.stderr
+    lines = process.stderr.splitlines()
+    assert (process.stdout, len(lines)) == ("", 1), process.stderr
     return lines[0]
 
 
@@ -188,7 +188,7 @@ def test_a_second_server_on_the_folder_is_a_failure_in_one_line(cli: Cli, folder
     assert str(folder) in one_line(process)
 
 
-def test_a_mistake_of_ours_is_told_in_one_line_that_says_where(cli: Cli, context: Context) -> None:
+def test_an_internal_error_is_one_line_with_its_place(cli: Cli, context: Context) -> None:
     """A table that is gone stands for any bug."""
     context.store.write(lambda tx: tx.run("drop table answers"))
     context.store.write(lambda tx: tx.run("drop table keys"))

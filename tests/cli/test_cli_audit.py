@@ -53,7 +53,7 @@ def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
     "head",
     ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"],
 )
-def test_what_is_no_head_is_wrong_use(cli: Cli, head: str) -> None:
+def test_an_invalid_head_is_wrong_use(cli: Cli, head: str) -> None:
     text = cli("audit", "verify", "--head", head)
 
     assert (text.returncode, "Traceback" in text.stderr) == (2, False)

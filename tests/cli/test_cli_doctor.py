@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_
     assert "\tsandbox\t" in process.stdout
 
 
-def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apart(cli: Cli) -> None:
+def test_the_models_of_each_slot_are_listed_and_remote_ones_marked(cli: Cli) -> None:
     cli.environment["REMEMBRANCER_MODEL_CHAT"] = (
         "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
     )
@@ -82,7 +82,7 @@ def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(fo
 
 
 def stores_found(cli: Cli, *urls: str) -> list[dict[str, str]]:
-    """What is found of the store at each URL."""
+    """Return the report of the doctor on the store at each URL."""
     matches = []
     for url in urls:
         cli.environment["REMEMBRANCER_STORE"] = url

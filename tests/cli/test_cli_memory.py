@@ -65,7 +65,9 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def found(context: Context, text: str, *, user_id: str, account: str | None = None) -> list[str]:
+def search_texts(
+    context: Context, text: str, *, user_id: str, account: str | None = None
+) -> list[str]:
     """The answers that a search gives."""
     query = MemoryQuery(query_text=text, user_id=user_id, interact=False)
     return [hit.response for hit in recall(context, caller_for(context, account), query).hits]
@@ -94,11 +96,11 @@ def test_what_was_imported_is_in_the_next_search_of_an_open_service(
     folder: Path, context: Context, turns: Path
 ) -> None:
     keys.create(context, account="owner")
-    before = found(context, "zx7qv", user_id="bob")
+    before = search_texts(context, "zx7qv", user_id="bob")
     run(folder, "import", str(turns))
 
     assert before == []
-    assert found(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
+    assert search_texts(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
 
 
 def test_the_user_and_the_account_are_those_named(
@@ -108,10 +110,10 @@ def test_the_user_and_the_account_are_those_named(
     keys.create(context, account="zoe")
     run(folder, "import", str(turns), "--user-id", "ada", "--account", "zoe")
 
-    assert found(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
+    assert search_texts(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
     assert (
-        found(context, "zx7qv", user_id="bob", account="zoe")
-        == found(context, "zx7qv", user_id="ada")
+        search_texts(context, "zx7qv", user_id="bob", account="zoe")
+        == search_texts(context, "zx7qv", user_id="ada")
         == []
     )
 
@@ -146,7 +148,7 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
         ),
     ],
 )
-def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
+def test_an_invalid_import_is_one_error_line_and_stores_nothing(
     folder: Path, turns: Path, words: tuple[str, ...], exit_status: int, why: str
 ) -> None:
     turns.write_text(turns.read_text() + '{"query": "half"}\n')
@@ -175,7 +177,7 @@ def test_interrupted_it_says_that_it_can_go_on(
         cli_memory.import_into(context, turns)
 
 
-def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
+def test_the_demo_answers_each_question_from_memory() -> None:
     """The demo prints three answers with their reasons."""
     text: list[str] = []
     run_demo(text.append)
@@ -193,19 +195,19 @@ def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
     assert "make run" in answer
 
 
-def test_the_demo_keeps_its_memory_where_it_is_told_to_and_touches_no_other(
+def test_the_demo_writes_only_to_the_folder_of_its_option(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REMEMBRANCER_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("REMEMBRANCER_STORE", f"sqlite:{tmp_path / 'mine.sqlite3'}")
-    rows = tmp_path / "kept here"
-    process = CliRunner().invoke(app, ["demo", "--keep", str(rows)])
+    demo_folder = tmp_path / "kept here"
+    process = CliRunner().invoke(app, ["demo", "--keep", str(demo_folder)])
 
     assert process.exit_code == 0
-    assert f"remembrancer --data '{rows}' serve" in process.stdout
+    assert f"remembrancer --data '{demo_folder}' serve" in process.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept here"]
-    store = open_store(Settings(data=rows).store_url)
+    store = open_store(Settings(data=demo_folder).store_url)
     assert store.read(lambda tx: tx.one("select count(*) as n from events")).n == 40
     store.close()
     with pytest.raises(FolderInUse):
-        run_demo(print, rows)
+        run_demo(print, demo_folder)

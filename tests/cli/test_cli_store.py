@@ -26,8 +26,9 @@ from remembrancer.store.transfer.digest import store_digest
 
 @pytest.fixture(params=ENGINES)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where there is no store yet, on each engine; in a database of its own, where nobody else is
-    connected.
+    """Return the URL of a store that does not exist yet, on each engine.
+
+    On PostgreSQL it is a database of its own with no other connections.
     """
     return (
         f"sqlite:{tmp_path / 'moved.sqlite3'}" if request.param == "sqlite" else server().database()
@@ -119,7 +120,7 @@ def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(
     assert cli("store", "copy", "--from", url, "--to", copied, "--finish").returncode == 0
 
 
-def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: str) -> None:
+def test_an_interrupted_copy_can_be_continued(cli: Cli, source: str, target: str) -> None:
     """A copy can be resumed after `kill -9` at any moment."""
     moments = random.Random(8460)
     words = [
@@ -171,7 +172,7 @@ def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: 
         ),
     ],
 )
-def test_what_cannot_be_copied_is_told_in_a_line(
+def test_a_copy_that_fails_is_reported_in_one_line(
     cli: Cli, source: str, folder: Path, words: tuple[str, ...], status: int, why: str
 ) -> None:
     process = cli(

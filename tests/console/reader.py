@@ -45,11 +45,13 @@ class Reader:
         matches = sessions.find_session(self.context, self.cookies["session"])
         return matches.form_token if matches else ""
 
-    def ask(self, method: str, path: str, **given: Any) -> Any:
-        """Send a request with the stored cookies. `given` goes to the HTTP client."""
+    def ask(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request with the stored cookies. `options` go to the HTTP client."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        headers = {"cookie": cookie, **given.pop("headers", {})}
-        answer = self.client.request(method, path, headers=headers, follow_redirects=False, **given)
+        headers = {"cookie": cookie, **options.pop("headers", {})}
+        answer = self.client.request(
+            method, path, headers=headers, follow_redirects=False, **options
+        )
         for set_cookie in answer.headers.get_list("set-cookie"):
             name, _, value = set_cookie.partition(";")[0].partition("=")
             self.cookies.pop(name, None)
@@ -90,7 +92,7 @@ class _Words(HTMLParser):
 
 
 def words_of(page: str) -> str:
-    """What a reader sees of a page: its text, white space folded."""
+    """Return the visible text of a page with its white space folded."""
     parser = _Words()
     parser.feed(page)
     return re.sub(r"\s+", " ", " ".join(parser.words)).strip()

@@ -54,7 +54,7 @@ def filled(folder: Path) -> Iterator[Context]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What one of them shows."""
+    """One screenshot: its page, account, theme and size."""
 
     name: str
     path: str

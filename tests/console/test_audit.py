@@ -118,7 +118,7 @@ def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(
         "before=-1",
     ],
 )
-def test_what_cannot_be_looked_for_is_told_beside_all_there_is(
+def test_an_invalid_filter_is_reported_beside_all_entries(
     owner: Reader, grant_id: str, query: str
 ) -> None:
     page = owner.get(f"{PATH}?{query}")
@@ -143,7 +143,7 @@ class TestChain:
             assert f"{head.seq}:{head.hash}" in answer.text
         assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
 
-    def test_a_changed_entry_breaks_it_and_the_place_is_told(
+    def test_a_changed_entry_breaks_the_chain_at_a_reported_place(
         self, owner: Reader, grant_id: str, context: Context
     ) -> None:
         let_go_of_guards(context.store)

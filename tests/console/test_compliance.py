@@ -1,4 +1,4 @@
-"""What agents kept to, on the overview and on the page of a session."""
+"""The compliance of agents, on the overview and on the page of a session."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_useless_needs_a_reason(owner: Reader, ada: Reader) -> None:
 
 
 @pytest.mark.parametrize("request_fields", ["kind=none", "status=none", "below=x", "below=0"])
-def test_what_is_no_kind_or_standing_is_refused(owner: Reader, request_fields: str) -> None:
+def test_an_invalid_kind_or_status_is_refused(owner: Reader, request_fields: str) -> None:
     assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 422)
 
 

@@ -86,7 +86,7 @@ def test_older_ones_are_a_page_away(owner: Reader) -> None:
     assert ("number 25" in second, "number 00" in second) == (False, True)
 
 
-def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(
+def test_feedback_from_the_page_is_stored_as_typed(
     ada: Reader, owner: Reader, context: Context
 ) -> None:
     ada.followed(ada.send(f"{PATH}/give", **BUG))
@@ -110,7 +110,7 @@ def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(
     ],
     ids=str,
 )
-def test_what_cannot_be_is_told_and_nothing_typed_is_lost(
+def test_invalid_input_is_reported_and_stays_in_the_form(
     ada: Reader, context: Context, other: dict[str, str]
 ) -> None:
     answer = ada.send(f"{PATH}/give", **(BUG | {"description": "all that I typed"} | other))

@@ -80,7 +80,7 @@ def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -
     assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
 
 
-def test_a_part_of_it_can_be_asked_for(owner: Reader) -> None:
+def test_a_range_of_a_file_can_be_requested(owner: Reader) -> None:
     name = make(owner)
     part = owner.ask("GET", at("download", name), headers={"range": "bytes=0-6"})
     beyond = owner.ask("GET", at("download", name), headers={"range": "bytes=99-"})
@@ -135,7 +135,7 @@ class TestOtherSites:
 
 
 class TestPictures:
-    """What is shown in a page: PNG, by an `<img>`."""
+    """A page shows PNG files, by an `<img>`."""
 
     def test_a_png_is_shown_where_nothing_can_run(self, owner: Reader) -> None:
         answer = owner.get(
@@ -214,7 +214,7 @@ class TestOthers:
         assert "All accounts" not in other
 
     @pytest.mark.parametrize("name", ["", "../../etc/passwd", "a" * 500, "\x00", "a\nb", "%"])
-    def test_what_is_no_name_is_not_there(self, owner: Reader, name: str) -> None:
+    def test_an_invalid_name_is_not_found(self, owner: Reader, name: str) -> None:
         assert owner.get(at("download", name)).status_code == 404
         assert owner.get(at("picture", name)).status_code == 404
 

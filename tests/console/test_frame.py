@@ -1,4 +1,4 @@
-"""What stands around every page, and what is seen to before any of them."""
+"""The frame of every page, and the checks that run before each page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOT_OURS = [
 
 @pytest.mark.parametrize("path", EVERY_PAGE)
 class TestEveryPage:
-    """What holds for each of them, those that are added later too."""
+    """These rules hold for every page, also for pages added later."""
 
     def test_stands_in_the_frame(self, owner: Reader, path: str) -> None:
         page = owner.get(path)
@@ -144,7 +144,7 @@ def test_the_path_of_a_form_leads_to_its_page(owner: Reader) -> None:
 
 
 @pytest.mark.parametrize("path", FOR_OWNERS)
-def test_what_is_for_owners_is_refused_to_others(ada: Reader, path: str) -> None:
+def test_pages_for_owners_are_refused_to_others(ada: Reader, path: str) -> None:
     before = rows(ada.context)
     answers = [
         answer
@@ -175,7 +175,7 @@ class TestGoingBack:
         assert {layout.local_path(address, "no") for address in NOT_OURS} == {"no"}
         assert set(led) == {"/console"}
 
-    def test_signing_in_leads_to_the_page_that_was_asked_for(self, owner: Reader) -> None:
+    def test_signing_in_leads_to_the_requested_page(self, owner: Reader) -> None:
         assert (
             owner.get("/console/sign-in?next=/console/memory%3Fq=x").headers["location"]
             == "/console/memory?q=x"
@@ -264,7 +264,7 @@ class TestTheTheme:
 
         assert '<html lang="en">' in owner.get("/console").text
 
-    def test_what_is_no_theme_is_none(self, owner: Reader) -> None:
+    def test_an_invalid_theme_is_ignored(self, owner: Reader) -> None:
         owner.cookies["theme"] = '"><script>'
 
         assert '<html lang="en">' in owner.get("/console").text

@@ -59,7 +59,7 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
 
 
 @pytest.mark.xdist_group("browser")
-def test_what_is_stored_is_shown_as_text_and_does_nothing(filled: Reader, site: Site) -> None:
+def test_stored_text_is_shown_as_text_only(filled: Reader, site: Site) -> None:
     """A hostile corpus in every field, in a real browser (specification.md#console-escaping)."""
     output = ""
     with site.window(OWNER) as page:

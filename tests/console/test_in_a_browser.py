@@ -1,6 +1,6 @@
-"""What only a real browser can tell:
+"""Tests that need a real browser:
 
-that nothing runs, nothing leaks and nothing jumps, and that hands without a mouse can do it all.
+no script runs, nothing leaks, the layout does not jump, and the keyboard alone is sufficient.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def tell(reader: Reader, query: str, response: str, **more: Any) -> str:
     return str(keyed(reader).remember(query, response, **more)["event_id"])
 
 
-def look(reader: Reader, *, swap: bool = False, **asked: str) -> Any:
+def look(reader: Reader, *, swap: bool = False, **query: str) -> Any:
     """The page for these parameters."""
-    answer = reader.get(f"{HERE}?{urlencode(asked)}", swap=swap)
+    answer = reader.get(f"{HERE}?{urlencode(query)}", swap=swap)
     assert answer.status_code == 200, answer.text
     return answer
 
@@ -201,7 +201,7 @@ class TestOneTurn:
 
 
 class TestForget:
-    def test_a_turn_is_erased_once_it_was_said_what_goes_with_it(self, owner: Reader) -> None:
+    def test_a_turn_is_erased_after_a_list_of_its_dependents(self, owner: Reader) -> None:
         answer = tell(
             owner,
             "Where is the saw?",
@@ -266,7 +266,7 @@ class TestForget:
         assert "There is nothing to erase" in request.text
         assert "Erase permanently" not in request.text
 
-    def test_nobody_erases_what_is_anothers(self, owner: Reader, ada: Reader) -> None:
+    def test_nobody_erases_data_of_others(self, owner: Reader, ada: Reader) -> None:
         answer = tell(owner, "Where is the saw?", "In the shed.")
         before = rows(owner.context)
 

@@ -75,9 +75,9 @@ def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reade
     )
 
 
-def begin(page: Page, said: str) -> None:
+def begin(page: Page, output: str) -> None:
     """Follow the link that the server said at its first start, and set the password."""
-    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
+    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", output)
     page.goto(set_up)
     page.get_by_label("Password, at least 12").fill(GOOD)
     page.get_by_label("Repeat the password").fill(GOOD)

@@ -50,29 +50,29 @@ def later(owner: Reader, clock: testing.FrozenClock) -> Reader:
     return owner
 
 
-def told(context: Context) -> list[dict[str, Any]]:
-    """The audit trail."""
+def audit_entries(context: Context) -> list[dict[str, Any]]:
+    """Return the entries of the audit trail."""
     return [
         json.loads(row.entry)
         for row in context.store.read(lambda tx: tx.all("select entry from audit order by seq"))
     ]
 
 
-def given(owner: Reader, **other: str) -> str:
-    """The id of a grant, given on the page."""
+def add_grant(owner: Reader, **other: str) -> str:
+    """Add a grant on the page; return its id."""
     page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
     matches: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
     return matches[0]
 
 
 class TestSeeing:
-    """What is in force."""
+    """The page lists the grants in force."""
 
     def test_a_grant_is_shown_with_the_time_it_has_left(
         self, owner: Reader, clock: testing.FrozenClock
     ) -> None:
         """The count-down is right without a script, too."""
-        grant_id = given(owner)
+        grant_id = add_grant(owner)
         clock.advance(61_000)
         page = owner.get(PATH)
 
@@ -80,10 +80,10 @@ class TestSeeing:
         assert 'data-left="1739"' in page.text
         assert grant_id in page.text
 
-    def test_what_is_over_or_was_revoked_is_not_shown(
+    def test_expired_and_revoked_grants_are_not_shown(
         self, owner: Reader, clock: testing.FrozenClock
     ) -> None:
-        given(owner, ttl_minutes="1")
+        add_grant(owner, ttl_minutes="1")
         clock.advance(60_000)
 
         assert "No grants in force" in owner.get(PATH).text
@@ -107,7 +107,7 @@ class TestSeeing:
         assert ("/srv/50" in first, "/srv/00" in first) == (True, False)
         assert "/srv/00" in owner.get(html.unescape(older)).text
 
-    def test_others_are_told_that_only_the_owner_may(self, ada: Reader, context: Context) -> None:
+    def test_others_read_that_only_the_owner_may(self, ada: Reader, context: Context) -> None:
         page = ada.get(PATH)
         request = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
 
@@ -137,7 +137,7 @@ class TestGiving:
         assert "deployer may read and write /etc/nginx/*.conf for 30 minutes." in words_of(
             page.text
         )
-        [entry] = told(context)
+        [entry] = audit_entries(context)
         assert (entry["kind"], entry["account"], entry["key_id"], entry["scope"]) == (
             "grant",
             "owner",
@@ -166,7 +166,7 @@ class TestGiving:
         ],
         ids=str,
     )
-    def test_what_cannot_be_is_told_and_nothing_typed_is_lost(
+    def test_invalid_input_is_reported_and_stays_in_the_form(
         self, owner: Reader, context: Context, other: dict[str, str], message: str
     ) -> None:
         answer = owner.send(f"{PATH}/grant", **(NGINX | {"agent": "the one I typed"} | other))
@@ -185,7 +185,7 @@ class TestGiving:
 
         assert (answer.status_code, "Choose at least one." in answer.text) == (422, True)
 
-    def test_it_can_be_asked_what_a_scope_covers(self, owner: Reader, context: Context) -> None:
+    def test_a_form_shows_the_coverage_of_a_scope(self, owner: Reader, context: Context) -> None:
         whole = owner.send(f"{PATH}/grant", do="look", **NGINX)
         part = owner.get(f"{PATH}?scope=/etc/nginx/*.conf", swap=True)
 
@@ -197,7 +197,7 @@ class TestGiving:
         assert rows(context)["grants"] == 0
 
     @pytest.mark.parametrize("scope", ["", "etc", "/" + "a" * 5_000, "/" * 4_000, "<b>"])
-    def test_what_is_no_scope_covers_nothing(self, owner: Reader, scope: str) -> None:
+    def test_an_invalid_scope_covers_nothing(self, owner: Reader, scope: str) -> None:
         answer = owner.ask("GET", PATH, params={"scope": scope}, headers={"hx-request": "true"})
 
         assert (answer.status_code, "An absolute path" in answer.text) == (200, True)
@@ -223,7 +223,7 @@ class TestStepUp:
         assert re.search("Enter your password|not the password", answer.text)
         assert 'value="deployer"' in answer.text
         assert "a" * 500 not in answer.text
-        assert (rows(context)["grants"], told(context)) == (0, [])
+        assert (rows(context)["grants"], audit_entries(context)) == (0, [])
 
     def test_a_cookie_alone_revokes_nothing(self, later: Reader, context: Context) -> None:
         result = grant(
@@ -239,7 +239,7 @@ class TestStepUp:
             True,
             303,
         )
-        assert [entry["kind"] for entry in told(context)] == ["grant", "revoke"]
+        assert [entry["kind"] for entry in audit_entries(context)] == ["grant", "revoke"]
 
     def test_a_cookie_alone_makes_no_key_and_no_link_that_could_grant_instead(
         self, later: Reader, context: Context
@@ -275,7 +275,7 @@ class TestStepUp:
         assert ('type="password"' in request, 'type="password"' in asked_again) == (True, False)
         assert [one.status_code for one in (first, second, third)] == [303, 303, 422]
 
-    def test_who_guesses_waits_as_at_the_sign_in(self, later: Reader, context: Context) -> None:
+    def test_guesses_are_limited_as_at_the_sign_in(self, later: Reader, context: Context) -> None:
         for _ in range(FREE_FAILURES):
             later.send(f"{PATH}/grant", **NGINX, password=GOOD.upper())
         answer = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
@@ -299,18 +299,18 @@ class TestTakingBack:
     """Revocation."""
 
     def test_it_allows_nothing_any_more(self, owner: Reader, context: Context) -> None:
-        grant_id = given(owner)
+        grant_id = add_grant(owner)
         page = owner.followed(owner.send(f"{PATH}/revoke", grant_id=grant_id))
 
         assert f"Grant {grant_id} is revoked." in words_of(page.text)
         assert "No grants in force" in page.text
-        assert [(entry["kind"], entry["key_id"]) for entry in told(context)] == [
+        assert [(entry["kind"], entry["key_id"]) for entry in audit_entries(context)] == [
             ("grant", 0),
             ("revoke", 0),
         ]
 
     @pytest.mark.parametrize(("grant_id", "status"), [("g_none", 404), ("", 422), ("a" * 500, 422)])
-    def test_what_was_never_given_is_told(self, owner: Reader, grant_id: str, status: int) -> None:
+    def test_an_unknown_grant_is_reported(self, owner: Reader, grant_id: str, status: int) -> None:
         assert owner.send(f"{PATH}/revoke", grant_id=grant_id).status_code == status
 
 

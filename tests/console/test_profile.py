@@ -30,7 +30,7 @@ DAY_MS = 86_400_000
 
 
 def pasted(page: str, name: str) -> str:
-    """What the block of this name holds."""
+    """Return the content of the block of this name."""
     matches = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
     assert matches is not None
     return unescape(matches[1])
@@ -94,7 +94,7 @@ class TestMakingKeys:
             ("lasts", "-1d", "when the key expires"),
         ],
     )
-    def test_what_does_not_fit_is_told_and_makes_none(
+    def test_invalid_input_is_reported_and_creates_no_key(
         self, owner: Reader, field: str, value: str, message: str
     ) -> None:
         before = rows(owner.context)
@@ -296,7 +296,9 @@ class TestThePrompt:
         assert rows(owner.context)["prompts"] == 0
 
     @pytest.mark.parametrize("prompt", ["x" * 20_001, "計" * 20_001])
-    def test_too_long_a_one_is_told_and_not_lost(self, owner: Reader, prompt: str) -> None:
+    def test_too_long_a_text_is_reported_and_stays_in_the_form(
+        self, owner: Reader, prompt: str
+    ) -> None:
         answer = owner.send("/profile/prompt", user_id="bo", prompt=prompt)
 
         assert (
@@ -314,7 +316,7 @@ class TestThePrompt:
     @pytest.mark.parametrize(
         "user_id", ["u" * (limits.ID_CHARACTERS_MAX + 1), "%00", "%ff", "a&user_id=b"]
     )
-    def test_a_user_id_that_cannot_be_is_told(self, owner: Reader, user_id: str) -> None:
+    def test_an_invalid_user_id_is_reported(self, owner: Reader, user_id: str) -> None:
         assert owner.get(f"/profile?user_id={user_id}").status_code == 422
 
 
@@ -350,7 +352,7 @@ class TestThePassword:
             (GOOD, "x" * 201, "x" * 201, 422, "12 to 200 characters"),
         ],
     )
-    def test_what_does_not_fit_is_told_and_changes_nothing(
+    def test_invalid_input_is_reported_and_changes_nothing(
         self, bo: Reader, old: str, new: str, again: str, status: int, message: str
     ) -> None:
         answer = bo.send("/profile/password", old=old, new=new, again=again)

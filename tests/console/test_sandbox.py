@@ -112,7 +112,7 @@ def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
     ],
     ids=["empty", "long", "mode", "session", "nothing"],
 )
-def test_what_cannot_be_run_is_told(owner: Reader, form: dict[str, str], message: str) -> None:
+def test_an_invalid_program_is_reported(owner: Reader, form: dict[str, str], message: str) -> None:
     answer = owner.send(f"{PATH}/run", **form)
 
     assert (answer.status_code, message in words_of(answer.text)) == (422, True)
@@ -162,7 +162,7 @@ class TestQueue:
         )
         service.close()
 
-    def test_a_full_queue_is_said_clearly_and_the_program_is_not_lost(
+    def test_a_full_queue_is_reported_and_the_program_stays_in_the_form(
         self, owner: Reader, app: Starlette
     ) -> None:
         app.state.sandbox.start()
@@ -179,12 +179,14 @@ class TestQueue:
         assert "&#39;my work&#39;</textarea>" in refused.text
 
 
-def test_no_confinement_is_said_clearly(
+def test_a_missing_confinement_is_reported(
     owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context
 ) -> None:
     """Without isolation nothing runs (specification.md#sandbox-unavailable)."""
     monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
-    monkeypatch.setattr("remembrancer.sandbox.sandbox._VISIBLE_FOLDERS", (str(context.settings.data_folder),))
+    monkeypatch.setattr(
+        "remembrancer.sandbox.sandbox._VISIBLE_FOLDERS", (str(context.settings.data_folder),)
+    )
     answer = owner.send(f"{PATH}/run", code="1", mode="fix")
 
     assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)

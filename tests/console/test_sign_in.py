@@ -25,7 +25,7 @@ GOOD = "correct horse battery"
 
 @dataclass
 class Answer:
-    """What came back."""
+    """The response of the server."""
 
     status: int
     headers: dict[str, str]
@@ -220,7 +220,7 @@ class TestBehindTls:
     @pytest.mark.parametrize(
         "address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"]
     )
-    def test_what_is_no_address_stops_the_start(self, folder: Path, address: str) -> None:
+    def test_an_invalid_address_stops_the_start(self, folder: Path, address: str) -> None:
         text = Cli(folder)("accounts", "list", PUBLIC_URL=address)
 
         assert (text.returncode, "must start with http:// or https://" in text.stderr) == (2, True)
@@ -360,7 +360,7 @@ class TestInviting:
             == 401
         )
 
-    def test_a_name_that_cannot_be_is_told(self, owner: Browser) -> None:
+    def test_an_invalid_name_is_reported(self, owner: Browser) -> None:
         answer = owner.send("/console/invite", form_token=owner.form_token(), name=" ")
 
         assert (answer.status, "must have 1 to 200 characters" in answer.text) == (422, True)
@@ -385,7 +385,7 @@ class TestSettingAPassword:
             ("", "", "12 to"),
         ],
     )
-    def test_what_does_not_fit_is_told_and_the_link_still_works(
+    def test_invalid_input_is_reported_and_the_link_still_works(
         self, browser: Browser, context: Context, password: str, again: str, message: str
     ) -> None:
         token = invite(context, "ada").reveal()
@@ -413,7 +413,7 @@ class TestSettingAPassword:
         ("a" * 20_000, "application/x-www-form-urlencoded", 413),
     ],
 )
-def test_what_is_no_form_is_told(browser: Browser, body: str, kind: str, status: int) -> None:
+def test_an_invalid_form_is_reported(browser: Browser, body: str, kind: str, status: int) -> None:
     assert (
         browser.ask(
             "POST", "/console/sign-in", body, Content_Type=kind, Sec_Fetch_Site="same-origin"

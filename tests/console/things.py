@@ -20,9 +20,9 @@ Words: TypeAlias = Callable[
 ]  # what to write into a field: of what people would write there, and how much fits
 
 
-def usual(said: str, _room: int) -> str:
-    """What people would write."""
-    return said
+def usual(text: str, _room: int) -> str:
+    """Return the text unchanged, as people would write it."""
+    return text
 
 
 def put_things(

@@ -51,9 +51,9 @@ def launch(playwright: Playwright) -> Browser:
 
 @dataclass
 class Watch:
-    """What went wrong in the pages of one browser window:
+    """Errors in the pages of one browser window:
 
-    console errors, among them what the policy refused; scripts; foreign requests.
+    console errors, including violations of the content security policy; scripts; foreign requests.
     """
 
     origin: str

@@ -18,7 +18,8 @@ KETTLE: dict[str, Any] = {
     "kind": "lifehack",
     "topic": "kettles",
     "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
-    "rules": "- MUST boil one part vinegar with two parts water.\n- SHALL rinse it twice before use.",
+    "rules": "- MUST boil one part vinegar with two parts water.\n"
+    "- SHALL rinse it twice before use.",
     "evidence": "tried at home",
 }
 QUESTION = "How is a kettle descaled?"
@@ -50,7 +51,9 @@ class Agent:
         assert cube.visibility == "published", cube.refused
         return cube.cube_id
 
-    def shown(self, question: str = QUESTION, caller: Caller | None = None) -> list[SharedCube]:
+    def matching_cubes(
+        self, question: str = QUESTION, caller: Caller | None = None
+    ) -> list[SharedCube]:
         """The cubes that a search shows beside its hits."""
         context = self.context
         vector = (
@@ -65,7 +68,7 @@ class Agent:
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:
         """Their ids, best first."""
-        return [cube.cube_id for cube in self.shown(question)]
+        return [cube.cube_id for cube in self.matching_cubes(question)]
 
     def vote(self, cube_id: str, vote: int, reason: str | None = "because") -> CubeVoted:
         """Rate a cube."""

@@ -73,7 +73,7 @@ def bob(context: Context, ada: Memory) -> Memory:
     return memory_in(context, "bob")
 
 
-def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory) -> None:
+def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
     body = {
         name: {
@@ -134,10 +134,8 @@ def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
     )
 
 
-def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
-    ada: Memory, bob: Memory
-) -> None:
-    """Who voted is told to nobody."""
+def test_the_author_owners_and_voters_see_the_reasons(ada: Memory, bob: Memory) -> None:
+    """The names of voters are shown to nobody."""
     cube_id = published(bob)
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")

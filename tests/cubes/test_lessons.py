@@ -36,7 +36,7 @@ def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
         ({"model": "<b>m</b>"}, "HTML"),
     ],
 )
-def test_what_may_not_be_published_is_kept_private_and_says_why(
+def test_a_cube_refused_for_publication_stays_private_with_a_reason(
     ada: Agent, bob: Agent, more: dict[str, Any], why: str
 ) -> None:
     """A refused cube stays private (specification.md#cube-publish-refused)."""
@@ -44,7 +44,7 @@ def test_what_may_not_be_published_is_kept_private_and_says_why(
 
     assert cube.visibility == "private"
     assert why in str(cube.refused)
-    assert bob.shown() == []
+    assert bob.matching_cubes() == []
     assert cube.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
 
 

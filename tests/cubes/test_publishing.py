@@ -1,4 +1,4 @@
-"""What may be published is plain English; secrets, tricks and other languages stay private."""
+"""Only plain English may be published; secrets, tricks and other languages stay private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is derived from cubes is derived anew after the embedder changed, while searches go on."""
+"""Indexes of cubes are derived again after a change of the embedder, while searches continue."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ HOUND = {
 
 
 def stale(context: Context) -> int:
-    """How many cubes no vector of the embedder in force is there for."""
+    """Return the number of cubes without a vector of the current embedder."""
     sql = "select count(*) as n from cube_index where embedder <> (select max(id) from embedders)"
     return int(context.store.read(lambda tx: tx.one(sql)).n)
 
 
 def finds_by_meaning(agent: Agent) -> bool:
     """No lesson has the word puppy."""
-    return [cube.topic for cube in agent.shown("puppy")] == ["hounds"]
+    return [cube.topic for cube in agent.matching_cubes("puppy")] == ["hounds"]
 
 
 def filled(folder: Path, cubes: int) -> None:
@@ -50,7 +50,7 @@ def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again
     filled(folder, 2 * BATCH + 3)
     context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
     ada, watching = Agent(context, "ada"), Agent(other, "ada")
-    by_words = [agent.shown("hound noon")[0].topic for agent in (ada, watching)]
+    by_words = [agent.matching_cubes("hound noon")[0].topic for agent in (ada, watching)]
     before = [finds_by_meaning(agent) for agent in (ada, watching)]
 
     steps = [reindex_cubes(context) for _ in range(4)]
@@ -75,13 +75,13 @@ def test_upkeep_does_it_after_the_events(folder: Path) -> None:
     context.close()
 
 
-def test_what_is_new_is_not_stale(ada: Agent) -> None:
+def test_a_new_cube_is_not_stale(ada: Agent) -> None:
     ada.publish()
 
     assert not reindex_cubes(ada.context)
 
 
-def test_looking_for_what_is_stale_or_new_reads_no_whole_table(ada: Agent) -> None:
+def test_queries_for_stale_or_new_cubes_use_an_index(ada: Agent) -> None:
     """The first is asked all the time while others search, the second by every search."""
     only_sqlite()
     context = ada.context

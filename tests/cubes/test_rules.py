@@ -1,4 +1,4 @@
-"""When a cube may be made, and where votes put it."""
+"""The rules for the creation of cubes and for the effect of votes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may:
 
 
 @given(st.lists(st.booleans(), max_size=200))
-def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
+def test_three_consecutive_turns_never_create_two_cubes(proposals: list[bool]) -> None:
     created: list[int] = []
-    for turn, wants in enumerate(wanted, 1):
-        if wants and may_propose(turn, created[-1] if created else None):
+    for turn, proposes in enumerate(proposals, 1):
+        if proposes and may_propose(turn, created[-1] if created else None):
             created.append(turn)
 
     assert all(later - earlier >= 3 for earlier, later in pairwise(created))

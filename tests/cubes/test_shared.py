@@ -1,4 +1,4 @@
-"""Which cubes a search shows, to whom, and what is owed for them."""
+"""The cubes that a search shows to each account, and the ratings that are due for them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from remembrancer.store import Transaction
 
 
 def test_without_any_cube_nothing_is_shown(ada: Agent) -> None:
-    assert ada.shown() == []
+    assert ada.matching_cubes() == []
 
 
 def test_an_own_cube_is_shown_whole(ada: Agent) -> None:
     cube_id = ada.make(model="gpt-x").cube_id
 
-    [cube] = ada.shown()
+    [cube] = ada.matching_cubes()
 
     assert (cube.cube_id, cube.kind, cube.topic, cube.essence) == (
         cube_id,
@@ -48,7 +48,7 @@ def test_a_private_cube_is_nobody_elses(ada: Agent, bob: Agent) -> None:
     """A cube is private by default (specification.md#cube-visibility)."""
     ada.make()
 
-    assert bob.shown() == []
+    assert bob.matching_cubes() == []
 
 
 def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(
@@ -57,7 +57,7 @@ def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(
     """The author's account stays hidden (specification.md#cube-anonymous)."""
     cube_id = ada.publish(evidence="e_0123456789abc")
 
-    [cube] = bob.shown()
+    [cube] = bob.matching_cubes()
 
     assert (cube.cube_id, cube.evidence) == (cube_id, "e_0123456789abc")
     assert "ada" not in cube.model_dump_json()
@@ -69,8 +69,8 @@ def test_what_does_not_bear_on_the_question_is_left_out(ada: Agent) -> None:
     ada.publish()
     ada.make()
 
-    assert ada.shown("When does the ferry to Elba leave?") == []
-    assert ada.shown("") == []
+    assert ada.matching_cubes("When does the ferry to Elba leave?") == []
+    assert ada.matching_cubes("") == []
 
 
 def test_no_more_than_three_are_shown_the_best_first(ada: Agent, bob: Agent) -> None:
@@ -80,7 +80,7 @@ def test_no_more_than_three_are_shown_the_best_first(ada: Agent, bob: Agent) -> 
             essence=f"Descaling a kettle takes vinegar, and the lid number {n} of the other pot."
         )
 
-    visible = bob.shown()
+    visible = bob.matching_cubes()
 
     assert len(visible) == CUBES_SHOWN_MAX == 3
     assert visible[0].cube_id == best
@@ -94,7 +94,7 @@ def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent)
     for agent in (bob, cleo, Agent(ada.context, "dora")):
         agent.vote(cubes[1], 1)
 
-    visible = ada.shown()
+    visible = ada.matching_cubes()
 
     assert visible[0].cube_id == cubes[1]
     assert [cube.score for cube in visible] == [1, 1, 1]
@@ -135,7 +135,7 @@ def test_the_note_is_new_until_the_account_has_rated_it(
     cube_id = ada.publish()
     bob.vote(cube_id, 1)
 
-    new, rated = cleo.shown()[0].note, bob.shown()[0].note
+    new, rated = cleo.matching_cubes()[0].note, bob.matching_cubes()[0].note
     cleo.vote(cube_id, -1, "It is about pots.")
 
     assert new.startswith("new (published; 1 found it useful, 0 did not)")
@@ -143,7 +143,10 @@ def test_the_note_is_new_until_the_account_has_rated_it(
         vote in new for vote in (" 1 ", " -1 ", " 0 ", "/api/v7/experience/vote", "vote_nothing")
     )
     assert rated.startswith("rated +1 by you")
-    assert cleo.shown()[0].note == "rated -1 by you (published; 1 found it useful, 1 did not)."
+    assert (
+        cleo.matching_cubes()[0].note
+        == "rated -1 by you (published; 1 found it useful, 1 did not)."
+    )
 
 
 @pytest.mark.parametrize("words", [b"", b"\x00", bytes(500)])
@@ -159,7 +162,7 @@ def test_words_that_are_damaged_are_derived_anew_from_the_text(
     again.close()
 
 
-def test_what_another_process_kept_is_shown_at_once(ada: Agent, folder: Path) -> None:
+def test_a_cube_of_another_process_is_shown_at_once(ada: Agent, folder: Path) -> None:
     """Reads see writes of other processes (specification.md#cube-read-your-writes)."""
     ada.publish()
     other = testing.context(folder)
@@ -175,7 +178,7 @@ def test_what_another_process_kept_is_shown_at_once(ada: Agent, folder: Path) ->
 def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None:
     cube_id = ada.publish()
     cube = ada.publish()
-    ada.shown()
+    ada.matching_cubes()
 
     for table in ("cube_index", "cubes"):
         ada.context.store.write(lambda tx, table=table: tx.run(f"delete from {table} where id = 1"))  # type: ignore[misc]
@@ -206,11 +209,11 @@ def test_anothers_private_cubes_move_nothing(
     ada, bob = Agent(context, "ada"), Agent(context, "bob")
     ada.publish()
     ada.make(essence="Boil the vinegar first.")
-    before = ada.shown()
+    before = ada.matching_cubes()
     for text in foreign:
         bob.make(essence=text)
 
-    assert ada.shown() == before
+    assert ada.matching_cubes() == before
     context.close()
     assert foreign == [] or (shared.ALL, bob.caller.account_id) not in context.index_cache._indexes
 
@@ -227,7 +230,7 @@ def test_by_words_alone_it_works_without_an_embedder(folder: Path) -> None:
         )
 
     assert ada.shown_ids() == [cube_id]
-    assert ada.shown("Who is the mayor?") == []
+    assert ada.matching_cubes("Who is the mayor?") == []
     context.close()
 
 
@@ -254,7 +257,7 @@ LESSONS = [
         "- SHALL wait before asking again.",
     ),
 ]
-ASKED = {
+TOPICS_BY_QUESTION = {
     "How do I get limescale out of my kettle?": "kettles",
     "Wie entkalke ich den Wasserkocher?": "kettles",
     "My script hangs when it calls an API with requests": "python requests",
@@ -278,10 +281,11 @@ def test_with_the_built_in_model_the_right_cube_is_shown_in_other_words_and_lang
         ada.publish(topic=topic, essence=essence, rules=rules)
 
     first = {
-        question: next((cube.topic for cube in ada.shown(question)), None) for question in ASKED
+        question: next((cube.topic for cube in ada.matching_cubes(question)), None)
+        for question in TOPICS_BY_QUESTION
     }
 
-    assert first == ASKED
+    assert first == TOPICS_BY_QUESTION
     context.close()
 
 
@@ -296,11 +300,13 @@ class TestRatingsOwed:
 
         def make(tx: Transaction) -> None:
             tx.run(
-                "insert into spaces (id, account_id, user_id, created_ms) values (1, :account_id, 'bob', 0)"
+                "insert into spaces (id, account_id, user_id, created_ms) "
+                "values (1, :account_id, 'bob', 0)"
             )
             for number in (7, 8):
                 tx.run(
-                    "insert into sessions (account_id, id, space_id, session_id, created_ms) values (:account_id, :n, 1, :name, 0)",
+                    "insert into sessions (account_id, id, space_id, session_id, created_ms) "
+                    "values (:account_id, :n, 1, :name, 0)",
                     n=number,
                     name=str(number),
                 )
@@ -310,14 +316,14 @@ class TestRatingsOwed:
 
     def see(self, *, step: int, session: int = 7) -> None:
         """A search that interacts."""
-        cubes, account_id = self.bob.shown(), self.bob.caller.account_id
+        cubes, account_id = self.bob.matching_cubes(), self.bob.caller.account_id
         self.context.store.write(
             lambda tx: shared.record_exposure(tx, session=session, step=step, cubes=cubes),
             account_id=account_id,
         )
 
-    def owed(self, before_step: int = 99, session: int = 7) -> list[str]:
-        """What is not rated."""
+    def unrated(self, before_step: int = 99, session: int = 7) -> list[str]:
+        """Return the ids of the cubes that are not rated."""
         account_id = self.bob.caller.account_id
         return self.context.store.read(
             lambda tx: shared.unrated_cubes(tx, session=session, before_step=before_step),
@@ -335,7 +341,7 @@ class TestRatingsOwed:
     def test_each_is_owed_from_the_step_after_it_was_first_shown(self) -> None:
         self.see(step=4)
 
-        assert (self.owed(before_step=3), sorted(self.owed(before_step=4))) == (
+        assert (self.unrated(before_step=3), sorted(self.unrated(before_step=4))) == (
             [],
             sorted(self.cubes),
         )
@@ -344,12 +350,12 @@ class TestRatingsOwed:
         self.see(step=1, session=8)
         self.bob.vote(self.cubes[0], 1)
 
-        assert self.owed() == self.owed(session=8) == [self.cubes[1]]
+        assert self.unrated() == self.unrated(session=8) == [self.cubes[1]]
 
     def test_the_rating_of_another_account_does_not(self) -> None:
         self.ada.vote(self.cubes[0], 1)
 
-        assert sorted(self.owed()) == sorted(self.cubes)
+        assert sorted(self.unrated()) == sorted(self.cubes)
 
     def test_vote_nothing_rates_the_rest_zero_which_is_no_vote(self) -> None:
         """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
@@ -358,8 +364,8 @@ class TestRatingsOwed:
         closed = self.close()
 
         assert closed == [self.cubes[1]]
-        assert (self.owed(), self.close()) == ([], [])
-        assert {cube.note.partition(" by")[0] for cube in self.bob.shown()} == {
+        assert (self.unrated(), self.close()) == ([], [])
+        assert {cube.note.partition(" by")[0] for cube in self.bob.matching_cubes()} == {
             "rated +1",
             "rated 0, not needed",
         }
@@ -371,7 +377,7 @@ class TestRatingsOwed:
 
     def test_it_closes_those_of_its_own_session_alone(self) -> None:
         assert self.close(session=8) == []
-        assert sorted(self.owed()) == sorted(self.cubes)
+        assert sorted(self.unrated()) == sorted(self.cubes)
 
     def test_after_a_rating_of_zero_a_vote_still_counts(self) -> None:
         self.close()
@@ -382,7 +388,7 @@ class TestRatingsOwed:
         self.close()
         self.see(step=9)
 
-        assert self.owed() == []
+        assert self.unrated() == []
 
 
 def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
@@ -397,7 +403,7 @@ def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
     views = [
         ada.context.index_cache.take(key).view()
         for key in (shared.ALL, (shared.ALL, ada.caller.account_id))
-        if ada.shown()
+        if ada.matching_cubes()
     ]
 
     assert sum(view.events for view in views) == len(created)
@@ -408,5 +414,6 @@ def test_a_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:
     cube_id = ada.make().cube_id
 
     assert [
-        cube.cube_id for cube in ada.shown(QUESTION, replace(ada.caller, pinned_user_id="bo"))
+        cube.cube_id
+        for cube in ada.matching_cubes(QUESTION, replace(ada.caller, pinned_user_id="bo"))
     ] == [cube_id]

@@ -17,7 +17,7 @@ from remembrancer.cubes.votes import CubeUnknown
 
 
 def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
-    """What a vote's answer says."""
+    """Vote; return the status and the counts of the answer."""
     answer = agent.vote(cube_id, vote)
     return answer.cube_status, answer.votes.useful, answer.votes.useless
 
@@ -31,21 +31,23 @@ def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Ag
     assert text == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
 
 
-def test_the_authors_own_vote_is_kept_but_never_counts(ada: Agent, bob: Agent, cleo: Agent) -> None:
+def test_the_vote_of_the_author_is_stored_but_not_counted(
+    ada: Agent, bob: Agent, cleo: Agent
+) -> None:
     """The author's vote does not count (specification.md#vote-author)."""
     cube_id = ada.publish()
     for agent in (bob, cleo):
         agent.vote(cube_id, 1)
 
     assert counted(ada, cube_id, 1) == ("published", 2, 0)
-    assert ada.shown()[0].note.startswith("rated +1 by you")
+    assert ada.matching_cubes()[0].note.startswith("rated +1 by you")
 
 
-def test_a_private_cube_stays_private_whatever_its_author_says(ada: Agent) -> None:
+def test_the_vote_of_the_author_leaves_a_private_cube_private(ada: Agent) -> None:
     cube_id = ada.make().cube_id
 
     assert counted(ada, cube_id, -1) == ("private", 0, 0)
-    assert [cube.cube_id for cube in ada.shown()] == [cube_id]
+    assert [cube.cube_id for cube in ada.matching_cubes()] == [cube_id]
 
 
 def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
@@ -78,7 +80,7 @@ def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_un
 
 @settings(max_examples=20, deadline=None)
 @given(cast=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, -1])), max_size=25))
-def test_whatever_is_cast_the_latest_of_each_account_counts(
+def test_the_latest_vote_of_each_account_counts(
     tmp_path_factory: pytest.TempPathFactory, cast: list[tuple[int, int]]
 ) -> None:
     context = testing.context(tmp_path_factory.mktemp("votes"))

@@ -35,31 +35,31 @@ def give(context: Context, caller: Caller, title: str, **more: Any) -> str:
     ).feedback_id
 
 
-def page(context: Context, owner: Caller, **asked: Any) -> FeedbackList:
-    return list_feedback(context, owner, FeedbackQuery(**asked))
+def page(context: Context, owner: Caller, **query: Any) -> FeedbackList:
+    return list_feedback(context, owner, FeedbackQuery(**query))
 
 
-def titles(found: FeedbackList) -> list[str]:
-    return [one.title for one in found.feedback]
+def titles(listing: FeedbackList) -> list[str]:
+    return [one.title for one in listing.feedback]
 
 
-def test_the_newest_comes_first_whoever_gave_it(
+def test_the_newest_of_all_accounts_comes_first(
     context: Context, owner: Caller, ada: Caller
 ) -> None:
-    given = [
+    feedback_ids = [
         give(context, owner, "first"),
         give(context, ada, "second"),
         give(context, owner, "third"),
     ]
-    found = page(context, owner)
+    listing = page(context, owner)
 
-    assert [(one.title, one.account) for one in found.feedback] == [
+    assert [(one.title, one.account) for one in listing.feedback] == [
         ("third", "owner"),
         ("second", "ada"),
         ("first", "owner"),
     ]
-    assert [one.feedback_id for one in found.feedback] == given[::-1]
-    assert found.next is None
+    assert [one.feedback_id for one in listing.feedback] == feedback_ids[::-1]
+    assert listing.next is None
 
 
 def test_pages_follow_each_other_without_gap_or_repetition(context: Context, owner: Caller) -> None:

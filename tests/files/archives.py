@@ -11,28 +11,31 @@ PDF = b"%PDF-1.7\n%%EOF\n"
 
 
 def archive(entries: Mapping[str, bytes], *, mode: int | None = None) -> bytes:
-    """A ZIP of these contents by name, deflated; `mode` is the kind and the rights of each entry."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as made:
+    """Return a deflated ZIP of these contents by name.
+
+    `mode` is the file type and the permissions of each entry.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive_file:
         for name, content in entries.items():
             entry = zipfile.ZipInfo(name)
             entry.filename = name  # as it is, also where ZipInfo would have mended it
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (mode or 0o100644) << 16
-            made.writestr(entry, content)
-    return held.getvalue()
+            archive_file.writestr(entry, content)
+    return buffer.getvalue()
 
 
-def saying(made: bytes, unpacked: int) -> bytes:
-    """An archive of one entry whose list of contents says that it unpacks to so many bytes."""
-    at = made.rindex(b"PK\x01\x02") + 24
-    return made[:at] + unpacked.to_bytes(4, "little") + made[at + 4 :]
+def saying(content: bytes, unpacked: int) -> bytes:
+    """Return a one-entry archive whose directory states this unpacked size."""
+    at = content.rindex(b"PK\x01\x02") + 24
+    return content[:at] + unpacked.to_bytes(4, "little") + content[at + 4 :]
 
 
-def encrypted(made: bytes) -> bytes:
-    """An archive of one entry that says it is encrypted."""
-    local, listed = made.index(b"PK\x03\x04") + 6, made.rindex(b"PK\x01\x02") + 8
-    marked = bytearray(made)
+def encrypted(content: bytes) -> bytes:
+    """Return a one-entry archive whose entry is marked as encrypted."""
+    local, listed = content.index(b"PK\x03\x04") + 6, content.rindex(b"PK\x01\x02") + 8
+    marked = bytearray(content)
     marked[local] |= 1
     marked[listed] |= 1
     return bytes(marked)

@@ -24,14 +24,14 @@ def tell(thread: int) -> None:
     """Files of some size, every third erased again."""
     for n in range(1_000_000):
         content = f"{sys.argv[2]} {thread} {n} " * 5_000
-        made = create_file(
+        file = create_file(
             context, caller, FileCreate(filename=f"f{n}", content=content, type="txt")
         )
-        os.write(1, f"+ {made.filename} {hashlib.sha256(content.encode()).hexdigest()}\n".encode())
+        os.write(1, f"+ {file.filename} {hashlib.sha256(content.encode()).hexdigest()}\n".encode())
         if n % 3 == 0:
-            os.write(1, f"? {made.filename}\n".encode())
-            erase_file(context, caller, made.filename)
-            os.write(1, f"- {made.filename}\n".encode())
+            os.write(1, f"? {file.filename}\n".encode())
+            erase_file(context, caller, file.filename)
+            os.write(1, f"- {file.filename}\n".encode())
 
 
 for thread in range(2):

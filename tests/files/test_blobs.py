@@ -1,5 +1,6 @@
-"""What every engine of blobs does, tried on a folder and on a real S3 server; and what the folder
-does beside it.
+"""The rules for every engine of blobs, tested on a folder and on a real S3 server.
+
+Further tests cover the folder alone.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ def s3() -> Iterator[str]:
 @pytest.fixture
 def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A prefix of its own in the bucket, and the variables that S3 tools read."""
-    given = {
+    variables = {
         "ACCESS_KEY_ID": "test",
         "SECRET_ACCESS_KEY": "test",
         "REGION": "us-east-1",
         "ENDPOINT": s3,
         "ALLOW_HTTP": "true",
     }
-    for name, value in given.items():
+    for name, value in variables.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     return Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}")
 
@@ -76,7 +77,7 @@ def never() -> bool:
     return False
 
 
-def test_a_content_is_kept_under_its_digest(blobs: Blobs) -> None:
+def test_content_is_stored_under_its_digest(blobs: Blobs) -> None:
     assert put(blobs, b"hello") == hashlib.sha256(b"hello").hexdigest()
     assert names(blobs) == [hashlib.sha256(b"hello").hexdigest()]
 
@@ -98,12 +99,12 @@ def test_it_can_come_in_pieces_and_be_empty(blobs: Blobs) -> None:
         assert read(blobs, empty, 0, 0) == b""
 
 
-def test_the_same_content_is_kept_once(blobs: Blobs) -> None:
+def test_equal_content_is_stored_once(blobs: Blobs) -> None:
     assert put(blobs, b"twice") == put(blobs, b"twice")
     assert len(names(blobs)) == 1
 
 
-def test_what_is_not_there_or_shorter_is_an_error_and_no_empty_file(blobs: Blobs) -> None:
+def test_missing_or_truncated_content_is_an_error(blobs: Blobs) -> None:
     name = put(blobs, b"short")
 
     with pytest.raises(BlobsUnavailable):
@@ -112,7 +113,7 @@ def test_what_is_not_there_or_shorter_is_an_error_and_no_empty_file(blobs: Blobs
         read(blobs, name, 0, 6)
 
 
-def test_what_is_deleted_is_gone(blobs: Blobs) -> None:
+def test_deleted_content_does_not_exist(blobs: Blobs) -> None:
     name = put(blobs, b"gone")
 
     assert blobs.delete(name, unless=never) is True
@@ -120,14 +121,14 @@ def test_what_is_deleted_is_gone(blobs: Blobs) -> None:
     assert blobs.delete(name, unless=never) is True
 
 
-def test_what_is_used_is_not_deleted(blobs: Blobs) -> None:
+def test_content_in_use_is_not_deleted(blobs: Blobs) -> None:
     name = put(blobs, b"used")
 
     assert blobs.delete(name, unless=lambda: True) is False
     assert names(blobs) == [name]
 
 
-def test_what_is_held_is_not_deleted_until_all_let_go(blobs: Blobs) -> None:
+def test_locked_content_is_not_deleted_until_its_release(blobs: Blobs) -> None:
     with blobs.hold(b"held") as name:
         with blobs.hold(b"held"):
             assert blobs.delete(name, unless=never) is False
@@ -156,7 +157,7 @@ def test_there_is_one_engine_for_a_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["", "disk", "s3:", "http://a/b", "LOCAL"])
-def test_a_place_that_is_none_is_told(tmp_path: Path, where: str) -> None:
+def test_an_invalid_location_is_reported(tmp_path: Path, where: str) -> None:
     with pytest.raises(SettingInvalid, match=r"`blobs`.*s3://BUCKET/PREFIX"):
         open_blobs(Settings(data=tmp_path, blobs=where))
 

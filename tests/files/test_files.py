@@ -48,11 +48,11 @@ QUOTA = 20_000
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
     """The parts, with little room for files."""
-    made = testing.context(folder, clock=clock)
+    parts = testing.context(folder, clock=clock)
     yield replace(
-        made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
+        parts, settings=replace(parts.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
     )
-    made.close()
+    parts.close()
 
 
 @pytest.fixture
@@ -65,11 +65,11 @@ def make(
     context: Context,
     caller: Caller,
     content: str = "text",
-    given: IdempotentRequest | None = None,
+    request: IdempotentRequest | None = None,
     filename: str = "note",
 ) -> CreatedFile:
     return create_file(
-        context, caller, FileCreate(filename=filename, content=content, type="txt"), given
+        context, caller, FileCreate(filename=filename, content=content, type="txt"), request
     )
 
 
@@ -95,11 +95,11 @@ def blobs(folder: Path) -> list[Path]:
     return [path for path in (folder / "blobs").rglob("*") if path.is_file()]
 
 
-def test_it_is_kept_and_found_again(context: Context, owner: Caller) -> None:
-    made = make(context, owner, "Ferry at 9:40 é")
+def test_a_created_file_can_be_read(context: Context, owner: Caller) -> None:
+    file = make(context, owner, "Ferry at 9:40 é")
 
-    assert content(context, owner, made.filename) == "Ferry at 9:40 é".encode()
-    assert made.size_bytes == 16
+    assert content(context, owner, file.filename) == "Ferry at 9:40 é".encode()
+    assert file.size_bytes == 16
 
 
 def test_its_name_has_twelve_hex_digits_and_never_comes_again(
@@ -122,22 +122,22 @@ def test_its_name_has_twelve_hex_digits_and_never_comes_again(
         ("", "", "file"),
     ],
 )
-def test_what_a_program_left_is_kept_under_a_safe_name_whatever_its_own(
+def test_a_file_of_a_program_gets_a_safe_name(
     context: Context, owner: Caller, filename: str, ext: str, stored: str
 ) -> None:
-    kept = keep(context, owner, filename, ext)
+    stored_file = keep(context, owner, filename, ext)
 
-    assert re.fullmatch(stored + r"-[0-9a-f]{12}\.(png|gif|npy|bin)", kept.filename)
-    assert content(context, owner, kept.filename) == b"x"
+    assert re.fullmatch(stored + r"-[0-9a-f]{12}\.(png|gif|npy|bin)", stored_file.filename)
+    assert content(context, owner, stored_file.filename) == b"x"
 
 
 def test_another_accounts_file_is_unknown(context: Context, owner: Caller) -> None:
     """Another account's file is a 404 (specification.md#download-unknown)."""
     ada = authenticate(context, new_key(context, "ada"))
-    made = make(context, owner)
+    file = make(context, owner)
 
     with pytest.raises(FileUnknown):
-        find_file(context, made.filename, ada)
+        find_file(context, file.filename, ada)
 
 
 def test_a_pinned_key_finds_only_what_its_own_pin_made(context: Context, owner: Caller) -> None:
@@ -146,9 +146,9 @@ def test_a_pinned_key_finds_only_what_its_own_pin_made(context: Context, owner: 
 
     assert content(context, bob, by_bob.filename) == b"text"
     assert content(context, owner, by_bob.filename) == b"text"
-    for caller, made in ((eve, by_bob), (bob, by_owner), (eve, by_owner)):
+    for caller, file in ((eve, by_bob), (bob, by_owner), (eve, by_owner)):
         with pytest.raises(FileUnknown):
-            find_file(context, made.filename, caller)
+            find_file(context, file.filename, caller)
 
 
 def test_a_read_only_key_makes_none(context: Context, owner: Caller, folder: Path) -> None:
@@ -171,7 +171,7 @@ def once(key: str, body: bytes) -> IdempotentRequest:
 def test_a_repeated_write_gives_the_first_file(
     context: Context, owner: Caller, folder: Path
 ) -> None:
-    first, again = (make(context, owner, given=once("k", b"same")) for _ in range(2))
+    first, again = (make(context, owner, request=once("k", b"same")) for _ in range(2))
 
     assert first == again
     assert rows(context)["files"] == 1
@@ -258,7 +258,7 @@ def test_each_account_has_a_quota_of_its_own(context: Context, owner: Caller) ->
     )
 
 
-def test_many_who_reach_the_quota_at_once_do_not_pass_it(
+def test_concurrent_writes_do_not_exceed_the_quota(
     context: Context, owner: Caller, folder: Path
 ) -> None:
     outcomes: list[object] = []
@@ -286,7 +286,7 @@ def test_many_who_reach_the_quota_at_once_do_not_pass_it(
     ("filename", "text", "kind"),
     [("🚀", "x", "txt"), ("..", "x", "txt"), ("a", "x", "png"), ("a", "{", "json")],
 )
-def test_what_is_invalid_leaves_nothing(
+def test_invalid_content_stores_nothing(
     context: Context, owner: Caller, folder: Path, filename: str, text: str, kind: str
 ) -> None:
     before = rows(context)
@@ -305,7 +305,7 @@ def test_what_is_invalid_leaves_nothing(
 def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
     context: Context, owner: Caller, folder: Path, clock: testing.FrozenClock
 ) -> None:
-    kept = make(context, owner, "kept")
+    stored_file = make(context, owner, "kept")
     context.store.close()
     with pytest.raises(StoreUnavailable):
         make(context, owner, "lost")
@@ -316,7 +316,7 @@ def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
     assert sweep(again) == 0  # it may belong to a write under way
     clock.advance(YEARS_MS)
     assert sweep(again) == 1
-    assert content(again, owner, kept.filename) == b"kept"
+    assert content(again, owner, stored_file.filename) == b"kept"
     assert len(blobs(folder)) == 1
     again.close()
 
@@ -325,39 +325,39 @@ def test_a_link_opens_its_file_until_its_time_is_over(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
     """A signed link expires (specification.md#download-access)."""
-    made = make(context, owner)
-    exp, sig = link_of(made)
+    file = make(context, owner)
+    exp, sig = link_of(file)
 
     clock.advance(limits.DOWNLOAD_LINK_MINUTES * MINUTE_MS - 1)
-    assert file_by_link(context, made.filename, exp=exp, sig=sig).size_bytes == 4
+    assert file_by_link(context, file.filename, exp=exp, sig=sig).size_bytes == 4
     clock.advance(1)
     with pytest.raises(FileUnknown):
-        file_by_link(context, made.filename, exp=exp, sig=sig)
+        file_by_link(context, file.filename, exp=exp, sig=sig)
 
 
-def link_of(made: CreatedFile) -> tuple[int, str]:
+def link_of(file: CreatedFile) -> tuple[int, str]:
     """`exp` and `sig` of its signed link."""
-    query = parse_qs(urlsplit(made.download_url).query)
+    query = parse_qs(urlsplit(file.download_url).query)
     return int(query["exp"][0]), query["sig"][0]
 
 
 def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) -> None:
-    made, other = make(context, owner), make(context, owner)
-    exp, sig = link_of(made)
+    file, other = make(context, owner), make(context, owner)
+    exp, sig = link_of(file)
 
     for filename, until, signature in (
         (other.filename, exp, sig),
-        (made.filename, exp + 1, sig),
-        (made.filename, exp, sig[:-1]),
-        (made.filename, exp, sig.upper()),
-        (made.filename, exp, "é\ud800"),
-        (made.filename, exp, ""),
+        (file.filename, exp + 1, sig),
+        (file.filename, exp, sig[:-1]),
+        (file.filename, exp, sig.upper()),
+        (file.filename, exp, "é\ud800"),
+        (file.filename, exp, ""),
     ):
         with pytest.raises(FileUnknown):
             file_by_link(context, filename, exp=until, sig=signature)
 
 
-def test_a_link_to_what_is_not_there_opens_nothing(context: Context) -> None:
+def test_a_link_to_a_missing_file_opens_nothing(context: Context) -> None:
     """Signed, though: only who has the secret can make one."""
     exp = links.expiry(context.clock())
     sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
@@ -373,25 +373,27 @@ class TestTheSecretOfLinks:
         assert context.store.read(links.secret_of) is None
 
     def test_it_is_made_once(self, context: Context) -> None:
-        made = [context.store.write(lambda tx: links.secret_for(tx, 0)) for _ in range(2)]
+        secrets = [context.store.write(lambda tx: links.secret_for(tx, 0)) for _ in range(2)]
 
-        assert made == [context.store.read(links.secret_of)] * 2
-        assert len(made[0]) == 32
+        assert secrets == [context.store.read(links.secret_of)] * 2
+        assert len(secrets[0]) == 32
 
     def test_two_stores_have_two(self, context: Context, folder: Path) -> None:
         (folder / "other").mkdir()
         with closing(testing.context(folder / "other")) as other:
-            made = [one.store.write(lambda tx: links.secret_for(tx, 0)) for one in (context, other)]
+            secrets = [
+                one.store.write(lambda tx: links.secret_for(tx, 0)) for one in (context, other)
+            ]
 
-        assert made[0] != made[1]
+        assert secrets[0] != secrets[1]
 
-    def test_many_who_need_it_first_get_the_same(self, context: Context) -> None:
-        found: list[bytes] = []
+    def test_concurrent_first_readers_get_the_same_secret(self, context: Context) -> None:
+        secrets: list[bytes] = []
         at_once = threading.Barrier(8)
 
         def one() -> None:
             at_once.wait()
-            found.append(context.store.write(lambda tx: links.secret_for(tx, 0)))
+            secrets.append(context.store.write(lambda tx: links.secret_for(tx, 0)))
 
         threads = [threading.Thread(target=one) for _ in range(8)]
         for thread in threads:
@@ -399,5 +401,5 @@ class TestTheSecretOfLinks:
         for thread in threads:
             thread.join()
 
-        assert len(found) == 8
-        assert len(set(found)) == 1
+        assert len(secrets) == 8
+        assert len(set(secrets)) == 1

@@ -26,7 +26,7 @@ YEARS_MS = 100 * 365 * 86_400_000  # beyond the time of any file here
 
 
 def killed_after(folder: Path, run: int, lines: int) -> list[str]:
-    """What a teller said until it was killed."""
+    """Return the output of a teller up to its kill."""
     environment = {**os.environ, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
     process = subprocess.Popen(
         [sys.executable, str(TELLER), str(folder), str(run)],
@@ -35,10 +35,10 @@ def killed_after(folder: Path, run: int, lines: int) -> list[str]:
         env=environment,
     )
     assert process.stdout is not None
-    said = [process.stdout.readline() for _ in range(lines)]
+    output = [process.stdout.readline() for _ in range(lines)]
     process.kill()
-    said += process.communicate()[0].splitlines(keepends=True)
-    return [line.strip() for line in said if line.endswith("\n")]
+    output += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in output if line.endswith("\n")]
 
 
 def content_of(context: Context, filename: str) -> bytes:
@@ -49,7 +49,7 @@ def content_of(context: Context, filename: str) -> bytes:
 def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder: Path) -> None:
     moments = random.Random(8460)
     there: dict[str, str] = {}
-    gone: set[str] = set()
+    erased_names: set[str] = set()
     for run in range(4):
         for line in killed_after(folder, run, moments.randrange(1, 60)):
             match line.split():
@@ -58,14 +58,14 @@ def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder
                 case ["?", name]:  # being erased: what comes next was perhaps not answered
                     there.pop(name)
                 case ["-", name]:
-                    gone.add(name)
+                    erased_names.add(name)
 
         context = testing.context(folder, embedder=NoEmbedder())
         try:
             assert {
                 name: hashlib.sha256(content_of(context, name)).hexdigest() for name in there
             } == there
-            for name in gone:
+            for name in erased_names:
                 with pytest.raises(FileUnknown):
                     find_file(context, name, caller_for(context))
         finally:
@@ -75,7 +75,7 @@ def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder
         folder, embedder=NoEmbedder(), clock=testing.FrozenClock(testing.START_MS + YEARS_MS)
     )
     sweep(later)
-    kept = {
+    sizes = {
         row.blob: row.size
         for row in later.store.read(lambda tx: tx.all("select blob, size_bytes as size from files"))
     }
@@ -83,7 +83,7 @@ def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder
         lambda tx: tx.one("select charged_bytes from file_usage")
     ).charged_bytes
     later.close()
-    assert {path.name for path in (folder / "blobs").rglob("*") if path.is_file()} == set(kept)
-    assert charged == sum(kept.values())
+    assert {path.name for path in (folder / "blobs").rglob("*") if path.is_file()} == set(sizes)
+    assert charged == sum(sizes.values())
     assert len(there) > 20
-    assert len(gone) > 5
+    assert len(erased_names) > 5

@@ -34,9 +34,9 @@ PNG = (
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    made = testing.context(folder)
-    yield replace(made, settings=replace(made.settings, account_bytes_max=100_000))
-    made.close()
+    parts = testing.context(folder)
+    yield replace(parts, settings=replace(parts.settings, account_bytes_max=100_000))
+    parts.close()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def make(
     ).filename
 
 
-def test_the_newest_is_first_with_who_made_it_and_how(context: Context, owner: Caller) -> None:
+def test_the_newest_is_first_with_its_author_and_source(context: Context, owner: Caller) -> None:
     first = make(context, owner, "one", "12345")
     left = FileOwner(account_id=owner.account_id, pinned_user_id=None, key_id=0, made_by="program")
     second = store_file(context, left, filename="plot", ext="png", content=PNG).filename

@@ -14,7 +14,7 @@ from remembrancer.protocol import limits
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"),
+    ("name", "expected"),
     [
         ("report", "report"),
         ("Q1 report_v1.2-final", "Q1 report_v1.2-final"),
@@ -47,46 +47,46 @@ from remembrancer.protocol import limits
         ("h\u0301\u0302\u0303\u0304\u0305", "h\u0301\u0302\u0303"),
     ],
 )
-def test_what_is_kept_of_a_name(asked: str, kept: str) -> None:
+def test_a_name_is_made_safe(name: str, expected: str) -> None:
     """The name is reduced to a safe base name (specification.md#files-safe-name)."""
-    assert safe_name(asked, "txt") == kept
+    assert safe_name(name, "txt") == expected
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "name",
     ["", "..", "../", "/", "🚀", "\u202e", "\u3164", "\u0301", " . ", "---", "\\", "/// ///"],
 )
-def test_of_some_names_nothing_is_kept(asked: str) -> None:
-    assert safe_name(asked, "txt") == ""
+def test_some_names_have_no_safe_part(name: str) -> None:
+    assert safe_name(name, "txt") == ""
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "語", "𐐷"])
 def test_a_long_name_is_cut_between_characters(letter: str) -> None:
-    kept = safe_name(letter * 300, "txt")
+    result = safe_name(letter * 300, "txt")
 
-    assert set(kept) == {letter}
-    assert len(kept) == min(
+    assert set(result) == {letter}
+    assert len(result) == min(
         limits.FILENAME_CHARACTERS_MAX, limits.FILENAME_BYTES_MAX // len(letter.encode())
     )
 
 
 @given(text())
-def test_whatever_is_asked_the_name_is_safe(asked: str) -> None:
-    kept = safe_name(asked, "txt")
+def test_every_name_becomes_safe(name: str) -> None:
+    result = safe_name(name, "txt")
 
-    assert not re.search(r'[/\\\x00-\x1f\x7f:*?"<>|]', kept)
-    assert not kept.startswith((" ", ".", "-"))
-    assert not kept.endswith((" ", "."))
+    assert not re.search(r'[/\\\x00-\x1f\x7f:*?"<>|]', result)
+    assert not result.startswith((" ", ".", "-"))
+    assert not result.endswith((" ", "."))
     assert {
-        unicodedata.category(character)[0] for character in kept if character not in " -_."
+        unicodedata.category(character)[0] for character in result if character not in " -_."
     } <= {"L", "M", "N"}
-    assert len(kept) <= limits.FILENAME_CHARACTERS_MAX
-    assert len(kept.encode()) <= limits.FILENAME_BYTES_MAX
-    assert safe_name(kept, "txt") in (kept, kept.removesuffix(".txt"))
+    assert len(result) <= limits.FILENAME_CHARACTERS_MAX
+    assert len(result.encode()) <= limits.FILENAME_BYTES_MAX
+    assert safe_name(result, "txt") in (result, result.removesuffix(".txt"))
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"),
+    ("name", "expected"),
     [
         ("png", "png"),
         (".PNG", "png"),
@@ -98,5 +98,5 @@ def test_whatever_is_asked_the_name_is_safe(asked: str) -> None:
         ("x" * 11, "bin"),
     ],
 )
-def test_an_extension_of_a_program_is_made_safe(asked: str, kept: str) -> None:
-    assert safe_extension(asked) == kept
+def test_an_extension_of_a_program_is_made_safe(name: str, expected: str) -> None:
+    assert safe_extension(name) == expected

@@ -27,18 +27,18 @@ def contexts(tmp_path: Path) -> Iterator[list[Context]]:
     """Two servers' parts, a data folder each: neither knows what the other one holds."""
     url = server().schema()
     (tmp_path / "files").mkdir()
-    made = []
+    contexts = []
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "blobs").symlink_to(tmp_path / "files")
-        made.append(
+        contexts.append(
             testing.context(
                 tmp_path / name,
                 settings=Settings(data=tmp_path / name, store=url, durability="normal"),
             )
         )
-    with closing(made[0]), closing(made[1]):
-        yield made
+    with closing(contexts[0]), closing(contexts[1]):
+        yield contexts
 
 
 @pytest.fixture

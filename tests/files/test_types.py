@@ -23,7 +23,7 @@ def coded(content: bytes) -> str:
 
 
 def refusal(content: str, kind: FileType) -> str:
-    """What is said of a content that is refused."""
+    """Return the message for content that is refused."""
     with pytest.raises(ContentInvalid) as refused:
         content_of(content, kind)
     (fault,) = refused.value.extra["errors"]
@@ -34,7 +34,7 @@ def refusal(content: str, kind: FileType) -> str:
 @pytest.mark.parametrize(
     "kind", [kind for kind in get_args(FileType) if kind not in (*BINARY, "json")]
 )
-def test_text_is_kept_as_it_is(kind: FileType) -> None:
+def test_text_is_stored_unchanged(kind: FileType) -> None:
     assert content_of(" <é>\r\n\t语 ", kind) == " <é>\r\n\t语 ".encode()
 
 
@@ -48,7 +48,7 @@ def test_text_is_kept_as_it_is(kind: FileType) -> None:
         (encrypted(archive({"a.txt": b"a"})), "zip"),
     ],
 )
-def test_what_base64_holds_is_kept(content: bytes, kind: FileType) -> None:
+def test_decoded_base64_is_stored(content: bytes, kind: FileType) -> None:
     """Binary types are sent as base64 (specification.md#files-types)."""
     assert content_of(coded(content), kind) == content
 
@@ -67,7 +67,7 @@ def test_what_base64_holds_is_kept(content: bytes, kind: FileType) -> None:
         "data:;base64,AAAA",
     ],
 )
-def test_what_is_not_base64_is_refused(content: str, kind: FileType) -> None:
+def test_invalid_base64_is_refused(content: str, kind: FileType) -> None:
     """Binary types are checked (specification.md#files-content-checked)."""
     assert "base64" in refusal(content, kind)
 
@@ -92,7 +92,7 @@ def test_another_beginning_is_refused(content: bytes, kind: FileType) -> None:
 @pytest.mark.parametrize(
     "content", ["{}", "[]", '"é"', "1.5e3", " null\n", '{"a": [1, {"b": "\\ud83d\\ude80"}]}']
 )
-def test_json_is_kept_as_it_was_written(content: str) -> None:
+def test_json_is_stored_unchanged(content: str) -> None:
     assert content_of(content, "json") == content.encode()
 
 
@@ -112,7 +112,7 @@ def test_json_is_kept_as_it_was_written(content: str) -> None:
         "\ufeff{}",
     ],
 )
-def test_what_is_not_json_is_refused(content: str) -> None:
+def test_invalid_json_is_refused(content: str) -> None:
     assert "not JSON" in refusal(content, "json")
 
 
@@ -139,10 +139,10 @@ def test_an_archive_with_a_symbolic_link_is_refused() -> None:
 
 def test_an_archive_that_says_it_is_huge_is_refused() -> None:
     noise = bytes(range(256)) * 20_000
-    made = archive({"a": noise[:200_000]})
+    content = archive({"a": noise[:200_000]})
 
     assert f"{limits.ZIP_UNPACKED_BYTES_MAX:,}" in refusal(
-        coded(saying(made, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
+        coded(saying(content, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
     )
 
 
@@ -152,11 +152,11 @@ def test_an_archive_that_grows_a_hundredfold_is_refused() -> None:
 
 
 def test_an_archive_of_too_many_entries_is_refused() -> None:
-    made = archive({"a": b"a"})
-    at = made.index(b"PK\x01\x02")
+    content = archive({"a": b"a"})
+    at = content.index(b"PK\x01\x02")
 
     assert "entries" in refusal(
-        coded(made[:at] + b"PK\x01\x02" * limits.ZIP_ENTRIES_MAX + made[at:]), "zip"
+        coded(content[:at] + b"PK\x01\x02" * limits.ZIP_ENTRIES_MAX + content[at:]), "zip"
     )
 
 
@@ -169,7 +169,7 @@ def test_an_archive_cut_off_anywhere_is_refused(drawn: Any) -> None:
 
 
 @given(data())
-def test_a_broken_archive_is_kept_or_refused_but_never_breaks_the_reader(drawn: Any) -> None:
+def test_a_broken_archive_never_breaks_the_reader(drawn: Any) -> None:
     broken = bytearray(archive({"a.txt": b"some text", "b.txt": b"more text"}))
     for _ in range(drawn.draw(integers(1, 8))):
         broken[drawn.draw(integers(4, len(broken) - 1))] = drawn.draw(integers(0, 255))
@@ -186,9 +186,9 @@ def test_bytes_behind_the_mark_of_an_archive_never_break_the_reader(rest: bytes)
 
 
 @given(text())
-def test_a_refusal_does_not_repeat_what_was_sent(said: str) -> None:
+def test_a_refusal_does_not_repeat_the_content(request_text: str) -> None:
     """Errors never repeat the input (specification.md#error-no-echo)."""
-    assert "mark of mine" not in refusal(f"mark of mine {said}", "json")
+    assert "mark of mine" not in refusal(f"mark of mine {request_text}", "json")
 
 
 def test_every_type_has_its_media_type() -> None:

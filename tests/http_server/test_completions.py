@@ -20,7 +20,7 @@ from remembrancer.settings import Settings
 
 openai = pytest.importorskip("openai", reason="the package `openai` is not installed")
 PATH = "/v1/chat/completions"
-ASKED = [
+MESSAGES = [
     {"role": "system", "content": "You are a pirate."},
     {"role": "user", "content": "When does the ferry leave?"},
 ]
@@ -34,7 +34,9 @@ class Served:
 
     def ask(self, **more: Any) -> Any:
         """Ask about the ferry."""
-        return self.client.chat.completions.create(**{"model": "memory", "messages": ASKED, **more})
+        return self.client.chat.completions.create(
+            **{"model": "memory", "messages": MESSAGES, **more}
+        )
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
 
 
 def events(context: Context) -> list[tuple[str, str, str]]:
-    """What is kept: session, query and response of each event."""
+    """Return the session, query and response of each stored event."""
     stored_rows = (
         "select s.session_id, e.query, e.response from events e join sessions s on s.id "
         "= e.session order by e.id"
@@ -119,7 +121,7 @@ def test_it_streams(serve: Callable[..., Served]) -> None:
 def test_a_stream_that_breaks_off_is_an_error_and_keeps_nothing(
     serve: Callable[..., Served],
 ) -> None:
-    """What was streamed cannot be taken back, so no other model goes on in its place."""
+    """Streamed text cannot be withdrawn, so no other model continues in its place."""
     served = serve(streams(["At 9:40. ", "From"], is_complete=False))
 
     with pytest.raises(openai.APIError):
@@ -140,7 +142,7 @@ def test_a_model_that_fails_is_a_503_and_keeps_nothing(serve: Callable[..., Serv
     assert len(events(served.context)) == 1
 
 
-def test_memory_is_that_of_the_user_who_is_named(serve: Callable[..., Served]) -> None:
+def test_the_named_user_selects_the_memory(serve: Callable[..., Served]) -> None:
     served = serve(replies("I do not know."))
 
     served.ask(user="bob")
@@ -166,7 +168,7 @@ def test_the_same_key_gives_the_first_answer_again(serve: Callable[..., Served])
 def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> None:
     """Without a chat model: 503 (specification.md#completions-no-model)."""
     before = rows(http.context)
-    answer = http.post(PATH, {"model": "memory", "messages": ASKED})
+    answer = http.post(PATH, {"model": "memory", "messages": MESSAGES})
 
     assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
     assert "REMEMBRANCER_MODEL_CHAT" in answer.json()["detail"]
@@ -188,10 +190,10 @@ def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> No
                 }
             ]
         },
-        {"messages": ASKED, "n": 2},
-        {"messages": ASKED, "tools": [{"type": "function"}]},
-        {"messages": ASKED, "response_format": {"type": "json_object"}},
-        {"messages": ASKED, "max_tokens": 0},
+        {"messages": MESSAGES, "n": 2},
+        {"messages": MESSAGES, "tools": [{"type": "function"}]},
+        {"messages": MESSAGES, "response_format": {"type": "json_object"}},
+        {"messages": MESSAGES, "max_tokens": 0},
     ],
 )
 def test_what_it_cannot_do_is_refused_not_passed_over(http: Http, body: dict[str, Any]) -> None:

@@ -56,7 +56,7 @@ def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) ->
         ('a"; filename="b', "a filenameb"),
     ],
 )
-def test_the_name_is_told_to_old_readers_and_new(http: Http, filename: str, plain: str) -> None:
+def test_the_name_has_an_old_and_a_new_encoding(http: Http, filename: str, plain: str) -> None:
     """RFC 6266 and RFC 5987: `filename*`."""
     result = make(http, filename=filename)
     end = result["filename"][-17:]
@@ -162,7 +162,7 @@ def test_a_path_that_is_no_name_is_not_found(http: Http, path: str) -> None:
         ("Bytes = 0 - 4 ", CONTENT[:5], "0-4"),
     ],
 )
-def test_one_part_can_be_asked_for(
+def test_one_range_can_be_requested(
     http: Http, request_fields: str, part: str, message: str
 ) -> None:
     """RFC 9110, 14."""
@@ -261,7 +261,7 @@ def test_head_tells_the_size_and_reads_nothing(http: Http) -> None:
     assert (part.status_code, part.headers["content-length"]) == (206, "5")
 
 
-def test_a_content_that_is_gone_is_503_and_not_an_empty_file(http: Http, folder: Path) -> None:
+def test_missing_content_is_503_and_not_an_empty_file(http: Http, folder: Path) -> None:
     result = make(http)
     for path in (folder / "blobs").glob("*/*"):
         path.unlink()

@@ -55,7 +55,7 @@ NOT_AN_OBJECT = {
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
-def test_what_is_not_json_is_400(http: Http, path: str, body: bytes) -> None:
+def test_invalid_json_is_400(http: Http, path: str, body: bytes) -> None:
     before = http.rows()
     answer = http.post_bytes(path, body)
 

@@ -203,9 +203,7 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
         b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * wire.HEAD_BYTES_MAX,
     ],
 )
-def test_what_is_not_http_is_a_problem_too_and_the_end_of_the_connection(
-    connect: Connect, data: bytes
-) -> None:
+def test_invalid_http_is_a_problem_and_closes_the_connection(connect: Connect, data: bytes) -> None:
     connection = connect()
     connection.sendall(data)
 
@@ -241,7 +239,7 @@ def test_a_further_request_on_a_connection_has_as_little_time(
     assert (status, connection.recv(1)) == (200, b"")
 
 
-def test_a_body_that_never_ends_is_given_up() -> None:
+def test_an_endless_body_times_out() -> None:
     async def nothing_comes() -> Message:
         await asyncio.Event().wait()
         raise AssertionError

@@ -42,11 +42,11 @@ CONSOLE = {*OF_THE_CONSOLE, assets.PATH}
 
 @pytest.fixture(scope="module")
 def methods() -> set[str]:
-    """What a path item may hold."""
+    """Return the methods that a path item may have."""
     return {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 
-def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str]) -> None:
+def test_the_document_lists_exactly_the_served_routes(app: Starlette, methods: set[str]) -> None:
     """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     documented = {
         (method.upper(), path)
@@ -111,7 +111,7 @@ def test_every_reference_leads_somewhere(app: Starlette) -> None:
     }
 
 
-def test_a_key_is_asked_for_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
+def test_a_key_is_required_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
     for method, path, operation in operations(openapi.document(app.state.routes)):
         open_to_all = not operation["security"] or {} in operation["security"]
         status = (
@@ -138,9 +138,9 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 def make_mentioned(context: Context) -> None:
-    """What examples speak of:
+    """Store everything that the examples refer to:
 
-    the turns that one summarises, the draft that one looks at, the cube that one votes on.
+    the turns of the summary, the draft of the second look, the cube of the vote.
     """
     remember(
         context,

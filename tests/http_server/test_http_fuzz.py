@@ -36,9 +36,9 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 def is_a_file(body: dict[str, str]) -> bool:
-    """Whether a body that fits the schema also is of its type and has a name to keep:
+    """Return True if a body that fits the schema also is of its type and has a usable name.
 
-    no schema can say that.
+    A schema cannot state this.
     """
     try:
         return bool(
@@ -50,9 +50,9 @@ def is_a_file(body: dict[str, str]) -> bool:
 
 
 def user_speaks_last(body: dict[str, Any]) -> bool:
-    """Whether the last message of a conversation is the user's and says something:
+    """Return True if the last message of a conversation is the user's and is not blank.
 
-    no schema can speak of the last of a list.
+    A schema cannot state a rule about the last item of a list.
     """
     last = body["messages"][-1]
     parts = [{"text": last["content"]}] if isinstance(last["content"], str) else last["content"]

@@ -1,4 +1,4 @@
-"""What every answer has, whatever was asked; and that nothing falls over the outer wall."""
+"""The headers that every answer has, and the outermost error handler."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(
 
 
 @pytest.mark.parametrize("value", ["a", "A-b_c.9", "x" * 64])
-def test_a_well_formed_request_id_is_kept(http: Http, value: str) -> None:
+def test_a_well_formed_request_id_is_returned(http: Http, value: str) -> None:
     assert http.get("/healthz", headers={"X-Request-Id": value}).headers["x-request-id"] == value
 
 
@@ -199,7 +199,7 @@ def test_without_the_embedder_readiness_is_503_and_says_the_embedder(folder: Pat
     assert "/secret" not in answer.text
 
 
-def test_more_requests_than_it_can_answer_are_told_so(context: Context) -> None:
+def test_requests_beyond_the_capacity_are_refused(context: Context) -> None:
     async def never(*_: object) -> None:
         pytest.fail("a request too many was let in")
 

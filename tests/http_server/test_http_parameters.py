@@ -28,7 +28,7 @@ from remembrancer.server.app import make_app
 MARK = "zanzibar-ocelot"  # what was sent, to be looked for in the answer
 
 
-class Asked(Message):
+class Parameters(Message):
     """One parameter of every kind."""
 
     model_config = example({"who": "ada & bo"})
@@ -41,8 +41,8 @@ class Asked(Message):
     since: Annotated[Moment | None, Field(description="From when on.")] = None
 
 
-def ask_back(call: Call[Asked]) -> Asked:
-    """What was asked, as it was understood."""
+def ask_back(call: Call[Parameters]) -> Parameters:
+    """Return the parsed parameters."""
     return call.input
 
 
@@ -51,8 +51,8 @@ ROUTES = (
         method="GET",
         path="/asked",
         handle=ask_back,
-        query=Asked,
-        answer=Asked,
+        query=Parameters,
+        answer=Parameters,
         operation_id="ask_back",
         summary="Ask",
         description="Echoes its parameters.",
@@ -68,7 +68,7 @@ def http(context: Context) -> Iterator[Http]:
 
 
 def understood(http: Http, query: str) -> dict[str, Any]:
-    """What the endpoint was given."""
+    """Return the parameters that the endpoint received."""
     answer = http.get(f"/asked?{query}")
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
@@ -203,10 +203,10 @@ def test_the_key_is_looked_at_first(http: Http) -> None:
 def test_any_bytes_are_read_or_refused(query: bytes) -> None:
     for raw in (query, b"who=a&about=" + query.replace(b"&", b""), b"who=a&most=" + query):
         try:
-            read = parse_query(Asked, raw)
+            read = parse_query(Parameters, raw)
         except InvalidRequest as refused:
             assert {fault["pointer"] for fault in refused.extra["errors"]} <= {
-                f"/{name}" for name in Asked.model_fields
+                f"/{name}" for name in Parameters.model_fields
             }
         else:
             assert "\0" not in (read.about or "")

@@ -16,7 +16,7 @@ KEY = "sk_" + "0123456789abcdef" * 4
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """What the process's one handler writes."""
+    """Yield the output of the only log handler of the process."""
     before = logging.root.handlers[:], logging.root.level
     start_logging("debug")
     stream = io.StringIO()

@@ -32,7 +32,7 @@ def test_a_minutes_worth_may_come_at_once_and_then_no_more() -> None:
     assert refused.value.extra == {"retry_after": 20}
 
 
-def test_waiting_as_long_as_told_is_enough() -> None:
+def test_the_stated_wait_is_sufficient() -> None:
     clock = Clock()
     limiter = RateLimiter("memory", 3, clock)
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_without_a_limit_nothing_is_counted() -> None:
     assert [limiter.take(1) for _ in range(1000)] == [None] * 1000
 
 
-def test_the_headers_say_what_is_left() -> None:
+def test_the_headers_state_the_remaining_requests() -> None:
     allowance = RateLimiter("memory", 60, Clock()).take(1)
 
     assert allowance is not None

@@ -64,7 +64,7 @@ def start(folder: Path) -> Iterator[Start]:
 
 
 def said_until(process: subprocess.Popen[str], last: str) -> str:
-    """What the server prints, up to the line that has `last` in it."""
+    """Return the output of the server, up to the line that contains `last`."""
     assert process.stdout is not None
     text = ""
     for line in process.stdout:

@@ -87,7 +87,10 @@ def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
         ({**TURN, "cube_publish": True}, "cube_publish needs a cube"),
         ({**TURN, **CUBE, "cube_essence": " "}, "blank: cube_essence"),
         ({**TURN, "cube_topic": "t"}, "cube_essence, cube_rules"),
-        ({**TURN, **CUBE, "duty": "cube_nothing", "duty_reason": "r"}, "contradicts the proposed cube"),
+        (
+            {**TURN, **CUBE, "duty": "cube_nothing", "duty_reason": "r"},
+            "contradicts the proposed cube",
+        ),
         ({**TURN, "duty": "cube_nothing"}, "duty_reason"),
         ({"duty": "vote_nothing", "duty_reason": " "}, "duty_reason"),
     ],

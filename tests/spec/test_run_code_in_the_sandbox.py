@@ -211,7 +211,8 @@ class TestUnavailable:
     ) -> None:
         monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
         monkeypatch.setattr(
-            "remembrancer.sandbox.sandbox._VISIBLE_FOLDERS", (str(http.context.settings.data_folder),)
+            "remembrancer.sandbox.sandbox._VISIBLE_FOLDERS",
+            (str(http.context.settings.data_folder),),
         )
 
         answer = http.post(PATHS[0], {"code": "1"})

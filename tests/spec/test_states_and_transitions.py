@@ -23,8 +23,8 @@ def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
     result = author.make()
 
     assert result.visibility == "private"
-    assert [cube.cube_id for cube in author.shown()] == [result.cube_id]
-    assert other.shown() == []
+    assert [cube.cube_id for cube in author.matching_cubes()] == [result.cube_id]
+    assert other.matching_cubes() == []
 
 
 def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
@@ -36,7 +36,7 @@ def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
     voted = vote(http, "author", private.cube_id, 1)
 
     assert (private.visibility, published.visibility, voted) == ("private", "published", "private")
-    assert [cube.cube_id for cube in other.shown()] == [published.cube_id]
+    assert [cube.cube_id for cube in other.matching_cubes()] == [published.cube_id]
 
 
 def test_private_to_published_to_trusted_to_retired_and_back(http: Http, context: Context) -> None:
@@ -59,7 +59,7 @@ def test_a_retired_cube_is_not_served(http: Http, context: Context) -> None:
     for account in ("a", "b", "c"):
         vote(http, account, cube_id, -1)
 
-    assert author.shown() == Agent(context, "d").shown() == []
+    assert author.matching_cubes() == Agent(context, "d").matching_cubes() == []
 
 
 def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: Context) -> None:
@@ -68,7 +68,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     reader = Agent(context, "reader")
     http.as_account("reader").memory("a", user_id="reader")
     session = context.store.read(lambda tx: tx.one("select id from sessions")).id
-    cubes = reader.shown()
+    cubes = reader.matching_cubes()
     context.store.write(
         lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
         account_id=reader.caller.account_id,
@@ -89,7 +89,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
         )
         == []
     )
-    assert not reader.shown()[0].note.startswith("new")
+    assert not reader.matching_cubes()[0].note.startswith("new")
 
 
 def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
@@ -98,7 +98,7 @@ def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
     cube_id = author.publish()
     http.as_account("reader").memory("a", user_id="reader")
     session = context.store.read(lambda tx: tx.one("select id from sessions")).id
-    cubes = reader.shown()
+    cubes = reader.matching_cubes()
     context.store.write(
         lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
         account_id=reader.caller.account_id,

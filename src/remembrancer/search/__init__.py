@@ -5,7 +5,6 @@ No tables and no users: callers pass rows and texts in.
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
-from .index.cache import IndexCache
 from .index.entries import (
     EntryBatch,
     EntryDamaged,
@@ -17,7 +16,7 @@ from .index.entries import (
     unpack,
     unpack_repaired,
 )
-from .index.space_index import IndexView, SpaceIndex
+from .index.space_index import IndexCache, IndexView, SpaceIndex
 from .ranking import SUSPECT_COST, Ranking, Reason
 from .scoring import (
     SIGNALS,

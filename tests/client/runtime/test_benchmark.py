@@ -18,7 +18,7 @@ def test_runtime_saves_seals_and_checks_each_turn_for_every_drafter(
     """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
     tally = led(client, DRAFTERS[name], name, TURNS)
 
-    assert (tally.remembered, tally.sealed, tally.looked) == (TURNS, TURNS, TURNS)
+    assert (tally.remembered, tally.sealed, tally.checks) == (TURNS, TURNS, TURNS)
 
 
 def test_lying_drafter_is_corrected_where_possible(client: Client) -> None:

@@ -7,7 +7,8 @@ an immutable `IndexView`, so they need no lock while new events arrive.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,9 @@ CACHED_TERMS_MAX = 256  # terms whose postings a view caches
 # If all parts have nearly the same length, small differences must not matter.
 LENGTH_SPREAD_MIN = 0.1
 NONE = -1  # no neighbour
+# Each erased event costs a copy of the deletion marks; beyond this, reloading is cheaper.
+_ERASED_ONE_BY_ONE_MAX = 256
+_REQUESTS_MAX = 100  # further requests are dropped; the next search repeats them
 
 _COLUMNS: dict[str, str] = {
     "event": "i4",  # number of the event within the space
@@ -357,3 +361,116 @@ def _norms(vectors: Array) -> Array:
         wide = vectors[at : at + 8192].astype("f4")
         norms[at : at + 8192] = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     return norms
+
+
+class IndexCache:
+    """Space indexes within a memory budget; the least recently used is evicted first. Thread-safe."""
+
+    def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._dimensions = dimensions
+        self._lock = threading.Lock()
+        self._indexes: OrderedDict[Hashable, SpaceIndex] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
+        self._total = 0
+        self._requests: dict[Hashable, None] = {}
+        self.has_requests = threading.Event()
+
+    def take(self, space: Hashable) -> SpaceIndex:
+        """Return the index of a space, an empty one if it is not loaded.
+
+        The caller brings it up to date under the lock of the index.
+        """
+        with self._lock:
+            index = self._indexes.get(space)
+            if index is None:
+                index = self._indexes[space] = SpaceIndex(self._dimensions)
+            self._indexes.move_to_end(space)
+            return index
+
+    def holds(self, space: Hashable, *, revision: int, end: int, within: int) -> bool:
+        """Return True if an index lacks at most `within` of the events before `end`.
+
+        Waits for no index lock.
+        """
+        with self._lock:
+            index = self._indexes.get(space)
+        return index is not None and index.revision >= revision and index.next_event + within >= end
+
+    def view(
+        self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]
+    ) -> IndexView:
+        """Return an index brought up to date: `fill` adds the events missing before `end`.
+
+        The index is reloaded if `revision` increased: then stored entries have changed.
+        """
+        index = self.take(space)
+        with index.lock:
+            if index.revision < revision:
+                index.clear()
+            if index.next_event < end:
+                fill(index)
+                self.weigh(space, index)
+            index.revision = max(index.revision, revision)
+            return index.view()
+
+    def erase(self, space: Hashable, events: Sequence[int], *, revision: int) -> None:
+        """Remove events from the index of a space, at `revision` of the space.
+
+        An index that is not loaded or not at the previous revision is left to be reloaded, as is
+        one that loses many events.
+        """
+        if len(events) > _ERASED_ONE_BY_ONE_MAX:
+            return
+        with self._lock:
+            index = self._indexes.get(space)
+        if index is None:
+            return
+        with index.lock:
+            if index.revision == revision - 1:
+                for event in events:
+                    if event < index.next_event:
+                        index.erase(event)
+                index.revision = revision
+
+    def weigh(self, space: Hashable, index: SpaceIndex) -> None:
+        """Update the size of a changed index, and evict others if the budget is exceeded."""
+        with self._lock:
+            if self._indexes.get(space) is not index:
+                return
+            size = index.nbytes
+            self._total += size - self._sizes.get(space, 0)
+            self._sizes[space] = size
+            while self._total > self._memory_bytes and len(self._indexes) > 1:
+                oldest, _ = self._indexes.popitem(last=False)
+                self._total -= self._sizes.pop(oldest, 0)
+
+    def request(self, key: Hashable) -> None:
+        """Request the loading of an index by the background thread.
+
+        `wanted` identifies it to that thread.
+        """
+        with self._lock:
+            if len(self._requests) < _REQUESTS_MAX:
+                self._requests[key] = None
+        self.has_requests.set()
+
+    def take_requests(self) -> list[Hashable]:
+        """Return the requests since the last call, oldest first."""
+        with self._lock:
+            self.has_requests.clear()
+            requests, self._requests = list(self._requests), {}
+        return requests
+
+    def drop(self, space: Hashable) -> None:
+        """Discard the index of a space; the next search rebuilds it."""
+        with self._lock:
+            self._indexes.pop(space, None)
+            self._total -= self._sizes.pop(space, 0)
+
+    def close(self) -> None:
+        """Discard every index. Idempotent."""
+        with self._lock:
+            self._indexes.clear()
+            self._sizes.clear()
+            self._total = 0
