@@ -79,8 +79,7 @@ def test_every_answer_is_one_the_document_foresees(
     )
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
-        # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and
-        # booleans are strict')
+        # numbers are strict: 5.0 is an integer for JSON Schema, but not for the service
         assume(
             not isinstance(case.body, dict)
             or not any(isinstance(value, float) for value in case.body.values())
