@@ -25,8 +25,10 @@ HALVES = (
     "select id from events where id not in (select id from event_index)",
     "select id from event_index where id not in (select id from events)",
     "select id from events where session not in (select id from sessions)",
-    "select id from spaces where events_made <> (select count(*) from events "
-    "where events.id >> 32 = spaces.id)",
+    (
+        "select id from spaces where events_made <> (select count(*) from events "
+        "where events.id >> 32 = spaces.id)"
+    ),
     "select event from origins where event not in (select id from events)",
 )
 

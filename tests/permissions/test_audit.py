@@ -102,8 +102,10 @@ TAMPERINGS = {
     "emptied": ("delete from audit", "ends with entry 0"),
     "moved": ("update audit set seq = 100 + seq where seq = 4", "entry 4 is missing"),
     "swapped": (
-        "update audit set entry = (select entry from audit where seq = 5), "
-        "hash = (select hash from audit where seq = 5) where seq = 4",
+        (
+            "update audit set entry = (select entry from audit where seq = 5), "
+            "hash = (select hash from audit where seq = 5) where seq = 4"
+        ),
         "entry 4 was replaced",
     ),
     "forged": (

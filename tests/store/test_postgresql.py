@@ -367,8 +367,10 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
         ("-- one [postgresql]: too early\nselect 2;\n-- one: x\nselect 1;", "before it is defined"),
         ("-- one: x\nselect 1;\n-- one: y\nselect 2;", "twice"),
         (
-            "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n"
-            "-- one [postgresql]: z\nselect 3;",
+            (
+                "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n"
+                "-- one [postgresql]: z\nselect 3;"
+            ),
             "twice",
         ),
         ("-- one: x\n;", "empty"),

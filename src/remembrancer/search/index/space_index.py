@@ -364,7 +364,10 @@ def _norms(vectors: Array) -> Array:
 
 
 class IndexCache:
-    """Space indexes within a memory budget; the least recently used is evicted first. Thread-safe."""
+    """Space indexes within a memory budget. Thread-safe.
+
+    The least recently used index is evicted first.
+    """
 
     def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
         self._memory_bytes = memory_bytes

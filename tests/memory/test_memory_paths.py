@@ -1,0 +1,92 @@
+"""Paths of memory files: which are accepted, and how sizes are formatted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.memory.files.edits import format_size
+from remembrancer.protocol import limits
+from remembrancer.protocol.memory_files import InvalidMemoryPath, memory_path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "memories/a",
+        "/memoriesx/a",
+        "/memories/../etc",
+        "/memories/a/../../etc",
+        "/memories/./a",
+        "/memories//a",
+        "/memories/...",
+        "/memories/%2e%2e/etc",
+        "/memories/%252E%252e%252fetc",
+        "/memories/a%2fb",
+        "/memories/a%00",
+        "/memories/..\\..\\etc",
+        "/memories/a\x00b",
+        "/memories/a\nb",
+        "/memories/\u2024\u2024/etc",
+        "/memories/\uff0e\uff0e/etc",
+        "/memories/a\u2215b",
+        "/memories/a\uff0fb",
+        "/memories/a\uff3cb",
+        "/memories/\u202eexe.a",
+        "/memories/a\u200bb",
+        "/memories/\ufeffa",
+        "/memories/ a",
+        "/memories/a ",
+        "/memories/a\u00a0b",
+        "/\uff4demories/a",
+        "/memories/" + "/".join("a" * (limits.MEMORY_PATH_PARTS_MAX + 1)),
+        "/memories/" + "a" * limits.MEMORY_PATH_CHARACTERS_MAX,
+        "",
+    ],
+)
+def test_a_path_that_leads_elsewhere_or_looks_like_another_is_none(path: str) -> None:
+    """Deceptive paths are refused (specification.md#memory-files-paths)."""
+    with pytest.raises(InvalidMemoryPath):
+        memory_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/memories/Fähre nach Elba.md",
+        "/memories/旅行/一.md",
+        "/memories/.a",
+        "/memories/a..b",
+        "/memories/100%",
+        "/memories/~x",
+    ],
+)
+def test_names_of_any_script_are_paths(path: str) -> None:
+    assert memory_path(path) == path
+
+
+def test_names_that_look_the_same_are_the_same() -> None:
+    assert memory_path("/memories/Fa\u0308hre") == memory_path("/memories/F\u00e4hre/")
+
+
+@given(st.text(st.sampled_from("/.%\\2eEfF5cC0a\u2024\u2025\uff0f \u200d"), max_size=12))
+def test_a_path_that_is_taken_stays_within_the_root_however_it_is_read(tail: str) -> None:
+    try:
+        result = memory_path(f"/memories/{tail}")
+    except InvalidMemoryPath:
+        return
+
+    assert Path(result).resolve() == Path(result)
+    assert not {"..", ".", ""} & set(result.split("/")[1:])
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(0, "0B"), (1023, "1023B"), (1024, "1K"), (1536, "1.5K"), (5 << 20, "5M"), (1 << 42, "4096G")],
+)
+def test_sizes_are_formatted_for_people(count: int, expected: str) -> None:
+    assert format_size(count) == expected
