@@ -31,7 +31,7 @@ from remembrancer.claims.review import CitedEvent, parse_draft, review
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
-from remembrancer.protocol.second_look import SecondLook
+from remembrancer.protocol.second_look import Check, SecondLook
 
 FOLDER = Path(__file__).parent
 SETS = {"held out": "held_out.toml", "tuned on": "tuned.toml"}
@@ -116,68 +116,46 @@ def scored(cases: list[Case], *, show: bool = False) -> Score:
     score = Score(Counter(), Counter(), Counter(), Counter())
     for case in cases:
         draft = parse_draft(case.text, WRITTEN)
-        failed = [
-            check
-            for check in review(
-                draft, {ref: case.cited.get(ref, CitedEvent("unknown")) for ref in draft.refs}, ""
-            )
-            if check.status == "fail"
-        ]
-        met: set[Label] = set()
-        for check in failed:
-            sort = _SORT_OF.get(check.check, "!")
-            hit = [
-                one
-                for one in case.labels
-                if one.sort == sort
-                and one.start < (check.end or 0)
-                and (check.start or 0) < one.end
-            ]
-            met |= set(hit)
-            counter = score.detected if hit else score.alarms
-            counter[check.check] += 1
-            counter[sort] += 1
-            if show and not hit:
-                print(
-                    "ALARM ",
-                    case.language,
-                    case.text,
-                    "|",
-                    check.check,
-                    check.claim,
-                    "|",
-                    check.detail,
-                )
-        for label in case.labels:
-            kinds = [
-                check.check
-                for check in failed
-                if label in met
-                and label.start < (check.end or 0)
-                and (check.start or 0) < label.end
-            ]
-            counter = score.met if label in met else score.missed
-            counter[label.sort] += 1
-            counter[
-                next(
-                    (k for k in kinds if _SORT_OF.get(k, "!") == label.sort),
-                    kind_of(case.text[label.start : label.end], label.sort),
-                )
-            ] += 1
-            counter[f"{case.language}{label.sort}"] += 1
-            if show and label not in met:
-                print("MISSED", case.language, case.text, "|", case.text[label.start : label.end])
-        for check in failed:
-            sort = _SORT_OF.get(check.check, "!")
-            hit = [
-                one
-                for one in case.labels
-                if one.sort == sort
-                and one.start < (check.end or 0)
-                and (check.start or 0) < one.end
-            ]
-            (score.detected if hit else score.alarms)[f"{case.language}{sort}"] += 1
+        cited = {ref: case.cited.get(ref, CitedEvent("unknown")) for ref in draft.refs}
+        failed = [check for check in review(draft, cited, "") if check.status == "fail"]
+        met = _count_checks(score, case, failed, show=show)
+        _count_labels(score, case, failed, met, show=show)
     return score
+
+
+def _overlap(label: Label, check: Check) -> bool:
+    return label.start < (check.end or 0) and (check.start or 0) < label.end
+
+
+def _count_checks(score: Score, case: Case, failed: list[Check], *, show: bool) -> set[Label]:
+    """Count failed checks as detections or false alarms; return the detected labels."""
+    met: set[Label] = set()
+    for check in failed:
+        sort = _SORT_OF.get(check.check, "!")
+        labels = {label for label in case.labels if label.sort == sort and _overlap(label, check)}
+        met |= labels
+        counter = score.detected if labels else score.alarms
+        for key in (check.check, sort, f"{case.language}{sort}"):
+            counter[key] += 1
+        if show and not labels:
+            claim = (check.check, check.claim, "|", check.detail)
+            print("ALARM ", case.language, case.text, "|", *claim)
+    return met
+
+
+def _count_labels(
+    score: Score, case: Case, failed: list[Check], met: set[Label], *, show: bool
+) -> None:
+    for label in case.labels:
+        words = case.text[label.start : label.end]
+        kinds = [check.check for check in failed if label in met and _overlap(label, check)]
+        matching = [kind for kind in kinds if _SORT_OF.get(kind, "!") == label.sort]
+        counter = score.met if label in met else score.missed
+        counter[label.sort] += 1
+        counter[matching[0] if matching else kind_of(words, label.sort)] += 1
+        counter[f"{case.language}{label.sort}"] += 1
+        if show and label not in met:
+            print("MISSED", case.language, case.text, "|", words)
 
 
 def kind_of(words: str, sort: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, assume, given, settings
+from rounds import rounds
 from schemathesis import GenerationMode
 from service import Http
 
@@ -22,7 +23,7 @@ from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.files import FileType
 
-EXAMPLES = 25  # requests per endpoint and mode; the same ones in each run
+EXAMPLES = rounds(5, 40)  # requests per endpoint and mode; the same ones in each run
 
 
 @pytest.fixture
@@ -59,6 +60,7 @@ def user_speaks_last(body: dict[str, Any]) -> bool:
     return last["role"] == "user" and any(part["text"].strip() for part in parts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
 def test_every_answer_is_one_the_document_foresees(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rounds import LONG
 from sandbox.hostile import HARMLESS
 from sandbox.surroundings import left_on_the_host
 
@@ -35,10 +36,11 @@ def assaulted(level: str, uid: int | None) -> dict[str, Any]:
 
 
 def users() -> list[int | None]:
-    """Return the users to test: the current one and, if that is root, an unprivileged one."""
-    return [None, _STRANGER] if os.getuid() == 0 else [None]
+    """Return the users to test: the current one; in `make test-long` also an unprivileged one."""
+    return [None, _STRANGER] if os.getuid() == 0 and LONG else [None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("uid", users())
 def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
     files = left_on_the_host()

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rounds import rounds
 from sandbox.conftest import settings
 from sandbox.surroundings import processes
 
@@ -205,7 +206,7 @@ def test_no_text_of_a_program_remains_in_the_zygote_or_workers(tmp_path: Path) -
 
 def _memory(pid: int) -> bytes:
     """Return the writable memory of a process, as far as it is readable."""
-    matches = b""
+    matches = bytearray()
     try:
         with (
             Path(f"/proc/{pid}/maps").open() as maps,
@@ -219,7 +220,7 @@ def _memory(pid: int) -> bytes:
                     matches += memory.read(end - start)
     except OSError:
         pass
-    return matches
+    return bytes(matches)
 
 
 def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
@@ -236,13 +237,14 @@ def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
     assert run.stdout == "again\n"
 
 
+@pytest.mark.long
 def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
     """A worker that exits early does not count as lost: no extra worker, zygote or rerun."""
     box = Sandbox(settings(tmp_path, sandbox_parallel=2))
     box.start()
     zygote, before = box._runner, at_work(box)
     with ThreadPoolExecutor(2) as callers:
-        runs = list(callers.map(box.run, ["raise SystemExit"] * 400))
+        runs = list(callers.map(box.run, ["raise SystemExit"] * rounds(100, 400)))
     while len(at_work(box)) > len(before):  # those that are just ending; one too many would stay
         box.run("raise SystemExit")
     same = box._runner is zygote
@@ -252,22 +254,24 @@ def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
     assert same
 
 
+@pytest.mark.long
 def test_zygote_is_replaced_after_its_maximum_number_of_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    count = rounds(7, 20)
     monkeypatch.setattr(sandbox, "_RUNS_MAX", 5)
     box = Sandbox(settings(tmp_path))
     first = box.run("import os\nos.getpid()")
     zygote = box._runner
 
-    outputs = [box.run(f"print({n})").stdout for n in range(20)]
+    outputs = [box.run(f"print({n})").stdout for n in range(count)]
     while any(thread.name == "sandbox" for thread in threading.enumerate()):
         box.run("1")
     replaced = box._runner
     box.close()
 
     assert first.exit_code == 0
-    assert outputs == [f"{n}\n" for n in range(20)]
+    assert outputs == [f"{n}\n" for n in range(count)]
     assert replaced is not zygote
 
 
