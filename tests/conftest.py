@@ -21,7 +21,7 @@ from remembrancer.context import Context
 from remembrancer.server.app import make_app
 
 # no deadline: bench/ measures time
-settings.register_profile("rounds", deadline=None, max_examples=rounds(30, 500))
+settings.register_profile("rounds", deadline=None, max_examples=rounds(30, 200))
 settings.load_profile("rounds")
 
 if engines.KEPT_IN == "postgresql":

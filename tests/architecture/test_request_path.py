@@ -23,6 +23,8 @@ from remembrancer.server.app import make_app
 SEARCH_FILES_MAX = 20
 CHAT_FILES_MAX = 30
 FOLDER = f"{CODE}/"
+# Parts of the tests, and the filter of a log that another test of the process has opened.
+IGNORED = ("testing/", "server/logs.py")
 
 
 class Tracer:
@@ -37,7 +39,7 @@ class Tracer:
             self.calls is not None
             and event == "call"
             and name.startswith(FOLDER)
-            and "/testing/" not in name
+            and not name.removeprefix(FOLDER).startswith(IGNORED)
         ):
             file = name.removeprefix(FOLDER)
             self.calls.setdefault(file, set()).add(frame.f_code.co_qualname)

@@ -23,7 +23,7 @@ from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.files import FileType
 
-EXAMPLES = rounds(5, 40)  # requests per endpoint and mode; the same ones in each run
+EXAMPLES = rounds(5, 30)  # requests per endpoint and mode; the same ones in each run
 
 
 @pytest.fixture

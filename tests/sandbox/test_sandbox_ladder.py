@@ -28,7 +28,7 @@ kernel.install_filter(b"".join(struct.pack("HBBI", *row) for row in rows))
 settings = Settings(data=Path(sys.argv[1]), sandbox_min_level=sys.argv[2], embedder="none")
 if sys.argv[4:]:
     from remembrancer.cli.doctor import run_checks
-    print(json.dumps({one.part: [one.state, one.seen, one.remedy] for one in run_checks(settings)}))
+    print(json.dumps({one.part: [one.state, one.detail, one.remedy] for one in run_checks(settings)}))
     sys.exit()
 box = sandbox.Sandbox(settings)
 try:

@@ -1,4 +1,7 @@
-"""Accounts, API keys, sign-in, idempotency, rate limits and usage."""
+"""Accounts, API keys, sign-in, idempotency, rate limits and usage.
+
+Imported by `permissions` and the packages after it.
+"""
 
 from .accounts import (
     NO_KEY,

@@ -1,1 +1,5 @@
-"""The service's own agent: chat, completions, second look, summaries and compliance."""
+"""The service's own agent: chat, OpenAI-compatible completions, second look, model summaries and
+compliance.
+
+Imported by `status` and the entry points.
+"""

@@ -1,1 +1,4 @@
-"""The web console: pages for signed-in users."""
+"""The web console: one module of page handlers per menu entry, templates, sign-in sessions.
+
+Only `server` imports it.
+"""

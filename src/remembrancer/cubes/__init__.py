@@ -1,4 +1,7 @@
-"""Cubes (lessons): creation, publication, serving and votes."""
+"""Cubes (lessons): creation, publication, serving and votes.
+
+Imported by `memory` and the packages after it.
+"""
 
 from .lessons import (
     Lesson,

@@ -1,4 +1,5 @@
-"""`remembrancer install`:
+"""`remembrancer install`: add the hooks, the MCP server and the skill to an agent's own
+configuration, and remove them.
 
-writes what agents need to use this memory into their own files, and takes it out again.
+Only `cli` imports it.
 """

@@ -1,1 +1,4 @@
-"""MCP: the service as tools for agents, over HTTP and over standard input and output."""
+"""MCP server: the service as tools for agents, over HTTP and over standard input and output.
+
+`server` and `cli` import it.
+"""

@@ -1,4 +1,7 @@
-"""Language models behind one port: any OpenAI-compatible endpoint of the settings, or none."""
+"""Language models behind one interface: any OpenAI-compatible endpoint of the settings, or none.
+
+Imported by `context` and every package that calls a model.
+"""
 
 from .port import (
     Budget,

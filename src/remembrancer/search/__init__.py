@@ -1,6 +1,6 @@
 """Search: text analysis for any language, embedders, the index of one space, ranking.
 
-No tables and no users: callers pass rows and texts in.
+No tables and no users: callers pass rows and texts in. Imports only `protocol` and `settings`.
 """
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among

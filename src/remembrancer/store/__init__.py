@@ -1,4 +1,7 @@
-"""The store: engines behind two protocols, named SQL, forward migrations."""
+"""The store: engines behind two protocols, named SQL, forward migrations.
+
+Imports only `protocol` and `settings`; every package with rows imports it.
+"""
 
 from .embedders import embedder_id
 from .engine import (
