@@ -45,7 +45,7 @@ run: $(READY)  ## Serve on 127.0.0.1:8460
 demo: $(READY)  ## Import a small conversation into an empty store and ask three questions
 	$(BIN)/remembrancer demo $(ARGS)
 
-test: $(READY) setup-system  ## Run all tests, some 6 minutes on 2 cores
+test: $(READY) setup-system  ## Run all tests, about 11 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
 	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadgroup $(ARGS)
 

@@ -343,7 +343,7 @@ def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(
         connection, _ = model.accept()
         connection.recv(1)
         page.process.send_signal(signal.SIGINT)
-        page.until("Stopped.")
+        page.until("Interrupted.")
         page.until("> ")
         connection.close()
         page.type("/quit\n")
