@@ -12,6 +12,7 @@ import engines
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from rounds import rounds
+from sandboxes import SharedSandbox
 from service import Http, new_key, serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -109,7 +110,7 @@ def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
 @pytest.fixture
 def app(context: Context) -> Starlette:
     """Return the application."""
-    return make_app(context)
+    return make_app(context, sandbox=SharedSandbox(context.settings))
 
 
 @pytest.fixture

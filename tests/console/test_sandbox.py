@@ -12,6 +12,7 @@ import pytest
 from console.reader import ORIGIN, Reader, words_of
 from console.window import Site
 from playwright.sync_api import expect
+from sandboxes import SharedSandbox
 from service import rows
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -179,21 +180,30 @@ class TestQueue:
         assert "&#39;my work&#39;</textarea>" in refused.text
 
 
-def test_a_missing_confinement_is_reported(
-    owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context
-) -> None:
+class TestUnavailable:
     """Without isolation nothing runs (specification.md#sandbox-unavailable)."""
-    monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
-    monkeypatch.setattr(
-        "remembrancer.sandbox.sandbox._VISIBLE_FOLDERS", (str(context.settings.data_folder),)
-    )
-    answer = owner.send(f"{PATH}/run", code="1", mode="fix")
 
-    assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)
+    @pytest.fixture
+    def app(self, context: Context) -> Starlette:
+        """Return the application with a sandbox of its own, not started yet."""
+        return make_app(context)
+
+    def test_a_missing_confinement_is_reported(
+        self, owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context
+    ) -> None:
+        monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
+        monkeypatch.setattr(
+            "remembrancer.sandbox.sandbox._VISIBLE_FOLDERS", (str(context.settings.data_folder),)
+        )
+        answer = owner.send(f"{PATH}/run", code="1", mode="fix")
+
+        assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)
 
 
 def test_runs_count_in_the_usage_of_the_account(context: Context) -> None:
-    with TestClient(make_app(context), base_url=ORIGIN) as client:
+    with TestClient(
+        make_app(context, sandbox=SharedSandbox(context.settings)), base_url=ORIGIN
+    ) as client:
         owner = Reader(client, context)
         run(owner, "1")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from endpoint import Endpoint, Play, endpoint
+from sandboxes import SharedSandbox
 from service import Http, new_key
 from starlette.testclient import TestClient
 
@@ -34,7 +35,10 @@ def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
             context = testing.context(folder, settings=settings)
             stack.callback(context.close)
             client = stack.enter_context(
-                TestClient(make_app(context), base_url="http://127.0.0.1:8460")
+                TestClient(
+                    make_app(context, sandbox=SharedSandbox(context.settings)),
+                    base_url="http://127.0.0.1:8460",
+                )
             )
             return Http(client, context, new_key(context)), tiny
 

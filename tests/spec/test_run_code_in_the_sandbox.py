@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from service import Http
+from starlette.applications import Starlette
 
 from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.server.app import make_app
 
 PATHS = ("/api/execute/code", "/api/v7/execute/code")
 
@@ -205,6 +207,11 @@ class TestUnavailable:
 
     See specification.md#sandbox-unavailable.
     """
+
+    @pytest.fixture
+    def app(self, context: Context) -> Starlette:
+        """Return the application with a sandbox of its own, not started yet."""
+        return make_app(context)
 
     def test_a_machine_without_confinement_names_the_missing_parts(
         self, http: Http, monkeypatch: pytest.MonkeyPatch

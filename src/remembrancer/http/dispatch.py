@@ -52,11 +52,16 @@ class Dispatcher:
     """
 
     def __init__(
-        self, context: Context, body_limits: Mapping[tuple[str, str], int] | None = None
+        self,
+        context: Context,
+        body_limits: Mapping[tuple[str, str], int] | None = None,
+        *,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Create the thread pools.
 
         `body_limits`: maximum body size in bytes by method and path. Default: `body_bytes_max`.
+        `sandbox`: closed with the dispatcher. Default: one of its own.
         """
         self.context = context
         self._body_limits = body_limits or {}
@@ -65,7 +70,7 @@ class Dispatcher:
         self.metrics = Metrics(lambda: self.in_flight)
         self.usage_counter = UsageCounter(context)
         context.models.watch(self._count_model)
-        self.sandbox = Sandbox(context.settings)
+        self.sandbox = sandbox or Sandbox(context.settings)
         settings = context.settings
         per_minute = {
             "memory": settings.rate_memory_per_minute,

@@ -18,14 +18,22 @@ from ..http.middleware import RequestMiddleware
 from ..http.routes import ROUTES
 from ..mcp.http_transport import PATH as MCP
 from ..mcp.http_transport import McpTransport
+from ..sandbox.sandbox import Sandbox
 from ..settings import Settings
 from . import run as server
 
 
-def make_app(context: Context, routes: Sequence[AnyEndpoint] = ROUTES) -> Starlette:
-    """Return the application over `context`; close the context after the application's lifespan."""
+def make_app(
+    context: Context, routes: Sequence[AnyEndpoint] = ROUTES, *, sandbox: Sandbox | None = None
+) -> Starlette:
+    """Return the application over `context`; close the context after the application's lifespan.
+
+    `sandbox` runs programs and is closed with the application. Default: one of its own.
+    """
     dispatcher = Dispatcher(
-        context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes}
+        context,
+        {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes},
+        sandbox=sandbox,
     )
 
     mcp = McpTransport(dispatcher)
