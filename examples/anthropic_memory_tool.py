@@ -19,8 +19,11 @@ from remembrancer.protocol.memory_files import FileQuery
 
 def main() -> None:
     """Let the model read its memory and store a note, then print the versions of its file."""
-    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = Anthropic(base_url=model_url, api_key="not needed")
+    with (
+        serving() as model_url,
+        Client(sys.argv[1], os.environ["KEY"]) as memory,
+        Anthropic(base_url=model_url, api_key="not needed") as model,
+    ):
         runner = model.beta.messages.tool_runner(
             model="scripted",
             max_tokens=1_000,

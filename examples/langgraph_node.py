@@ -21,8 +21,11 @@ from remembrancer.client.runtime import Runtime
 
 def main() -> None:
     """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
-    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = OpenAI(base_url=f"{model_url}/v1", api_key="not needed")
+    with (
+        serving() as model_url,
+        Client(sys.argv[1], os.environ["KEY"]) as memory,
+        OpenAI(base_url=f"{model_url}/v1", api_key="not needed") as model,
+    ):
 
         @cache  # each thread of the graph is a session with its own runtime
         def runtime_of(thread: str) -> Runtime:

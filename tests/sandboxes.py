@@ -57,7 +57,7 @@ class SharedSandbox(Sandbox):
 
 @cache
 def _shared_sandbox(values: tuple[tuple[str, Any], ...]) -> Sandbox:
-    folder = tempfile.TemporaryDirectory(prefix="remembrancer-sandbox-")
+    folder = tempfile.TemporaryDirectory(prefix="shared-sandbox-")
     sandbox = Sandbox(Settings(data=Path(folder.name), **dict(values)))
     atexit.register(folder.cleanup)
     atexit.register(sandbox.close)

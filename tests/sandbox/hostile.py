@@ -78,14 +78,13 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
     sandbox.LADDER = (level,)  # no other, weaker or stronger
     place = folder / "canaries"
     place.mkdir()
-    box = sandbox.Sandbox(
-        Settings(
-            data=folder / "data",
-            sandbox_min_level=level,
-            sandbox_parallel=2,
-            sandbox_memory_bytes=256 << 20,
-        )
+    settings = Settings(
+        data=folder / "data",
+        sandbox_min_level=level,
+        sandbox_parallel=2,
+        sandbox_memory_bytes=256 << 20,
     )
+    box = sandbox.Sandbox(settings)
     matches: dict[str, Any] = {"level": box.start(), "programs": {}}
     plotting = importlib.util.find_spec("matplotlib") is not None
     try:
@@ -115,6 +114,11 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
     finally:
         box.close()
     outlived()
+    matches["left"] = [
+        str(path)
+        for path in (sandbox._shared_folder(settings), folder / "data" / "sandbox" / "root")
+        if path.exists()
+    ]
     return matches
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _VICTIM = "import sys; sys.stdin.read()"
-_NAMES = ("fill*", "poison*", "w", "w_sbx", "x", "*.png", "*.txt", "remembrancer-sandbox-*")
+_NAMES = ("fill*", "poison*", "w", "w_sbx", "x", "*.png", "*.txt")
 _WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - looked at, not written to
 
 

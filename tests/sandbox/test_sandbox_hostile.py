@@ -51,6 +51,7 @@ def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
     assert len(matches["programs"]) >= 48 + 30
     assert {name: wrong for name, wrong in matches["programs"].items() if wrong} == {}
     assert left_on_the_host() - files == set()
+    assert matches["left"] == []
 
 
 def test_hostile_programs_are_contained_by_landlock_alone() -> None:
