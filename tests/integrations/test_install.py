@@ -124,7 +124,7 @@ def _holds(whole: Any, part: Any) -> bool:
         )
     if isinstance(part, list):
         return isinstance(whole, list) and all(
-            any(_holds(one, install_options) for one in whole) for install_options in part
+            any(_holds(candidate, item) for candidate in whole) for item in part
         )
     return (
         bool(whole.startswith(part))
