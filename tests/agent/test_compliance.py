@@ -68,11 +68,11 @@ def test_session_metrics_cover_the_whole_session(memory: Memory, context: Contex
         memory.ask("one", interact=True, session_id=session_id)
         memory.tell("q", "r", session_id=session_id)
 
-    matches = compliance.session_compliance(context, memory.caller, "ada", "s")
+    metrics = compliance.session_compliance(context, memory.caller, "ada", "s")
 
     assert (
-        matches.searches,
-        matches.turns,
-        matches.remembered.done,
-        matches.searched and matches.searched.done,
+        metrics.searches,
+        metrics.turns,
+        metrics.remembered.done,
+        metrics.searched and metrics.searched.done,
     ) == (1, 1, 1, 1)
