@@ -1,4 +1,4 @@
-"""The command line as people run it: a process of its own."""
+"""Run the command line as a separate process."""
 
 from __future__ import annotations
 

@@ -75,9 +75,7 @@ def test_session_expires_after_its_lifetime_despite_use(
     assert find_session(context, token) is None
 
 
-def test_sign_out_ends_one_session_and_everywhere_all_of_the_account(
-    context: Context, owner: int
-) -> None:
+def test_sign_out_ends_one_session_or_all_of_the_account(context: Context, owner: int) -> None:
     ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
     first, second, third, other = [sign_in(context, who) for who in (owner, owner, owner, ada)]
     sign_out(context, first)

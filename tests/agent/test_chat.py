@@ -159,7 +159,7 @@ def test_stored_line_cannot_imitate_an_event_header(start: Start) -> None:
     assert len(heads) == 2
 
 
-def test_model_receives_nothing_of_other_spaces(start: Start) -> None:
+def test_model_receives_no_data_of_other_spaces(start: Start) -> None:
     """Even a model that repeats its whole prompt leaks no other space.
 
     See specification.md#chat-isolation.

@@ -27,7 +27,7 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def test_verify_prints_the_head_and_accepts_it_later(cli: Cli) -> None:
+def test_verify_prints_a_head_that_the_head_option_accepts(cli: Cli) -> None:
     first = cli("audit", "verify")
 
     assert (first.returncode, first.stdout[:2], len(first.stdout)) == (0, "3:", 67)

@@ -104,7 +104,7 @@ def test_long_board_is_paginated(owner: Reader) -> None:
     assert "topic-0." in owner.get(more.replace("&amp;", "&")).text
 
 
-def test_lesson_page_shows_its_rules_and_to_its_owner_its_sources(
+def test_lesson_page_shows_rules_to_all_and_sources_to_the_owner(
     owner: Reader, ada: Reader
 ) -> None:
     cube_id = published(owner)

@@ -196,7 +196,7 @@ class TestCreate:
         assert rows(context)["grants"] == 0
 
     @pytest.mark.parametrize("scope", ["", "etc", "/" + "a" * 5_000, "/" * 4_000, "<b>"])
-    def test_invalid_scope_shows_what_is_expected(self, owner: Reader, scope: str) -> None:
+    def test_invalid_scope_shows_a_format_hint(self, owner: Reader, scope: str) -> None:
         answer = owner.ask("GET", PATH, params={"scope": scope}, headers={"hx-request": "true"})
 
         assert (answer.status_code, "An absolute path" in answer.text) == (200, True)
@@ -288,7 +288,7 @@ class TestStepUp:
         assert (answer.status_code, rows(context)["grants"]) == (422, 0)
         assert "Try again in 30 seconds" in words_of(answer.text)
 
-    def test_cross_site_form_grants_nothing(self, owner: Reader, context: Context) -> None:
+    def test_cross_site_grant_form_is_rejected(self, owner: Reader, context: Context) -> None:
         foreign = owner.ask(
             "POST",
             f"{PATH}/grant",

@@ -350,7 +350,7 @@ class TestPassword:
             (GOOD, "x" * 201, "x" * 201, 422, "12 to 200 characters"),
         ],
     )
-    def test_invalid_password_change_changes_nothing(
+    def test_invalid_password_change_is_rejected(
         self, bo: Reader, old: str, new: str, again: str, status: int, message: str
     ) -> None:
         answer = bo.send("/profile/password", old=old, new=new, again=again)

@@ -201,13 +201,13 @@ def test_search_and_fetch_match_chatgpt_connectors(context: Context, port: int) 
             response="At 9:40.",
             topic="travel",
         )
-        found = await tool_output(client, "search", query="ferry")
-        return saved["event_id"], found, await tool_output(client, "fetch", id=saved["event_id"])
+        results = await tool_output(client, "search", query="ferry")
+        return saved["event_id"], results, await tool_output(client, "fetch", id=saved["event_id"])
 
-    event_id, found, whole = run(port, new_key(context), work)
+    event_id, results, whole = run(port, new_key(context), work)
 
     page = f"http://127.0.0.1:{port}/console/memory/event?event_id={event_id}"
-    assert found == {"results": [{"id": event_id, "title": "travel", "url": page}]}
+    assert results == {"results": [{"id": event_id, "title": "travel", "url": page}]}
     assert (whole["id"], whole["title"], whole["url"]) == (event_id, "travel", page)
     assert whole["text"] == "User: When does the ferry leave?\n\nAssistant: At 9:40."
     assert set(whole["metadata"]) == {"occurred_at", "session_id", "user_id"}
