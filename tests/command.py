@@ -13,7 +13,7 @@ import remembrancer
 
 
 class Cli:
-    """Runs `remembrancer` on one data folder."""
+    """Run `remembrancer` on one data folder."""
 
     def __init__(self, folder: Path) -> None:
         inherited = {

@@ -35,7 +35,7 @@ def only_sqlite() -> None:
 
 
 def let_go_of_guards(store: Store) -> None:
-    """Drop the triggers that protect the audit trail, as a database administrator could."""
+    """Disable the triggers that protect the audit trail, as a database administrator could."""
     if KEPT_IN == "postgresql":
         store.write(
             lambda tx: [

@@ -95,8 +95,8 @@ def _add_turns(http: Http) -> None:
             headers={"Idempotency-Key": "k"},
         )
     )
-    matches = http.memory(QUESTION, session_id="trip")
-    draft = f"The ferry leaves at 9:40 (ref: {matches['hits'][0]['event_id']})."
+    results = http.memory(QUESTION, session_id="trip")
+    draft = f"The ferry leaves at 9:40 (ref: {results['hits'][0]['event_id']})."
     http.remember("So when?", draft, session_id="trip")
     _good(http.post("/api/v7/agent/second-look", {"draft": draft, "session_id": "trip"}))
     _good(

@@ -66,11 +66,11 @@ class Http:
         return self.ask("GET", path, **options)
 
     def post(self, path: str, body: Any, **options: Any) -> Any:
-        """POST a JSON body."""
+        """Send a POST request with a JSON body."""
         return self.ask("POST", path, json=body, **options)
 
     def post_bytes(self, path: str, body: bytes, **headers: str) -> Any:
-        """POST bytes that claim to be JSON."""
+        """Send a POST request with these bytes as `application/json`."""
         return self.ask(
             "POST", path, content=body, headers={"content-type": "application/json", **headers}
         )

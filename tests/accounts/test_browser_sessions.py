@@ -77,7 +77,9 @@ def test_session_expires_after_its_lifetime_despite_use(
 
 def test_sign_out_ends_one_session_or_all_of_the_account(context: Context, owner: int) -> None:
     ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
-    first, second, third, other = [sign_in(context, who) for who in (owner, owner, owner, ada)]
+    first, second, third, other = [
+        sign_in(context, account_id) for account_id in (owner, owner, owner, ada)
+    ]
     sign_out(context, first)
     after_sign_out = [
         find_session(context, token) is not None for token in (first, second, third, other)

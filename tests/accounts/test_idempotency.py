@@ -1,4 +1,4 @@
-"""Idempotency keys: a write sent twice is done once."""
+"""Idempotency keys: a repeated write is executed once."""
 
 from __future__ import annotations
 

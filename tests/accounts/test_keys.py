@@ -258,7 +258,7 @@ def test_key_is_revoked_once_and_others_stay_valid(context: Context) -> None:
 def test_changes_of_another_process_take_effect_at_the_next_request(
     context: Context, folder: Path
 ) -> None:
-    """The command line beside a running server."""
+    """Another process changes keys, as the command line does beside a running server."""
     new = keys.create(context, account="ada")
     keys.authenticate(context, new.key.reveal())
     program = f"""

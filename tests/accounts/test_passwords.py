@@ -28,7 +28,7 @@ def ada(context: Context) -> int:
     return accept(context, invite(context, "ada").reveal(), GOOD)
 
 
-def fails(context: Context, name: str, times: int) -> list[str]:
+def fail_sign_ins(context: Context, name: str, times: int) -> list[str]:
     """Return the errors of repeated attempts with a wrong password."""
     errors = []
     for _ in range(times):
@@ -112,13 +112,13 @@ def test_repeated_failures_lock_existing_and_unknown_names(
     context: Context, ada: int, name: str
 ) -> None:
     """Failed sign-ins lock a name (specification.md#console-lockout)."""
-    errors = fails(context, name, FREE_FAILURES + 2)
+    errors = fail_sign_ins(context, name, FREE_FAILURES + 2)
 
     assert errors == ["SignInRefused"] * FREE_FAILURES + ["SignInTooOften"] * 2
 
 
 def test_correct_password_is_rejected_during_lockout(context: Context, ada: int) -> None:
-    fails(context, "ada", FREE_FAILURES)
+    fail_sign_ins(context, "ada", FREE_FAILURES)
 
     with pytest.raises(SignInTooOften) as caught:
         account_of(context, "ada", GOOD)
@@ -128,14 +128,14 @@ def test_correct_password_is_rejected_during_lockout(context: Context, ada: int)
 def test_each_failure_doubles_the_lockout_up_to_an_hour(
     context: Context, ada: int, clock: testing.FrozenClock
 ) -> None:
-    fails(context, "ada", FREE_FAILURES)
+    fail_sign_ins(context, "ada", FREE_FAILURES)
     waits = []
     for _ in range(9):
         with pytest.raises(SignInTooOften) as caught:
             account_of(context, "ada", GOOD)
         waits.append(caught.value.extra["retry_after"])
         clock.advance(waits[-1] * 1000)
-        fails(context, "ada", 1)
+        fail_sign_ins(context, "ada", 1)
 
     assert waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
 
@@ -143,25 +143,25 @@ def test_each_failure_doubles_the_lockout_up_to_an_hour(
 def test_lockout_ends_on_time_and_success_resets_it(
     context: Context, ada: int, clock: testing.FrozenClock
 ) -> None:
-    fails(context, "ada", FREE_FAILURES)
+    fail_sign_ins(context, "ada", FREE_FAILURES)
     clock.advance(29_999)
-    too_early = fails(context, "ada", 1)
+    too_early = fail_sign_ins(context, "ada", 1)
     clock.advance(1)
 
     assert (too_early, account_of(context, "ada", GOOD)) == (["SignInTooOften"], ada)
-    assert fails(context, "ada", FREE_FAILURES) == ["SignInRefused"] * FREE_FAILURES
+    assert fail_sign_ins(context, "ada", FREE_FAILURES) == ["SignInRefused"] * FREE_FAILURES
 
 
 def test_lockout_does_not_affect_other_names(context: Context, ada: int) -> None:
-    fails(context, "bob", FREE_FAILURES + 1)
+    fail_sign_ins(context, "bob", FREE_FAILURES + 1)
 
     assert account_of(context, "ada", GOOD) == ada
 
 
 def test_old_failures_are_deleted(context: Context, clock: testing.FrozenClock) -> None:
-    fails(context, "bob", 1)
+    fail_sign_ins(context, "bob", 1)
     clock.advance(3 * 3_600_000)
-    fails(context, "eve", 1)
+    fail_sign_ins(context, "eve", 1)
 
     count: Callable[..., int] = lambda tx: tx.one("select count(*) as n from sign_in_failures").n  # noqa: E731
     assert context.store.read(count) == 1

@@ -103,7 +103,7 @@ def test_number_has_value_and_unit(
     if not expected:
         assert claims_of(text, language) == []
         return
-    assert amount(text, language) == (dimension, {Fraction(one) for one in expected})
+    assert amount(text, language) == (dimension, {Fraction(number) for number in expected})
 
 
 @pytest.mark.parametrize(

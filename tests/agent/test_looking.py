@@ -234,14 +234,14 @@ def test_review_takes_linear_time(seed: str) -> None:
 
 
 def test_event_with_many_dates_is_indexed_once() -> None:
-    """Checking many dates against an event with many dates takes one lookup each."""
+    """Checking many dates against an event with many dates takes day lookup each."""
     many = [
         f"{year:04}-{month:02}-{day:02}"
         for year in range(1000, 1020)
         for month in range(1, 13)
         for day in range(1, 29)
     ]
-    selected = parse_draft(" ".join(f"{one} (ref: e)." for one in many), DAY)
+    selected = parse_draft(" ".join(f"{day} (ref: e)." for day in many), DAY)
     checks = review(
         selected, {"e": CitedEvent("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
     )

@@ -97,7 +97,7 @@ def test_ci_script_is_executable() -> None:
 
 
 def test_root_folder_has_at_most_17_entries() -> None:
-    """A newcomer sees the whole root at once."""
+    """Newcomers can survey the root folder on one screen."""
     top = {relative(path).partition("/")[0] for path in tracked()}
 
     assert len([name for name in top if not name.startswith(".")]) <= 17

@@ -1,6 +1,4 @@
-"""Packages import only packages to their left in the import rule
-(docs/explanation/architecture.md).
-"""
+"""The import rule (docs/explanation/architecture.md) holds for every package."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ def test_import_rule_finds_violations(
     path.write_text(line, "utf-8")
 
     assert violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
-        f"{PACKAGE}/{one}" for one in expected
+        f"{PACKAGE}/{violation}" for violation in expected
     ]
 
 

@@ -104,7 +104,7 @@ def test_no_file_is_longer_than_500_lines() -> None:
         if (lines := source.text.count("\n")) > FILE_LINES_MAX
     ]
 
-    assert [one for one in too_long if one.partition(":")[0] not in LONGER] == []
+    assert [place for place in too_long if place.partition(":")[0] not in LONGER] == []
 
 
 def test_no_function_is_longer_than_60_lines() -> None:
@@ -115,7 +115,7 @@ def test_no_function_is_longer_than_60_lines() -> None:
         if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX
     ]
 
-    assert [one for one in too_long if one not in LONGER] == []
+    assert [place for place in too_long if place not in LONGER] == []
 
 
 def test_no_function_takes_more_than_eight_parameters() -> None:
@@ -198,7 +198,7 @@ def test_only_entry_points_print() -> None:
 
 def test_no_comment_is_a_todo() -> None:
     """Open work belongs in an issue."""
-    words = re.compile(  # letters in brackets, so that this line is not one of them
+    words = re.compile(  # letters in brackets, so that this line does not match
         r"\b(T[O]DO|F[I]XME|X[X]X)\b"
     )
     places = [
@@ -223,7 +223,7 @@ def test_migrations_are_numbered_without_gaps() -> None:
         numbers = [int(name[:4]) for name in names]
         first = (
             numbers[0] if names[0].endswith("_baseline.sql") else 1
-        )  # an engine added later starts at a baseline
+        )  # engines added later start with a baseline
         assert numbers == list(range(first, first + len(names)))
 
 

@@ -137,7 +137,7 @@ class TestChain:
         for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
             assert "valid 4 entries, verified in" in words_of(answer.text)
             assert f"{head.seq}:{head.hash}" in answer.text
-        assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
+        assert "valid 4" not in words_of(owner.get(PATH).text)  # only on request
 
     def test_verify_reports_the_position_of_a_changed_entry(
         self, owner: Reader, grant_id: str, context: Context

@@ -6,7 +6,7 @@ from console.reader import Reader, words_of
 from service import Http, new_key
 
 
-def worked(reader: Reader) -> Http:
+def add_activity(reader: Reader) -> Http:
     """Create a key of the reader's account, one turn after a search, and one without a search."""
     http = Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
     http.memory("ferry", reader.caller.account_name, session_id="trip")
@@ -18,7 +18,7 @@ def worked(reader: Reader) -> Http:
 
 def test_overview_shows_the_compliance_of_its_own_account(owner: Reader, ada: Reader) -> None:
     """The overview shows the account's compliance."""
-    worked(owner)
+    add_activity(owner)
 
     page_text = words_of(owner.get("/console").text)
 
@@ -31,8 +31,8 @@ def test_overview_shows_the_compliance_of_its_own_account(owner: Reader, ada: Re
 
 
 def test_overview_lists_compliance_per_key(owner: Reader) -> None:
-    worked(owner)
-    second = worked(owner)
+    add_activity(owner)
+    second = add_activity(owner)
 
     page_text = words_of(owner.get("/console").text)
 
@@ -40,7 +40,7 @@ def test_overview_lists_compliance_per_key(owner: Reader) -> None:
 
 
 def test_session_page_shows_its_compliance(owner: Reader) -> None:
-    worked(owner)
+    add_activity(owner)
 
     page_text = words_of(owner.get("/console/sessions?session_id=trip").text)
 

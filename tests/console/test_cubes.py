@@ -20,21 +20,21 @@ PUBLIC = {
 }
 
 
-def keyed(reader: Reader) -> Http:
+def api_client(reader: Reader) -> Http:
     """Return an API client with a key of the reader's account."""
     return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
 
 
-def published(reader: Reader) -> str:
+def create_public(reader: Reader) -> str:
     """Create a public lesson; return its id."""
     return str(
-        keyed(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)["cube"][
-            "cube_id"
-        ]
+        api_client(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)[
+            "cube"
+        ]["cube_id"]
     )
 
 
-def private(reader: Reader, topic: str = "Secret saws") -> str:
+def create_private(reader: Reader, topic: str = "Secret saws") -> str:
     """Create a private lesson; return its id."""
     body = {
         "topic": topic,
@@ -43,7 +43,7 @@ def private(reader: Reader, topic: str = "Secret saws") -> str:
         "evidence": "docs",
         "cube_type": "code",
     }
-    return str(keyed(reader).post("/api/v7/experience/create", body).json()["cube_id"])
+    return str(api_client(reader).post("/api/v7/experience/create", body).json()["cube_id"])
 
 
 def test_empty_board_explains_how_to_create_a_lesson(owner: Reader) -> None:
@@ -54,8 +54,8 @@ def test_empty_board_explains_how_to_create_a_lesson(owner: Reader) -> None:
 
 
 def test_board_lists_own_and_public_lessons_by_status(owner: Reader, ada: Reader) -> None:
-    published(owner)
-    private(owner)
+    create_public(owner)
+    create_private(owner)
     own, other = words_of(owner.get(HERE).text), words_of(ada.get(HERE).text)
 
     assert "0 trusted , 1 published , 1 private , 0 retired ." in own
@@ -66,8 +66,8 @@ def test_board_lists_own_and_public_lessons_by_status(owner: Reader, ada: Reader
 
 
 def test_board_is_filtered_by_status_kind_and_account(owner: Reader, ada: Reader) -> None:
-    published(ada)
-    private(owner)
+    create_public(ada)
+    create_private(owner)
     topics = {
         request: [
             topic
@@ -96,7 +96,7 @@ def test_board_is_filtered_by_status_kind_and_account(owner: Reader, ada: Reader
 
 def test_long_board_is_paginated(owner: Reader) -> None:
     for n in range(CARDS_LISTED_MAX + 1):
-        private(owner, f"topic-{n}.")
+        create_private(owner, f"topic-{n}.")
     page = owner.get(f"{HERE}?status=private").text
     [more] = re.findall(r'class="button plain" href="([^"]+)"', page)
 
@@ -107,7 +107,7 @@ def test_long_board_is_paginated(owner: Reader) -> None:
 def test_lesson_page_shows_rules_to_all_and_sources_to_the_owner(
     owner: Reader, ada: Reader
 ) -> None:
-    cube_id = published(owner)
+    cube_id = create_public(owner)
     own, other = owner.get(f"{HERE}?cube_id={cube_id}"), ada.get(f"{HERE}?cube_id={cube_id}")
 
     assert "MUST boil one part of vinegar" in own.text
@@ -120,7 +120,7 @@ def test_lesson_page_shows_rules_to_all_and_sources_to_the_owner(
 
 
 def test_vote_is_counted_and_its_reason_is_shown_anonymously(owner: Reader, ada: Reader) -> None:
-    cube_id = published(owner)
+    cube_id = create_public(owner)
     page = ada.followed(
         ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>")
     )
@@ -134,7 +134,7 @@ def test_vote_is_counted_and_its_reason_is_shown_anonymously(owner: Reader, ada:
 
 
 def test_useless_vote_requires_a_reason(owner: Reader, ada: Reader) -> None:
-    cube_id = published(owner)
+    cube_id = create_public(owner)
     before = rows(owner.context)
     page = ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason=" ")
 
@@ -142,13 +142,13 @@ def test_useless_vote_requires_a_reason(owner: Reader, ada: Reader) -> None:
     assert "a vote of -1 needs a reason" in page.text
 
 
-@pytest.mark.parametrize("request_fields", ["kind=none", "status=none", "below=x", "below=0"])
-def test_invalid_filter_is_rejected(owner: Reader, request_fields: str) -> None:
-    assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 422)
+@pytest.mark.parametrize("query", ["kind=none", "status=none", "below=x", "below=0"])
+def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
+    assert owner.get(f"{HERE}?{query}").status_code in (400, 422)
 
 
 def test_private_lesson_of_another_account_returns_404(owner: Reader, ada: Reader) -> None:
-    cube_id = private(owner)
+    cube_id = create_private(owner)
     before = rows(owner.context)
     answers = [
         ada.get(f"{HERE}?cube_id={cube_id}"),

@@ -26,7 +26,7 @@ BUG = {
 }
 
 
-def give(reader: Reader, title: str, kind: str = "bug") -> None:
+def submit(reader: Reader, title: str, kind: str = "bug") -> None:
     feedback = Feedback.model_validate(
         {"type": kind, "title": title, "description": "What happened."}
     )
@@ -34,8 +34,8 @@ def give(reader: Reader, title: str, kind: str = "bug") -> None:
 
 
 def test_owner_sees_the_reports_of_all_accounts(owner: Reader, ada: Reader) -> None:
-    give(ada, "from ada")
-    give(owner, "from the owner")
+    submit(ada, "from ada")
+    submit(owner, "from the owner")
     page = words_of(owner.get(PATH).text)
 
     assert page.index("from the owner") < page.index("from ada")
@@ -43,9 +43,9 @@ def test_owner_sees_the_reports_of_all_accounts(owner: Reader, ada: Reader) -> N
 
 
 def test_members_see_only_their_own_reports(owner: Reader, ada: Reader) -> None:
-    """Conventions: 'The owner sees the service, others their own account only'."""
-    give(ada, "from ada")
-    give(owner, "from the owner")
+    """The owner sees the whole service, members only their own account."""
+    submit(ada, "from ada")
+    submit(owner, "from the owner")
     page = ada.get(PATH).text
 
     assert ("from ada" in page, "from the owner" in page) == (True, False)
@@ -54,7 +54,7 @@ def test_members_see_only_their_own_reports(owner: Reader, ada: Reader) -> None:
 def test_cursor_of_another_account_returns_404(
     owner: Reader, ada: Reader, context: Context
 ) -> None:
-    give(owner, "from the owner")
+    submit(owner, "from the owner")
     feedback_id = context.store.read(
         lambda tx: tx.one("select feedback_id from feedback")
     ).feedback_id
@@ -66,8 +66,8 @@ def test_cursor_of_another_account_returns_404(
 
 
 def test_reports_are_filtered_by_type(owner: Reader) -> None:
-    give(owner, "it breaks", "bug")
-    give(owner, "it leaks", "security")
+    submit(owner, "it breaks", "bug")
+    submit(owner, "it leaks", "security")
     page = owner.get(f"{PATH}?type=security").text
 
     assert ("it leaks" in page, "it breaks" in page) == (True, False)
@@ -77,7 +77,7 @@ def test_reports_are_filtered_by_type(owner: Reader) -> None:
 
 def test_older_reports_are_on_the_next_page(owner: Reader) -> None:
     for n in range(26):
-        give(owner, f"number {n:02}")
+        submit(owner, f"number {n:02}")
     first = owner.get(f"{PATH}?type=bug").text
     [older] = re.findall(r'<a href="([^"]+)">Older', first)
     second = owner.get(html.unescape(older)).text
@@ -124,7 +124,7 @@ def test_invalid_input_is_reported_and_stays_in_the_form(
 
 
 class TestLimits:
-    """The same as those of `POST /api/v7/feedback`."""
+    """The rate limit of `POST /api/v7/feedback` applies to the page, too."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -141,7 +141,7 @@ class TestLimits:
             [303, 303, 429],
             2,
         )
-        assert BUG["title"] in answers[2].text  # not lost
+        assert BUG["title"] in answers[2].text  # the form keeps the input
         assert f"Try again in {answers[2].headers['retry-after']} seconds" in words_of(
             answers[2].text
         )

@@ -23,7 +23,7 @@ from remembrancer.protocol.files import FileCreate
 PATH = "/console/files"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)  # one dot
+)  # one pixel
 OTHERS = ["html", "svg", "js", "css", "pdf", "zip", "md"]
 
 
@@ -82,7 +82,7 @@ def test_download_sends_the_same_headers_as_the_api(owner: Reader, context: Cont
     assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
 
 
-def test_a_range_of_a_file_can_be_requested(owner: Reader) -> None:
+def test_byte_range_of_a_file_is_served(owner: Reader) -> None:
     name = make(owner)
     part = owner.ask("GET", at("download", name), headers={"range": "bytes=0-6"})
     beyond = owner.ask("GET", at("download", name), headers={"range": "bytes=99-"})

@@ -1,4 +1,4 @@
-"""The frame of every page, and the checks that run before each page."""
+"""The layout of every page, and the checks that run before each page."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ class TestEveryPage:
         ]
         assert '<a class="skip" href="#main">' in page.text
         assert '<main id="main"' in page.text
-        assert (
-            len(page.content) < 60_000
-        )  # a table of everything is a page that nobody reads and everybody waits for
+        assert len(page.content) < 60_000  # long tables must be paginated
 
     def test_page_has_a_strict_policy_no_inline_code_and_is_not_cached(
         self, owner: Reader, path: str
@@ -90,7 +88,7 @@ class TestEveryPage:
         assert re.search(r"<script(?! src=\"/console/assets/)", page.text) is None
         assert (
             re.search(r"hx-on|[\"'\s](js|javascript):", page.text) is None
-        )  # what htmx would have to evaluate
+        )  # attributes that htmx evaluates
 
     def test_signed_out_request_redirects_to_sign_in_and_back(
         self, owner: Reader, path: str
@@ -106,7 +104,7 @@ class TestEveryPage:
                 "GET", path, headers={"authorization": f"Bearer {new_key(owner.context)}"}
             ).status_code
             == 303
-        )  # no key opens it
+        )  # an API key does not open pages
 
 
 @pytest.mark.parametrize("path", EVERY_FORM_OF_A_SESSION)
@@ -230,10 +228,12 @@ def test_cookies_are_secure_behind_tls(context: Context) -> None:
     with TestClient(make_app(secure), base_url="https://memory.example.org") as client:
         reader = Reader(client, secure)
         reader.cookies = {"__Host-session": (token := reader.cookies["session"])}
-        who = sessions.find_session(secure, token)
-        assert who is not None
-        themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
-        answer = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
+        session = sessions.find_session(secure, token)
+        assert session is not None
+        themed = reader.send_as(session.form_token, "/console/theme", theme="dark", back="/console")
+        answer = reader.send_as(
+            session.form_token, "/profile/prompt", user_id="bo", prompt="Be brief."
+        )
 
     assert re.fullmatch(
         r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure",
@@ -265,7 +265,7 @@ class TestTheme:
 
         assert '<html lang="en">' in owner.get("/console").text
 
-    def test_an_invalid_theme_is_ignored(self, owner: Reader) -> None:
+    def test_invalid_theme_is_ignored(self, owner: Reader) -> None:
         owner.cookies["theme"] = '"><script>'
 
         assert '<html lang="en">' in owner.get("/console").text

@@ -1,7 +1,4 @@
-"""Tests that need a real browser:
-
-no script runs, nothing leaks, the layout does not jump, and the keyboard alone is sufficient.
-"""
+"""Tests in a real browser: scripts are blocked, layouts are stable, the keyboard is sufficient."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ EVIL = "http://evil.example"
 
 
 def test_pages_cannot_be_framed_by_other_origins(site: Site) -> None:
-    """The other page is on this machine, so that only the policy stands in its way.
+    """The other page is on this machine, so that only the policy blocks it.
 
     See specification.md#console-csp.
     """
@@ -155,7 +152,7 @@ def test_pages_fit_the_window_and_do_not_shift_while_loading(
 
 
 def test_every_page_is_usable_with_the_keyboard(site: Site) -> None:
-    """The first stop skips the navigation; each stop is visible."""
+    """The first tab stop skips the navigation; the focus is always visible."""
     with site.window("owner") as page:
         for path in EVERY_PAGE:
             page.goto(path)

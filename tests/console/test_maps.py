@@ -16,15 +16,15 @@ from remembrancer.memory.facts import FACTS_LISTED_MAX
 HERE = "/console/map"
 
 
-def keyed(reader: Reader) -> Http:
+def api_client(reader: Reader) -> Http:
     """Return an API client with a key of the reader's account."""
     return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
 
 
-def mapped(reader: Reader, *texts: str) -> None:
+def send_maps(reader: Reader, *texts: str) -> None:
     """Send these maps as an agent, one after the other."""
     for text in texts:
-        assert keyed(reader).post("/api/v7/remember", {"l2_map": text}).status_code == 200
+        assert api_client(reader).post("/api/v7/remember", {"l2_map": text}).status_code == 200
 
 
 def test_empty_page_explains_how_to_create_a_map(owner: Reader) -> None:
@@ -36,7 +36,7 @@ def test_empty_page_explains_how_to_create_a_map(owner: Reader) -> None:
 
 
 def test_newest_map_is_shown_with_links_to_all_versions(owner: Reader) -> None:
-    mapped(owner, "- one", "- two", "- three")
+    send_maps(owner, "- one", "- two", "- three")
     page = owner.get(HERE)
 
     assert '<div class="text">- three</div>' in page.text
@@ -45,7 +45,7 @@ def test_newest_map_is_shown_with_links_to_all_versions(owner: Reader) -> None:
 
 
 def test_differences_between_two_versions_are_marked(owner: Reader) -> None:
-    mapped(owner, "- ferry at 9:40\n- same", "- ferry at 10:15\n- same\n- <b>new</b>")
+    send_maps(owner, "- ferry at 9:40\n- same", "- ferry at 10:15\n- same\n- <b>new</b>")
     page = owner.get(f"{HERE}?version=2&against=1").text
 
     assert "<del>- ferry at <b>9</b>:<b>40</b></del>" in page
@@ -55,7 +55,7 @@ def test_differences_between_two_versions_are_marked(owner: Reader) -> None:
 
 
 def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
-    keyed(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
+    api_client(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
     again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
 
@@ -69,16 +69,16 @@ def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
 
 def test_page_says_when_the_next_map_is_due(owner: Reader) -> None:
     for n in range(10):
-        keyed(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
+        api_client(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
     page_text = words_of(owner.get(HERE).text)
 
     assert "10 L1 summaries, 0 of them in the newest map L2 due" in page_text
 
 
 def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
-    mapped(owner, "- the trip to Elba")
-    keyed(owner).remember("q", "r", critical="The car is 4.62 m long.")
-    pack = keyed(owner).get("/api/v7/memory/start").json()
+    send_maps(owner, "- the trip to Elba")
+    api_client(owner).remember("q", "r", critical="The car is 4.62 m long.")
+    pack = api_client(owner).get("/api/v7/memory/start").json()
     page = owner.get(HERE).text
 
     assert f"about {pack['tokens']} tokens" in page
@@ -88,8 +88,8 @@ def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
 
 def test_critical_facts_link_to_their_turns_and_are_paginated(owner: Reader) -> None:
     for n in range(FACTS_LISTED_MAX):
-        keyed(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
-    event_id = keyed(owner).remember("q", "r", critical="The car is long.")["event_id"]
+        api_client(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
+    event_id = api_client(owner).remember("q", "r", critical="The car is long.")["event_id"]
     page = owner.get(HERE).text
     [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
 
@@ -102,8 +102,8 @@ def test_critical_facts_link_to_their_turns_and_are_paginated(owner: Reader) -> 
 
 
 def test_map_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
-    mapped(owner, "- concealed")
-    keyed(owner).remember("q", "r", critical="A concealed fact.")
+    send_maps(owner, "- concealed")
+    api_client(owner).remember("q", "r", critical="A concealed fact.")
 
     assert "concealed" not in ada.get(f"{HERE}?user_id=owner").text
     assert ada.get(f"{HERE}?user_id=owner&version=1").status_code == 404
@@ -112,13 +112,13 @@ def test_map_of_another_account_is_not_accessible(owner: Reader, ada: Reader) ->
 
 
 @pytest.mark.parametrize(
-    "request_fields",
+    "query",
     ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"],
 )
-def test_invalid_version_is_rejected(owner: Reader, request_fields: str) -> None:
-    mapped(owner, "- one")
+def test_invalid_version_is_rejected(owner: Reader, query: str) -> None:
+    send_maps(owner, "- one")
 
-    assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 404, 422)
+    assert owner.get(f"{HERE}?{query}").status_code in (400, 404, 422)
 
 
 LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)

@@ -86,7 +86,7 @@ def begin(page: Page, output: str) -> None:
 
 @pytest.mark.xdist_group("browser")
 def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) -> None:
-    """First start, sign-in, key, pasted curl line, visible memory."""
+    """First start, sign-in, key, curl example, visible turn."""
     with site.window() as page:
         begin(page, welcome(context, site.address))
         expect(page.get_by_role("heading", name="First steps")).to_be_visible()

@@ -58,8 +58,8 @@ def audit_entries(context: Context) -> list[dict[str, Any]]:
 def add_grant(owner: Reader, **other: str) -> str:
     """Add a grant on the page; return its id."""
     page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
-    matches: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
-    return matches[0]
+    grant_ids: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
+    return grant_ids[0]
 
 
 class TestList:
@@ -126,10 +126,7 @@ class TestCreate:
     """The form that creates a grant."""
 
     def test_created_grant_is_in_the_audit_trail(self, owner: Reader, context: Context) -> None:
-        """Conventions:
-
-        'what a page does to permissions is in the audit trail like what the API does'.
-        """
+        """The page writes the same audit entries as the API."""
         answer = owner.send(f"{PATH}/grant", **NGINX)
         page = owner.followed(answer)
 
@@ -206,7 +203,7 @@ class TestCreate:
 
 
 class TestStepUp:
-    """A stolen cookie alone must not be able to grant (specification.md#console-step-up)."""
+    """A stolen cookie is not sufficient for granting (specification.md#console-step-up)."""
 
     @pytest.mark.parametrize(
         "password",

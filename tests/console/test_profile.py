@@ -31,13 +31,13 @@ DAY_MS = 86_400_000
 
 def pasted(page: str, name: str) -> str:
     """Return the content of the copyable block with this id."""
-    matches = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
-    assert matches is not None
-    return unescape(matches[1])
+    block = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
+    assert block is not None
+    return unescape(block[1])
 
 
 class TestCreateKeys:
-    """People create, label, pin, expire and revoke keys (specification.md#auth-key-page)."""
+    """Users create, label, pin, expire and revoke keys (specification.md#auth-key-page)."""
 
     def test_key_works_and_is_shown_once(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="laptop", user_id="", may="write", lasts="")
@@ -53,7 +53,7 @@ class TestCreateKeys:
             "no-store",
             200,
         )
-        assert page.text.count(key) == 3  # to copy, and in what is to be pasted
+        assert page.text.count(key) == 3  # once to copy and twice in the set-up texts
         later = owner.get("/profile").text
         assert key not in later
         assert f"sk_{key[3:11]}…" in later
@@ -111,7 +111,9 @@ class TestCreateKeys:
         key = new_key(owner.context)
         owner.client.get("/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"})
 
-        assert owner.get("/profile").text.count("2026-01-01 00:00") >= 3  # made, used, this browser
+        assert (
+            owner.get("/profile").text.count("2026-01-01 00:00") >= 3
+        )  # creation, last use, this browser session
 
 
 class TestChangeKeys:
@@ -205,7 +207,7 @@ class TestSetUp:
     def test_cursor_and_claude_code_set_up_reaches_the_mcp_server(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
         cursor = json.loads(pasted(page, "paste-cursor"))["mcpServers"]["remembrancer"]
-        hello = {
+        params = {
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
@@ -213,7 +215,7 @@ class TestSetUp:
         headers = {**cursor["headers"], "Accept": "application/json, text/event-stream"}
         answer = owner.client.post(
             cursor["url"],
-            json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+            json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
             headers=headers,
         )
 

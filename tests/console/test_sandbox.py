@@ -110,7 +110,7 @@ def test_partial_request_returns_only_the_result(owner: Reader) -> None:
         ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
         ({}, "must not be blank"),
     ],
-    ids=["empty", "long", "mode", "session", "nothing"],
+    ids=["empty code", "long code", "unknown mode", "long session id", "empty form"],
 )
 def test_invalid_program_form_is_reported(
     owner: Reader, form: dict[str, str], message: str
@@ -121,7 +121,7 @@ def test_invalid_program_form_is_reported(
 
 
 class TestLimits:
-    """The same as those of `POST /api/execute/code`."""
+    """The limits of `POST /api/execute/code` apply to the page, too."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -168,8 +168,8 @@ class TestQueue:
         self, owner: Reader, app: Starlette
     ) -> None:
         app.state.sandbox.start()
-        with ThreadPoolExecutor(1) as beside:
-            busy = beside.submit(app.state.sandbox.run, "while True: pass")
+        with ThreadPoolExecutor(1) as pool:
+            busy = pool.submit(app.state.sandbox.run, "while True: pass")
             while not app.state.sandbox._active and not busy.done():
                 pass
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")

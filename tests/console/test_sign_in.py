@@ -72,10 +72,10 @@ class Browser:
 
     def form_token(self) -> str:
         """Return the form token of the overview page."""
-        matches: list[str] = re.findall(
+        tokens: list[str] = re.findall(
             r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text
         )
-        return matches[0]
+        return tokens[0]
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def context(folder: Path) -> Iterator[Context]:
 
 @pytest.fixture
 def port(context: Context) -> Iterator[int]:
-    """A real server."""
+    """The port of a real server."""
     with serving(make_app(context)) as listening_port:
         yield listening_port
 
@@ -102,10 +102,10 @@ def browser(port: int) -> Browser:
 @pytest.fixture
 def owner(port: int, context: Context) -> Browser:
     """A browser that is signed in as the owner."""
-    return joined(port, invite(context, "owner").reveal())
+    return accept_invitation(port, invite(context, "owner").reveal())
 
 
-def joined(port: int, token: str) -> Browser:
+def accept_invitation(port: int, token: str) -> Browser:
     """Set the password GOOD through an invitation; return the signed-in browser."""
     result = Browser(port)
     answer = result.send("/console/password", token=token, password=GOOD, again=GOOD)
@@ -268,7 +268,7 @@ def test_api_key_does_not_open_pages(browser: Browser, context: Context) -> None
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none", ""])
 @pytest.mark.parametrize(
     "path", [path for path, page in PAGES.items() if page.post and page.is_public]
-)  # the others: tests/console
+)  # forms that need a session: test_frame.py
 def test_cross_site_form_is_rejected(
     owner: Browser, context: Context, path: str, site: str
 ) -> None:
@@ -310,7 +310,7 @@ def test_origin_is_checked_without_sec_fetch_site(
 def test_form_token_of_another_session_is_rejected(
     owner: Browser, context: Context, path: str
 ) -> None:
-    other = joined(owner.port, invite(context, "ada").reveal())
+    other = accept_invitation(owner.port, invite(context, "ada").reveal())
 
     for form_token in ("", "0" * 64, other.form_token()):
         assert owner.send(path, form_token=form_token, name="eve").status == 403
@@ -332,7 +332,7 @@ def test_sign_out_everywhere_ends_all_sessions_of_the_account(
     """Signing out everywhere ends every session of the account."""
     phone = Browser(owner.port)
     phone.send("/console/sign-in", name="owner", password=GOOD)
-    ada = joined(owner.port, invite(context, "ada").reveal())
+    ada = accept_invitation(owner.port, invite(context, "ada").reveal())
     owner.send("/console/sign-out", form_token=owner.form_token(), where="everywhere")
 
     assert [browser.get("/console").status for browser in (owner, phone, ada)] == [303, 303, 200]
@@ -354,13 +354,13 @@ class TestInvitations:
         [token] = re.findall(
             rf"http://127\.0\.0\.1:{owner.port}/console/password\?token=([\w-]+)", page.text
         )
-        ada = joined(owner.port, token)
+        ada = accept_invitation(owner.port, token)
 
         assert "<h1>ada &lt;b&gt;</h1>" in ada.get("/console").text
         assert "Invite" not in ada.get("/console").text
 
     def test_only_the_owner_creates_invitations(self, owner: Browser, context: Context) -> None:
-        ada = joined(owner.port, invite(context, "ada").reveal())
+        ada = accept_invitation(owner.port, invite(context, "ada").reveal())
         token = re.findall(r'name="form_token" value="(\w+)"', ada.get("/console").text)[0]
 
         assert ada.send("/console/invite", form_token=token, name="owner").status == 403
@@ -380,7 +380,10 @@ class TestInvitations:
         link = Cli(folder)("accounts", "invite", "ada").stdout.strip()
 
         assert re.fullmatch(r"http://127\.0\.0\.1:8460/console/password\?token=[\w-]{43}", link)
-        assert "<h1>ada</h1>" in joined(browser.port, link.partition("=")[2]).get("/console").text
+        assert (
+            "<h1>ada</h1>"
+            in accept_invitation(browser.port, link.partition("=")[2]).get("/console").text
+        )
 
 
 class TestSetPassword:
@@ -401,7 +404,7 @@ class TestSetPassword:
         answer = browser.send("/console/password", token=token, password=password, again=again)
 
         assert (answer.status, message in answer.text, browser.cookies) == (422, True, {})
-        assert joined(browser.port, token).get("/console").status == 200
+        assert accept_invitation(browser.port, token).get("/console").status == 200
 
     @pytest.mark.parametrize("token", ["", "x", "%00", "%ff", "'%22<script>"])
     def test_invalid_link_returns_404(self, browser: Browser, token: str) -> None:

@@ -19,7 +19,7 @@ from remembrancer.context import Context
 PATH = "/console/usage"
 
 
-def used(context: Context, account: str) -> None:
+def count_usage(context: Context, account: str) -> None:
     """Count three searches with a key, a run in a browser and seven model calls."""
     caller = authenticate(context, new_key(context, account))
     counter = UsageCounter(context, 3_600)
@@ -30,7 +30,7 @@ def used(context: Context, account: str) -> None:
 
 
 def test_charts_are_accessible_and_have_a_table(owner: Reader, context: Context) -> None:
-    used(context, "owner")
+    count_usage(context, "owner")
     page = owner.get(PATH).text
     charts = [ET.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]  # noqa: S314 - our own page
 
@@ -44,8 +44,8 @@ def test_owner_sees_total_usage_and_members_their_own(
     owner: Reader, ada: Reader, context: Context
 ) -> None:
     """The owner sees all, others their own (specification.md#console-scope)."""
-    used(context, "owner")
-    used(context, "ada")
+    count_usage(context, "owner")
+    count_usage(context, "ada")
     total, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)
 
     assert ("6 searches" in total, "3 searches" in own, "6 searches" in own) == (

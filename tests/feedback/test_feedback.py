@@ -28,7 +28,7 @@ def ada(context: Context, owner: Caller) -> Caller:
     return authenticate(context, new_key(context, "ada"))
 
 
-def give(context: Context, caller: Caller, title: str, **more: Any) -> str:
+def submit(context: Context, caller: Caller, title: str, **more: Any) -> str:
     """Submit feedback; return its id."""
     return submit_feedback(
         context, caller, Feedback(**{"type": "bug", "title": title, "description": "Told.", **more})
@@ -47,9 +47,9 @@ def test_newest_feedback_of_all_accounts_is_first(
     context: Context, owner: Caller, ada: Caller
 ) -> None:
     feedback_ids = [
-        give(context, owner, "first"),
-        give(context, ada, "second"),
-        give(context, owner, "third"),
+        submit(context, owner, "first"),
+        submit(context, ada, "second"),
+        submit(context, owner, "third"),
     ]
     listing = page(context, owner)
 
@@ -64,19 +64,23 @@ def test_newest_feedback_of_all_accounts_is_first(
 
 def test_pages_have_no_gaps_or_repetitions(context: Context, owner: Caller) -> None:
     for n in range(5):
-        give(context, owner, f"n{n}")
+        submit(context, owner, f"n{n}")
     first = page(context, owner, limit=2)
-    give(context, owner, "while reading")
+    submit(context, owner, "while reading")
     second = page(context, owner, limit=2, before=first.next)
     third = page(context, owner, limit=2, before=second.next)
 
-    assert [titles(one) for one in (first, second, third)] == [["n4", "n3"], ["n2", "n1"], ["n0"]]
+    assert [titles(listing) for listing in (first, second, third)] == [
+        ["n4", "n3"],
+        ["n2", "n1"],
+        ["n0"],
+    ]
     assert (first.next, third.next) == (first.feedback[-1].feedback_id, None)
 
 
 def test_full_last_page_has_no_next_cursor(context: Context, owner: Caller) -> None:
     for n in range(4):
-        give(context, owner, f"n{n}")
+        submit(context, owner, f"n{n}")
     second = page(context, owner, limit=2, before=page(context, owner, limit=2).next)
 
     assert (titles(second), second.next) == (["n1", "n0"], None)
@@ -84,7 +88,7 @@ def test_full_last_page_has_no_next_cursor(context: Context, owner: Caller) -> N
 
 def test_feedback_is_filtered_by_type_and_paginated(context: Context, owner: Caller) -> None:
     for n, kind in enumerate(get_args(FeedbackType) * 2):
-        give(context, owner, f"{kind} {n}", type=kind)
+        submit(context, owner, f"{kind} {n}", type=kind)
     first = page(context, owner, type="security", limit=1)
     second = page(context, owner, type="security", limit=1, before=first.next)
 
@@ -92,7 +96,7 @@ def test_feedback_is_filtered_by_type_and_paginated(context: Context, owner: Cal
 
 
 def test_unknown_cursor_is_not_found(context: Context, owner: Caller) -> None:
-    give(context, owner, "first")
+    submit(context, owner, "first")
 
     with pytest.raises(FeedbackUnknown):
         page(context, owner, before="f_none")

@@ -54,7 +54,7 @@ def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """A caller of the first account, the owner."""
     return authenticate(context, new_key(context))
 
 
@@ -153,7 +153,7 @@ def test_read_only_key_cannot_create_files(context: Context, owner: Caller, fold
     assert blobs(folder) == []
 
 
-def once(key: str, body: bytes) -> IdempotentRequest:
+def idempotent_request(key: str, body: bytes) -> IdempotentRequest:
     return IdempotentRequest(
         account_id=1,
         key_id=1,
@@ -166,7 +166,9 @@ def once(key: str, body: bytes) -> IdempotentRequest:
 def test_repeated_write_returns_the_first_file(
     context: Context, owner: Caller, folder: Path
 ) -> None:
-    first, again = (make(context, owner, request=once("k", b"same")) for _ in range(2))
+    first, again = (
+        make(context, owner, request=idempotent_request("k", b"same")) for _ in range(2)
+    )
 
     assert first == again
     assert rows(context)["files"] == 1
@@ -174,19 +176,19 @@ def test_repeated_write_returns_the_first_file(
 
 
 def test_repeated_write_succeeds_when_the_account_is_full(context: Context, owner: Caller) -> None:
-    first = make(context, owner, "x" * 12_000, once("k", b"same"))
+    first = make(context, owner, "x" * 12_000, idempotent_request("k", b"same"))
 
-    assert make(context, owner, "x" * 12_000, once("k", b"same")) == first
+    assert make(context, owner, "x" * 12_000, idempotent_request("k", b"same")) == first
 
 
 def test_different_body_with_the_same_idempotency_key_stores_nothing(
     context: Context, owner: Caller, folder: Path
 ) -> None:
-    make(context, owner, "first", once("k", b"one"))
+    make(context, owner, "first", idempotent_request("k", b"one"))
     before = (rows(context), blobs(folder))
 
     with pytest.raises(IdempotencyKeyReused):
-        make(context, owner, "second", once("k", b"two"))
+        make(context, owner, "second", idempotent_request("k", b"two"))
 
     assert (rows(context), blobs(folder)) == before
 
@@ -379,7 +381,8 @@ class TestLinkSecret:
         (folder / "other").mkdir()
         with closing(testing.context(folder / "other")) as other:
             secrets = [
-                one.store.write(lambda tx: links.secret_for(tx, 0)) for one in (context, other)
+                store_context.store.write(lambda tx: links.secret_for(tx, 0))
+                for store_context in (context, other)
             ]
 
         assert secrets[0] != secrets[1]

@@ -41,7 +41,7 @@ def context(folder: Path) -> Iterator[Context]:
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """A caller of the first account, the owner."""
     return authenticate(context, new_key(context))
 
 
@@ -56,7 +56,7 @@ def make(
 
 
 def test_newest_file_is_first_with_its_author_and_source(context: Context, owner: Caller) -> None:
-    first = make(context, owner, "file", "12345")
+    first = make(context, owner, "one", "12345")
     left = FileOwner(account_id=owner.account_id, pinned_user_id=None, key_id=0, made_by="program")
     second = store_file(context, left, filename="plot", ext="png", content=PNG).filename
     page = list_files(context, owner)

@@ -173,7 +173,7 @@ def test_single_range_is_served(
 
 
 @pytest.mark.parametrize(
-    "request_fields",
+    "range_header",
     [
         "bytes=0-1,4-5",
         "bytes=5-4",
@@ -187,30 +187,30 @@ def test_single_range_is_served(
         "bytes=٠-٤",
     ],
 )
-def test_invalid_or_multiple_ranges_return_the_whole_file(http: Http, request_fields: str) -> None:
+def test_invalid_or_multiple_ranges_return_the_whole_file(http: Http, range_header: str) -> None:
     """Only one valid range is served (specification.md#download-ranges)."""
-    answer = http.get(make(http)["url"], headers={"Range": request_fields.encode()})
+    answer = http.get(make(http)["url"], headers={"Range": range_header.encode()})
 
     assert (answer.status_code, answer.text) == (200, CONTENT)
     assert answer.headers["accept-ranges"] == "bytes"
 
 
 @pytest.mark.parametrize(
-    "request_fields", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
+    "range_header", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
 )
-def test_range_beyond_the_end_is_416(http: Http, request_fields: str) -> None:
-    answer = http.get(make(http)["url"], headers={"Range": request_fields})
+def test_range_beyond_the_end_is_416(http: Http, range_header: str) -> None:
+    answer = http.get(make(http)["url"], headers={"Range": range_header})
 
     assert (answer.status_code, answer.json()["error"]) == (416, "range_not_satisfiable")
     assert answer.headers["content-range"] == "bytes */100"
 
 
-@pytest.mark.parametrize("request_fields", ["bytes=0-", "bytes=-5"])
-def test_range_of_an_empty_file_is_416(http: Http, request_fields: str) -> None:
+@pytest.mark.parametrize("range_header", ["bytes=0-", "bytes=-5"])
+def test_range_of_an_empty_file_is_416(http: Http, range_header: str) -> None:
     result = make(http, "")
 
     assert http.get(result["url"]).content == b""
-    assert http.get(result["url"], headers={"Range": request_fields}).status_code == 416
+    assert http.get(result["url"], headers={"Range": range_header}).status_code == 416
 
 
 def test_if_range_with_another_etag_returns_the_whole_file(http: Http) -> None:

@@ -136,10 +136,7 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 def make_mentioned(context: Context) -> None:
-    """Store everything that the examples refer to:
-
-    the turns of the summary, the draft of the second look, the cube of the vote.
-    """
+    """Store the turns, the draft and the cube that the examples refer to."""
     remember(
         context,
         caller_for(context, "owner"),
@@ -302,7 +299,7 @@ def test_curl_examples_of_the_docs_work(context: Context) -> None:
         for block in re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL):
             line = Unescaped.of(block)
             if "$EVENT_ID" in line or "$FILENAME" in line:
-                continue  # of an event or a file that the reader has
+                continue  # needs an existing event or file
             process = subprocess.run(
                 ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
                 capture_output=True,

@@ -57,7 +57,7 @@ def test_responses_have_a_request_id_and_security_headers(
 
 
 @pytest.mark.parametrize("value", ["a", "A-b_c.9", "x" * 64])
-def test_a_well_formed_request_id_is_returned(http: Http, value: str) -> None:
+def test_well_formed_request_id_is_returned(http: Http, value: str) -> None:
     assert http.get("/healthz", headers={"X-Request-Id": value}).headers["x-request-id"] == value
 
 
@@ -128,7 +128,7 @@ def test_unexpected_error_is_500_without_traceback_and_is_logged(
     context: Context, caplog: pytest.LogCaptureFixture
 ) -> None:
     def break_down(_call: Call[None]) -> Any:
-        """Break."""
+        """Raise an unexpected error."""
         raise ZeroDivisionError("secret inner matter")
 
     routes = (
@@ -138,7 +138,7 @@ def test_unexpected_error_is_500_without_traceback_and_is_logged(
             handle=break_down,
             operation_id="break_down",
             summary="Break",
-            description="Raises an error that nobody foresaw.",
+            description="Raises an unexpected error.",
             media_type="text/plain",
             needs_key=False,
         ),
@@ -230,7 +230,7 @@ def test_access_log_has_path_and_status_but_no_query_string(
 
     lines = [
         record.getMessage() for record in caplog.records if record.name == "remembrancer.access"
-    ]  # the client logs too
+    ]  # without the log lines of the test client
     assert len(lines) == 1
     assert lines[0].startswith("r-1 GET /healthz 200 ")
     assert "ada" not in lines[0]

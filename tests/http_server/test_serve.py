@@ -82,7 +82,7 @@ def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
 
 
 def test_first_start_prints_a_working_key_and_curl_lines(start: Start) -> None:
-    """A first start prints the address, the owner's first key (once), and a working curl line."""
+    """A first start prints the address, the owner's first key (once) and working curl lines."""
     text = output_until(start(), "/api/v7/memory")
 
     keys_printed = set(re.findall(r"sk_[0-9a-f]{64}", text))
@@ -151,10 +151,10 @@ def test_second_server_on_a_folder_is_refused(folder: Path) -> None:
 
 
 def test_port_in_use_is_reported_before_a_key_is_created(folder: Path) -> None:
-    busy = socket.create_server(("127.0.0.1", 0))
-    port = busy.getsockname()[1]
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
 
-    with busy, pytest.raises(AddressUnusable, match=f"port {port}"):
+    with listener, pytest.raises(AddressUnusable, match=f"port {port}"):
         run(
             Settings(data=folder, port=port, embedder="none"),
             lambda _: pytest.fail("the server was started"),

@@ -16,7 +16,7 @@ from remembrancer.context import Context
 def test_turns_during_an_outage_are_sent_later(
     home: Path, dead_url: str, service_url: str, context: Context
 ) -> None:
-    """Recall fails open; what could not be sent is sent next time."""
+    """Recall fails open; unsent requests are sent next time."""
     key = new_key(context)
     offline = Agent(home, dead_url, key)
 

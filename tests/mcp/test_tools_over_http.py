@@ -264,7 +264,7 @@ def test_unknown_tools_prompts_and_resources_are_errors(context: Context, port: 
 
 
 def test_constitution_is_a_prompt_and_start_pack_a_resource(context: Context, port: int) -> None:
-    """One prompt and one resource (specification.md#mcp-prompt)."""
+    """One prompt and item resource (specification.md#mcp-prompt)."""
     set_prompt(context, caller_for(context), PromptWrite(prompt="Answer in Italian."))
 
     async def work(client: Client) -> Any:
@@ -275,7 +275,7 @@ def test_constitution_is_a_prompt_and_start_pack_a_resource(context: Context, po
 
     listed, prompt, start = run(port, new_key(context), work)
 
-    assert ([one.name for one in listed[0]], [str(one.uri) for one in listed[1]]) == (
+    assert ([item.name for item in listed[0]], [str(item.uri) for item in listed[1]]) == (
         ["constitution"],
         ["memory://start"],
     )
