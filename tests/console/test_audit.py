@@ -86,7 +86,7 @@ def test_grant_id_links_to_all_entries_of_the_grant(owner: Reader, grant_id: str
     assert numbers(owner.get(html.unescape(link)).text) == [3, 2, 1]
 
 
-def test_pagination_keeps_the_filters(owner: Reader, context: Context) -> None:
+def test_older_entries_are_on_the_next_page(owner: Reader, context: Context) -> None:
     for n in range(55):
         check(
             context,

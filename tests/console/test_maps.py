@@ -67,7 +67,7 @@ def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
     )
 
 
-def test_page_says_when_the_next_map_is_due(owner: Reader) -> None:
+def test_page_says_that_a_new_map_is_due(owner: Reader) -> None:
     for n in range(10):
         api_client(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
     page_text = words_of(owner.get(HERE).text)

@@ -77,9 +77,7 @@ class TestList:
         assert 'data-left="1739"' in page.text
         assert grant_id in page.text
 
-    def test_expired_and_revoked_grants_are_not_shown(
-        self, owner: Reader, clock: testing.FrozenClock
-    ) -> None:
+    def test_expired_grant_is_not_shown(self, owner: Reader, clock: testing.FrozenClock) -> None:
         add_grant(owner, ttl_minutes="1")
         clock.advance(60_000)
 

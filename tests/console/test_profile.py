@@ -74,7 +74,7 @@ class TestCreateKeys:
             part in page for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00")
         )
 
-    def test_member_creates_keys_of_the_own_account(self, ada: Reader) -> None:
+    def test_member_creates_keys_of_their_own_account(self, ada: Reader) -> None:
         ada.send("/profile/keys", label="", user_id="", may="write", lasts="")
 
         assert [key.account for key in keys.list_keys(ada.context)] == ["ada"]
