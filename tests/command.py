@@ -1,4 +1,4 @@
-"""The command line as people run it: a process of its own."""
+"""Run the command line as a separate process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import remembrancer
 
 
 class Cli:
-    """Runs `remembrancer` on one data folder."""
+    """Run `remembrancer` on one data folder."""
 
     def __init__(self, folder: Path) -> None:
         inherited = {

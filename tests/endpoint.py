@@ -1,6 +1,4 @@
-"""A real endpoint on a real socket that speaks OpenAI's chat completions, and plays every fault
-that such endpoints have.
-"""
+"""A chat completions endpoint on a real socket that can play every kind of fault."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ Play: TypeAlias = "Callable[[Handler], None]"
 
 @dataclass
 class Endpoint:
-    """The plays of an endpoint, one a request, the last one repeated; and its requests."""
+    """An endpoint: its scripted plays (one per request, the last repeats) and its requests."""
 
     port: int
     plays: list[Play]
@@ -28,11 +26,11 @@ class Endpoint:
 
     @property
     def base_url(self) -> str:
-        """Its address, for the setting."""
+        """Address of the endpoint, as in the setting."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def named(self, model: str = "tiny") -> str:
-        """The setting that names it."""
+        """Value of the setting that selects this endpoint."""
         return f"{model}@{self.base_url}"
 
     @property
@@ -51,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
     body: dict[str, Any]
 
     def do_POST(self) -> None:
-        """Note the request, then play."""
+        """Record the request, then run the next play."""
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.endpoint.requests.append(self.body)
         self.endpoint.headers.append(dict(self.headers))
@@ -64,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
     def send(
         self, raw: bytes, *, status: int = 200, kind: str = "application/json", **headers: str
     ) -> None:
-        """A whole answer."""
+        """Send a complete response."""
         self.send_response(status)
         for name, value in {
             "Content-Type": kind,
@@ -76,11 +74,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Do not log."""
 
 
 def answer_of(text: Any, **more: Any) -> dict[str, Any]:
-    """The body of a good answer."""
+    """Return the body of a successful response."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text},
@@ -110,7 +108,7 @@ def replies(text: str | Callable[[dict[str, Any]], str], **more: Any) -> Play:
 
 
 def streams(pieces: Sequence[str], *, is_complete: bool, finish_reason: str = "stop") -> Play:
-    """Answer in server-sent events; without `is_complete` it breaks off in the middle."""
+    """Answer with server-sent events; without `is_complete` the stream breaks off."""
 
     def play(handler: Handler) -> None:
         chunks: list[dict[str, Any]] = [
@@ -139,7 +137,7 @@ def sends(raw: bytes, *, status: int = 200, kind: str = "application/json", **he
 
 
 def fails(status: int, message: str = "no", **headers: str) -> Play:
-    """Answer with an error as such endpoints have it."""
+    """Answer with an error in the format of OpenAI."""
     return sends(
         json.dumps({"error": {"message": message, "param": None}}).encode(),
         status=status,
@@ -148,12 +146,12 @@ def fails(status: int, message: str = "no", **headers: str) -> Play:
 
 
 def hangs(handler: Handler) -> None:
-    """Say nothing until the test ends."""
+    """Send no response until the test ends."""
     handler.endpoint.ended.wait(60)
 
 
 def drips(handler: Handler) -> None:
-    """Send a byte from time to time: no single read waits long, the whole never ends."""
+    """Send a byte at a time: each read returns soon, but the response never ends."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", "1000000")
@@ -164,14 +162,14 @@ def drips(handler: Handler) -> None:
 
 
 def hangs_up(handler: Handler) -> None:
-    """Close the connection without a word."""
+    """Close the connection without a response."""
     handler.close_connection = True
     handler.connection.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
 def endpoint(*plays: Play) -> Iterator[Endpoint]:
-    """Listen, and play."""
+    """Serve these plays on a local port."""
     instance = Endpoint(port=0, plays=list(plays))
     handler = type("Handler", (Handler,), {"endpoint": instance})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -189,6 +187,6 @@ def endpoint(*plays: Play) -> Iterator[Endpoint]:
 
 
 def nobody() -> str:
-    """An address at which nobody listens."""
+    """Return an address where nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return f"http://127.0.0.1:{listener.getsockname()[1]}/v1"

@@ -1,6 +1,4 @@
-"""The storage engines that tests ask the same questions, and one PostgreSQL for all tests of a
-process.
-"""
+"""The storage engines under test, and one PostgreSQL server for all tests of a process."""
 
 from __future__ import annotations
 
@@ -17,13 +15,13 @@ from remembrancer.testing.postgres import NoPostgres, Postgres, programs
 ENGINES = ("sqlite", "postgresql")
 KEPT_IN = os.environ.get(
     "TEST_STORE", "sqlite"
-)  # what testing.context keeps its rows in: docs/contribute/postgresql.md
+)  # the engine of testing.context: docs/contribute/postgresql.md
 
 
 def empty_store(engine: str, folder: Path) -> str:
-    """The URL of an empty store of an engine.
+    """Return the URL of an empty store.
 
-    Skips the test where there is no PostgreSQL, and fails it with CI=true.
+    Without PostgreSQL the test is skipped; with CI=true it fails.
     """
     if engine == "sqlite":
         return f"sqlite:{folder / 'store.sqlite3'}"
@@ -31,15 +29,13 @@ def empty_store(engine: str, folder: Path) -> str:
 
 
 def only_sqlite() -> None:
-    """Skip a test that asks SQLite itself, its file, its planner or its pragmas, when the rows are
-    PostgreSQL's.
-    """
+    """Skip a test of SQLite's file, query planner or pragmas if the tests run on PostgreSQL."""
     if KEPT_IN == "postgresql":
-        pytest.skip("asks SQLite itself")
+        pytest.skip("tests SQLite only")
 
 
 def let_go_of_guards(store: Store) -> None:
-    """Let the audit trail of a store be changed, as whoever has the database could."""
+    """Disable the triggers that protect the audit trail, as a database administrator could."""
     if KEPT_IN == "postgresql":
         store.write(
             lambda tx: [
@@ -53,10 +49,10 @@ def let_go_of_guards(store: Store) -> None:
 
 
 def server() -> Postgres:
-    """The PostgreSQL of this process, started with its first use."""
+    """Return the PostgreSQL server of this process, started on first use."""
     try:
         programs()
-        import psycopg  # noqa: F401  there are tests that need no driver
+        import psycopg  # noqa: F401  some tests need no driver
     except (NoPostgres, ImportError) as error:
         if os.environ.get("CI") == "true":
             pytest.fail(str(error))
@@ -73,8 +69,5 @@ def _started() -> Postgres:
 
 @cache
 def of_folder(folder: Path) -> str:
-    """The database that stands for the SQLite file of a data folder:
-
-    the same one each time it is asked for.
-    """
+    """Return the database that replaces the SQLite file of a data folder, always the same one."""
     return empty_store("postgresql", folder)

@@ -1,4 +1,4 @@
-"""A service that was used for everything, so that every table of its store has rows."""
+"""Fill a store so that every table has rows."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ PERM = "/api/v7/sysperm"
 
 
 def fill(context: Context) -> None:
-    """Use everything that keeps something, as two accounts."""
+    """Use every feature that stores records, with two accounts."""
     with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
-        _talk(http)
-        _permit(http)
-        _keep_files(http)
+        _add_turns(http)
+        _add_permissions(http)
+        _add_files(http)
         bob = http.as_account("bob")
         cube = http.memory(QUESTION)["shared_cubes"][0]["cube_id"]
         bob.memory(QUESTION, "bob")
         _good(bob.post("/api/v7/experience/vote", {"cube_id": cube, "user_id": "bob", "vote": 1}))
         _good(bob.post("/api/v7/feedback", {"type": "bug", "title": "t", "description": "d"}))
     _sign_in(context)
-    _bring_in(
+    _import_turns(
         context, caller_for(context, "owner"), context.settings.data_folder / "conversation.jsonl"
     )
 
@@ -68,21 +68,25 @@ def answers(context: Context) -> list[str]:
             ).json(),
             http.get(f"{PERM}/audit").json(),
         ]
-    return [json.dumps(_lasting(answer), sort_keys=True) for answer in responses]
+    return [json.dumps(_without_durations(answer), sort_keys=True) for answer in responses]
 
 
-def _lasting(answer: object) -> object:
-    """An answer without what every answer has anew: how long it took."""
+def _without_durations(answer: object) -> object:
+    """Return an answer without its durations, which differ each time."""
     if isinstance(answer, dict):
-        return {name: _lasting(value) for name, value in answer.items() if not name.endswith("_ms")}
-    return [_lasting(one) for one in answer] if isinstance(answer, list) else answer
+        return {
+            name: _without_durations(value)
+            for name, value in answer.items()
+            if not name.endswith("_ms")
+        }
+    return [_without_durations(item) for item in answer] if isinstance(answer, list) else answer
 
 
 def _good(answer: object) -> None:
     assert getattr(answer, "status_code", 0) == 200, getattr(answer, "text", answer)
 
 
-def _talk(http: Http) -> None:
+def _add_turns(http: Http) -> None:
     http.remember(**TURN, **LEARNED)  # type: ignore[arg-type]
     _good(
         http.post(
@@ -91,8 +95,8 @@ def _talk(http: Http) -> None:
             headers={"Idempotency-Key": "k"},
         )
     )
-    matches = http.memory(QUESTION, session_id="trip")
-    draft = f"The ferry leaves at 9:40 (ref: {matches['hits'][0]['event_id']})."
+    results = http.memory(QUESTION, session_id="trip")
+    draft = f"The ferry leaves at 9:40 (ref: {results['hits'][0]['event_id']})."
     http.remember("So when?", draft, session_id="trip")
     _good(http.post("/api/v7/agent/second-look", {"draft": draft, "session_id": "trip"}))
     _good(
@@ -110,7 +114,7 @@ def _talk(http: Http) -> None:
     )
 
 
-def _permit(http: Http) -> None:
+def _add_permissions(http: Http) -> None:
     path = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
     grant = http.post(
         f"{PERM}/grant",
@@ -130,7 +134,7 @@ def _permit(http: Http) -> None:
     )
 
 
-def _keep_files(http: Http) -> None:
+def _add_files(http: Http) -> None:
     _good(
         http.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"})
     )
@@ -156,8 +160,8 @@ def _sign_in(context: Context) -> None:
         account_of(context, "owner", "wrong")
 
 
-def _bring_in(context: Context, caller: Caller, path: Path) -> None:
-    """Turns said elsewhere, enough that a table has more rows than one write or one page takes."""
+def _import_turns(context: Context, caller: Caller, path: Path) -> None:
+    """Import so many turns that a table exceeds one write batch and one page."""
     turns = (
         {"id": f"t{n}", "query": f"Which lamp is number {n}?", "response": f"The {n} on the left."}
         for n in range(1_200)

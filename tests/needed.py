@@ -1,4 +1,4 @@
-"""Programs that a test needs and that are no Python packages."""
+"""System programs that a test needs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 
 def program(name: str, package: str) -> None:
-    """Skip the test where a program is not installed, with a hint how to get it.
+    """Skip the test if a program is not installed; the message says how to install it.
 
-    With CI=true the test fails instead: there nothing may go untested.
+    With CI=true the test fails instead.
     """
     if shutil.which(name):
         return

@@ -46,15 +46,15 @@ TABLES = (
 
 
 class Http:
-    """A client with a key. Answers come as they are; nothing is raised for a status."""
+    """A client with a key. It returns every response and raises for no status."""
 
     def __init__(self, client: TestClient, context: Context, key: str | None) -> None:
         self.client, self.context, self.key = client, context, key
 
     def ask(self, method: str, path: str, **options: Any) -> Any:
-        """One request; `options` go to the HTTP client.
+        """Send a request; `options` go to the HTTP client.
 
-        The key is added unless `headers` has an Authorization of its own.
+        The key is added unless `headers` contains Authorization.
         """
         headers = {name.lower(): value for name, value in dict(options.pop("headers", {})).items()}
         if self.key is not None:
@@ -62,37 +62,37 @@ class Http:
         return self.client.request(method, path, headers=headers, **options)
 
     def get(self, path: str, **options: Any) -> Any:
-        """GET."""
+        """Send a GET request."""
         return self.ask("GET", path, **options)
 
     def post(self, path: str, body: Any, **options: Any) -> Any:
-        """POST a JSON body."""
+        """Send a POST request with a JSON body."""
         return self.ask("POST", path, json=body, **options)
 
     def post_bytes(self, path: str, body: bytes, **headers: str) -> Any:
-        """POST bytes that claim to be JSON."""
+        """Send a POST request with these bytes as `application/json`."""
         return self.ask(
             "POST", path, content=body, headers={"content-type": "application/json", **headers}
         )
 
     def memory(self, query_text: str, user_id: str = "owner", **more: Any) -> Any:
-        """Search memory; the answer's body."""
+        """Search memory; return the response body."""
         answer = self.post("/api/v7/memory", {"query_text": query_text, "user_id": user_id, **more})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def remember(self, query: str, response: str, **more: Any) -> Any:
-        """Remember a turn; the answer's body."""
+        """Remember a turn; return the response body."""
         answer = self.post("/api/v7/remember", {"query": query, "response": response, **more})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def with_key(self, key: str | None) -> Http:
-        """The same service, another key or none."""
+        """Return a client with another key, or without one."""
         return Http(self.client, self.context, key)
 
     def as_account(self, name: str, **key: Any) -> Http:
-        """The same service, a new key of this account; `key` says what the key is like."""
+        """Return a client with a new key of this account; `key` holds its attributes."""
         return self.with_key(new_key(self.context, name, **key))
 
     def rows(self) -> dict[str, int]:
@@ -101,7 +101,7 @@ class Http:
 
 
 def new_key(context: Context, account: str = "owner", **key: Any) -> str:
-    """A key of this account, made now."""
+    """Create a key of this account; return its text."""
     return str(keys.create(context, account=account, label="for a test", **key).key.reveal())
 
 
@@ -112,7 +112,7 @@ def rows(context: Context) -> dict[str, int]:
 
 
 class serving:  # noqa: N801 - read as a verb: `with serving(app) as port`
-    """Serve an application from a thread, as `serve` does; gives the port."""
+    """Serve an application from a thread, as `serve` does; yield the port."""
 
     def __init__(self, app: Starlette) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Small spaces to search in: events given as texts, indexed as the service does it."""
+"""Small indexed spaces for search tests, built from texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def batch(
     sessions: Sequence[int] = (),
     days: Sequence[int] = (),
 ) -> EntryBatch:
-    """Events (query, response) as the index takes them in; without vectors."""
+    """Return events (query, response) as index entries without vectors."""
     rows = []
     for at, (query, response) in enumerate(events):
         occurred_ms = START_MS + DAY_MS * (days[at] if days else 0)
@@ -43,7 +43,7 @@ def batch(
 
 
 def space(*texts: str, sessions: Sequence[int] = (), days: Sequence[int] = ()) -> IndexView:
-    """A space of events that each say one text."""
+    """Return the index of a space with one event per text."""
     index = SpaceIndex(0)
     index.add(batch([(text, "") for text in texts], sessions=sessions, days=days), len(texts))
     return index.view()

@@ -1,4 +1,4 @@
-"""Settings: what each takes, and that keys are never shown."""
+"""Settings: validation, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remembrancer.settings import SettingInvalid, Settings, read
 
 
 @pytest.mark.parametrize(("text", "number"), [("0", 0.0), ("0.7", 0.7), ("2", 2.0)])
-def test_a_number_may_have_a_fraction(text: str, number: float) -> None:
+def test_temperature_can_have_a_fraction(text: str, number: float) -> None:
     assert (
         read(
             {"REMEMBRANCER_MODEL_TEMPERATURE": text, "REMEMBRANCER_DATA": "/nowhere"}
@@ -18,13 +18,13 @@ def test_a_number_may_have_a_fraction(text: str, number: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["warm", "-0.1", "2.1", "nan", "inf", ""])
-def test_what_is_no_such_number_stops_the_start(text: str) -> None:
+def test_invalid_temperature_is_rejected(text: str) -> None:
     with pytest.raises(SettingInvalid, match="model_temperature"):
         read({"REMEMBRANCER_MODEL_TEMPERATURE": text, "REMEMBRANCER_DATA": "/nowhere"})
 
 
 @pytest.mark.parametrize("slot", ["chat", "repair_1", "repair_2", "repair_3", "summarize", "judge"])
-def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
+def test_model_key_is_read_from_the_environment_and_never_shown(slot: str) -> None:
     settings = read(
         {f"REMEMBRANCER_MODEL_{slot.upper()}_KEY": "hunter22", "REMEMBRANCER_DATA": "/nowhere"}
     )
@@ -46,5 +46,5 @@ def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
         ),
     ],
 )
-def test_a_store_is_shown_without_its_password(store: str, text: str) -> None:
+def test_store_url_is_shown_without_its_password(store: str, text: str) -> None:
     assert Settings(store=store).store_shown == text

@@ -1,4 +1,4 @@
-"""The status record and readiness, beyond what a new service says."""
+"""The status record and readiness of a service that is not new."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from remembrancer.search.index.entries import VERSION as WORDS_VERSION
 from remembrancer.store import Transaction
 
 
-def derived(context: Context, row: int, embedder: int | None) -> None:
-    """An index row of an event, embedded by this embedder or not yet."""
+def add_index_row(context: Context, row: int, embedder: int | None) -> None:
+    """Add an index row of an event; `embedder` is None if it has no vector yet."""
     sql = (
         "insert into event_index (account_id, id, session, occurred_ms, words, embedder) values (1,"
         " :row, 1, 0, :words, :embedder)"
@@ -25,30 +25,30 @@ def derived(context: Context, row: int, embedder: int | None) -> None:
     context.store.write(lambda tx: tx.run(sql, row=row, words=b"", embedder=embedder))
 
 
-def numbered(number: int, name: str, tx: Transaction) -> None:
-    """The number of what derives words and vectors under this name."""
+def add_embedder(number: int, name: str, tx: Transaction) -> None:
+    """Add an embedder with this number and name."""
     tx.run("insert into embedders values (:number, :name)", number=number, name=name)
 
 
 class Embedder:
-    """Two dimensions are enough to have a name."""
+    """An embedder with two dimensions."""
 
     name = "small/1"
     dimensions = 2
 
     def encode(self, texts: Any) -> Any:
-        """All the same."""
+        """Return the same vector for every text."""
         return np.ones((len(texts), 2), np.float32)
 
 
-def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
+def test_events_without_current_vectors_are_pending(folder: Path) -> None:
     """A new embedder leaves events pending (specification.md#status-embedding-pending)."""
     context = testing.context(folder, embedder=Embedder())
     by = [f"old/1 words/{WORDS_VERSION}", f"small/1 words/{WORDS_VERSION}", "small/1 words/0"]
     for number, name in enumerate(by, 1):
-        context.store.write(partial(numbered, number, name))
+        context.store.write(partial(add_embedder, number, name))
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
-        derived(context, row, embedder)
+        add_index_row(context, row, embedder)
 
     record, readiness = (
         status.record(context, connections=1, sandbox="ns"),
@@ -62,11 +62,11 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
     context.close()
 
 
-def test_without_an_embedder_the_words_may_be_pending(folder: Path) -> None:
+def test_words_can_be_pending_without_an_embedder(folder: Path) -> None:
     context = testing.context(folder, embedder=NoEmbedder())
-    context.store.write(lambda tx: numbered(1, f"none words/{WORDS_VERSION}", tx))
+    context.store.write(lambda tx: add_embedder(1, f"none words/{WORDS_VERSION}", tx))
     for row, embedder in enumerate([None, 1, 1]):
-        derived(context, row, embedder)
+        add_index_row(context, row, embedder)
 
     embedding = status.record(context, connections=1, sandbox="ns").embedding
 
@@ -75,7 +75,7 @@ def test_without_an_embedder_the_words_may_be_pending(folder: Path) -> None:
     context.close()
 
 
-def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Path) -> None:
+def test_unavailable_store_makes_the_record_degraded_and_not_ready(folder: Path) -> None:
     context = testing.context(folder)
     context.store.close()
 
@@ -97,8 +97,8 @@ def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Pa
     )
 
 
-def test_it_is_new_until_there_is_a_key(folder: Path) -> None:
-    """An import makes the owner, but gives nobody a key."""
+def test_service_is_new_until_a_key_exists(folder: Path) -> None:
+    """An import creates the owner's account, but no key."""
     context = testing.context(folder)
     sql = "insert into accounts (name, role, created_ms) values ('owner', 'owner', 0)"
 

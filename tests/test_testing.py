@@ -1,4 +1,4 @@
-"""The parts that hold still, which we give to users for their tests too."""
+"""Deterministic test doubles of `remembrancer.testing`, for our tests and for users' tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remembrancer.context import new_id
 from remembrancer.testing import CountingIds, FrozenClock, HashEmbedder
 
 
-def test_the_clock_moves_only_when_told_to() -> None:
+def test_frozen_clock_moves_only_on_advance() -> None:
     clock = FrozenClock()
     before = [clock(), clock()]
     clock.advance(250)
@@ -26,7 +26,7 @@ def test_the_clock_moves_only_when_told_to() -> None:
     assert clock() == testing.START_MS + 250
 
 
-def test_ids_count_in_the_shape_of_real_ones() -> None:
+def test_counting_ids_have_the_format_of_real_ids() -> None:
     ids = CountingIds()
 
     assert [ids("evt_"), ids("evt_"), ids("req_")] == [
@@ -38,7 +38,7 @@ def test_ids_count_in_the_shape_of_real_ones() -> None:
 
 
 @given(st.lists(st.text(), max_size=5))
-def test_every_vector_has_unit_length_unless_there_is_no_word(texts: list[str]) -> None:
+def test_hash_embedder_vectors_have_unit_length_or_are_zero(texts: list[str]) -> None:
     vectors = HashEmbedder().encode(texts)
 
     assert vectors.shape == (len(texts), HashEmbedder.dimensions)
@@ -48,7 +48,7 @@ def test_every_vector_has_unit_length_unless_there_is_no_word(texts: list[str]) 
     )
 
 
-def test_the_same_words_have_the_same_vector_and_shared_words_a_nearer_one() -> None:
+def test_equal_words_have_equal_vectors_and_shared_words_similar_ones() -> None:
     tea, again, some, other = HashEmbedder().encode(
         ["green tea, please", "Please: GREEN tea", "green tea", "snow tyres"]
     )
@@ -58,7 +58,7 @@ def test_the_same_words_have_the_same_vector_and_shared_words_a_nearer_one() -> 
     assert not HashEmbedder().encode(["...", ""]).any()
 
 
-def test_a_context_is_real_and_keeps_what_is_written(tmp_path: Path) -> None:
+def test_context_stores_rows_on_disk(tmp_path: Path) -> None:
     only_sqlite()
     with closing(testing.context(tmp_path)) as context:
         key = keys.create(context, account="ada").key.reveal()
@@ -68,7 +68,7 @@ def test_a_context_is_real_and_keeps_what_is_written(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["remembrancer.sqlite3"]
 
 
-def test_a_context_takes_the_parts_it_is_given(tmp_path: Path) -> None:
+def test_context_uses_the_given_parts(tmp_path: Path) -> None:
     clock, ids, embedder = FrozenClock(7), CountingIds(), HashEmbedder()
     with closing(testing.context(tmp_path, clock=clock, ids=ids, embedder=embedder)) as context:
         assert (context.clock, context.ids, context.embedder) == (clock, ids, embedder)
@@ -76,6 +76,6 @@ def test_a_context_takes_the_parts_it_is_given(tmp_path: Path) -> None:
             testing.context(tmp_path, clok=clock)  # type: ignore[call-arg]
 
 
-def test_two_contexts_on_one_folder_never_give_the_same_id(tmp_path: Path) -> None:
+def test_two_contexts_on_one_folder_never_create_the_same_id(tmp_path: Path) -> None:
     with closing(testing.context(tmp_path)) as one, closing(testing.context(tmp_path)) as two:
         assert one.ids("evt_") != two.ids("evt_")

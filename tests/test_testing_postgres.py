@@ -1,4 +1,4 @@
-"""A PostgreSQL to test against, for our tests and yours."""
+"""The PostgreSQL server of `remembrancer.testing`, for our tests and for users' tests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from remembrancer.accounts import keys
 from remembrancer.store import open_store
 
 
-def test_the_command_says_where_it_listens_and_ends_with_everything_when_told_to() -> None:
-    server()  # skips where there is none
+def test_command_prints_the_url_and_removes_everything_on_sigterm() -> None:
+    server()  # skips the test without PostgreSQL
     started = subprocess.Popen(
         [sys.executable, "-m", "remembrancer.testing", "postgres"],
         stdout=subprocess.PIPE,
@@ -38,7 +38,7 @@ def test_the_command_says_where_it_listens_and_ends_with_everything_when_told_to
         psycopg.connect(url)
 
 
-def test_the_database_ends_with_a_process_that_is_killed() -> None:
+def test_database_stops_when_its_process_is_killed() -> None:
     server()
     program = """
 from remembrancer.testing import postgres
@@ -57,10 +57,10 @@ input()
         started.communicate(timeout=60)
 
         with pytest.raises(psycopg.OperationalError):
-            connection.execute("select pg_sleep(60)")  # cut off, not waited for
+            connection.execute("select pg_sleep(60)")  # fails at once instead of after 60 s
 
 
-def test_another_word_is_wrong_use() -> None:
+def test_unknown_command_is_a_usage_error() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "remembrancer.testing", "oracle"],
         capture_output=True,
@@ -72,7 +72,7 @@ def test_another_word_is_wrong_use() -> None:
     assert "usage" in process.stderr
 
 
-def test_vectors_can_be_kept_in_it() -> None:
+def test_pgvector_is_available() -> None:
     url = server().database()
     with psycopg.connect(url, autocommit=True) as connection:
         names = connection.execute(
@@ -83,7 +83,7 @@ def test_vectors_can_be_kept_in_it() -> None:
         assert connection.execute("select '[1,2]'::vector <-> '[1,4]'::vector").fetchone() == (2.0,)
 
 
-def test_a_context_can_be_kept_on_another_store_by_its_folder(tmp_path: Path) -> None:
+def test_context_can_use_another_store_per_folder(tmp_path: Path) -> None:
     url = server().schema()
     before = list(testing._stores)
     testing.keep_stores_at(lambda _: url)

@@ -1,4 +1,4 @@
-"""Which space a caller may name, and who may write."""
+"""Default user id, pinned keys and read-only keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def caller(*, pin: str | None = None, read_only: bool = False) -> Caller:
     )
 
 
-def test_the_default_user_id_is_the_pin_else_the_accounts_name() -> None:
+def test_default_user_id_is_the_pin_or_the_account_name() -> None:
     """The default is the key's pin, else the account's name.
 
     See specification.md#auth-default-user.
@@ -35,24 +35,24 @@ def test_the_default_user_id_is_the_pin_else_the_accounts_name() -> None:
     assert default_user_id(caller(pin="phone")) == "phone"
 
 
-def test_a_key_without_a_pin_may_name_any_user_id_of_its_account() -> None:
+def test_key_without_a_pin_accepts_any_user_id() -> None:
     assert space_user_id(caller(), None) == "ada"
     assert space_user_id(caller(), "anyone") == "anyone"
 
 
-def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
+def test_pinned_key_rejects_another_user_id() -> None:
     """A pin admits no other user, not even the account's name (specification.md#auth-pinned)."""
     assert space_user_id(caller(pin="phone"), None) == "phone"
     assert space_user_id(caller(pin="phone"), "phone") == "phone"
-    for query in ("ada", "Phone", ""):
+    for user_id in ("ada", "Phone", ""):
         with pytest.raises(PinnedToOtherUser) as refused:
-            space_user_id(caller(pin="phone"), query)
+            space_user_id(caller(pin="phone"), user_id)
         assert isinstance(refused.value, Forbidden)
         assert refused.value.status == 403
         assert "phone" not in refused.value.detail
 
 
-def test_a_read_only_key_may_not_write() -> None:
+def test_read_only_key_cannot_write() -> None:
     require_write(caller())
     with pytest.raises(KeyIsReadOnly) as refused:
         require_write(caller(read_only=True))

@@ -1,4 +1,4 @@
-"""Browsers that are signed in, and when they no longer are."""
+"""Browser sessions: sign-in, expiry, sign-out and password confirmation."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from remembrancer.context import Context
 
 @pytest.fixture
 def owner(context: Context) -> int:
-    """The first account."""
+    """Return the id of the owner's account."""
     return accept(context, invite(context, "owner").reveal(), "correct horse battery")
 
 
-def test_it_tells_whose_browser_it_is(context: Context, owner: int) -> None:
+def test_session_identifies_its_account(context: Context, owner: int) -> None:
     browser_session = find_session(context, sign_in(context, owner))
 
     assert browser_session is not None
@@ -42,28 +42,28 @@ def test_it_tells_whose_browser_it_is(context: Context, owner: int) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "\ud800", "a" * 43])
-def test_no_other_text_is_a_session(context: Context, owner: int, token: str) -> None:
+def test_invalid_token_is_no_session(context: Context, owner: int, token: str) -> None:
     sign_in(context, owner)
 
     assert find_session(context, token) is None
 
 
-def test_unused_for_half_a_day_it_ends(
+def test_session_expires_after_the_idle_time(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     token = sign_in(context, owner)
     clock.advance(IDLE_MS - 1)
     just_before = find_session(context, token)
     clock.advance(IDLE_MS - 1)
-    used_meanwhile = find_session(context, token)
+    after_use = find_session(context, token)
     clock.advance(IDLE_MS)
 
     assert just_before
-    assert used_meanwhile
+    assert after_use
     assert find_session(context, token) is None
 
 
-def test_after_two_weeks_it_ends_however_it_is_used(
+def test_session_expires_after_its_lifetime_despite_use(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     token, hours = sign_in(context, owner), 6 * 3_600_000
@@ -75,18 +75,18 @@ def test_after_two_weeks_it_ends_however_it_is_used(
     assert find_session(context, token) is None
 
 
-def test_signing_out_ends_one_and_everywhere_all_of_the_account(
-    context: Context, owner: int
-) -> None:
+def test_sign_out_ends_one_session_or_all_of_the_account(context: Context, owner: int) -> None:
     ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
-    first, second, third, other = [sign_in(context, who) for who in (owner, owner, owner, ada)]
+    first, second, third, other = [
+        sign_in(context, account_id) for account_id in (owner, owner, owner, ada)
+    ]
     sign_out(context, first)
-    after_one = [
+    after_sign_out = [
         find_session(context, token) is not None for token in (first, second, third, other)
     ]
     sign_out_everywhere(context, owner)
 
-    assert after_one == [False, True, True, True]
+    assert after_sign_out == [False, True, True, True]
     assert [
         find_session(context, token) is not None for token in (first, second, third, other)
     ] == [
@@ -97,7 +97,7 @@ def test_signing_out_ends_one_and_everywhere_all_of_the_account(
     ]
 
 
-def test_a_form_is_of_one_session_alone(context: Context, owner: int) -> None:
+def test_form_token_is_valid_for_one_session_only(context: Context, owner: int) -> None:
     first, second = [find_session(context, sign_in(context, owner)) for _ in range(2)]
 
     assert first
@@ -107,7 +107,7 @@ def test_a_form_is_of_one_session_alone(context: Context, owner: int) -> None:
     assert not is_form_of(first, "")
 
 
-def test_sessions_that_ended_are_not_kept(
+def test_expired_sessions_are_deleted(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     sign_in(context, owner)
@@ -119,15 +119,15 @@ def test_sessions_that_ended_are_not_kept(
     )
 
 
-class TestConfirming:
-    """A stolen cookie is not enough to give a grant (specification.md#console-step-up)."""
+class TestConfirm:
+    """Granting needs a recent password check (specification.md#console-step-up)."""
 
     def session(self, context: Context, token: str) -> BrowserSession:
         browser_session = find_session(context, token)
         assert browser_session is not None
         return browser_session
 
-    def test_five_minutes_after_signing_in_the_password_is_asked_again(
+    def test_confirmation_expires_after_five_minutes(
         self, context: Context, owner: int, clock: testing.FrozenClock
     ) -> None:
         token = sign_in(context, owner)
@@ -138,7 +138,7 @@ class TestConfirming:
 
         assert (at_first, still, self.session(context, token).is_confirmed) == (True, True, False)
 
-    def test_the_password_confirms_this_session_and_no_other(
+    def test_password_confirms_only_this_session(
         self, context: Context, owner: int, clock: testing.FrozenClock
     ) -> None:
         token, other = sign_in(context, owner), sign_in(context, owner)
@@ -149,7 +149,7 @@ class TestConfirming:
         assert not self.session(context, other).is_confirmed
 
     @pytest.mark.parametrize("password", ["", "wrong horse battery", "\0", "\ud800", "a" * 1_000])
-    def test_another_password_confirms_nothing(
+    def test_wrong_password_does_not_confirm(
         self, context: Context, owner: int, clock: testing.FrozenClock, password: str
     ) -> None:
         token = sign_in(context, owner)
@@ -159,7 +159,7 @@ class TestConfirming:
             confirm(context, self.session(context, token), token, password)
         assert not self.session(context, token).is_confirmed
 
-    def test_the_password_of_another_account_confirms_nothing(
+    def test_password_of_another_account_does_not_confirm(
         self, context: Context, owner: int, clock: testing.FrozenClock
     ) -> None:
         accept(context, invite(context, "ada").reveal(), "another horse battery")
@@ -169,7 +169,7 @@ class TestConfirming:
         with pytest.raises(SignInRefused):
             confirm(context, self.session(context, token), token, "another horse battery")
 
-    def test_who_guesses_is_held_up_as_at_the_sign_in(
+    def test_failed_confirmations_lock_the_account_name(
         self, context: Context, owner: int, clock: testing.FrozenClock
     ) -> None:
         token = sign_in(context, owner)
@@ -231,11 +231,11 @@ class TestConfirming:
         ("", ""),
     ],
 )
-def test_a_browser_is_named_as_people_would(user_agent: str, name: str) -> None:
+def test_browser_name_is_read_from_the_user_agent(user_agent: str, name: str) -> None:
     assert browser_name(user_agent) == name
 
 
-def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_first(
+def test_active_browsers_are_listed_latest_first(
     context: Context, clock: testing.FrozenClock
 ) -> None:
     ada, bo = (
@@ -254,5 +254,8 @@ def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_fi
     find_session(context, first)
 
     browsers = list_browsers(context, session, first)
-    assert [(one.name, one.is_this) for one in browsers] == [("first", True), ("second", False)]
+    assert [(browser.name, browser.is_this) for browser in browsers] == [
+        ("first", True),
+        ("second", False),
+    ]
     assert browsers[0].used_ms == clock.now_ms

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Parsing of durations such as `30d`."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "length_ms"), READ)
-def test_a_number_and_a_unit_are_a_length_of_time(text: str, length_ms: int) -> None:
+def test_number_with_a_unit_is_a_duration(text: str, length_ms: int) -> None:
     assert duration(text) == length_ms
 
 
 @given(st.integers(1, 36_500), st.sampled_from(sorted(UNITS)))
-def test_every_length_up_to_a_century_is_read(number: int, unit: str) -> None:
+def test_durations_up_to_a_century_are_accepted(number: int, unit: str) -> None:
     assert duration(f"{number}{unit}") == number * UNITS[unit]
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_anything_else_is_refused(text: str) -> None:
+def test_invalid_duration_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="duration"):
         duration(text)
 
 
 @given(st.text())
-def test_any_text_is_either_a_length_within_bounds_or_refused(text: str) -> None:
+def test_any_text_is_a_bounded_duration_or_rejected(text: str) -> None:
     try:
         length_ms = duration(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Idempotency keys: a write sent twice is done once."""
+"""Idempotency keys: a repeated write is executed once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOUR_MS = 3_600_000
 
 
 class Maker:
-    """Counts how often the write was really done."""
+    """Count how often the write was executed."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -40,7 +40,7 @@ def do(
     return context.store.write(lambda tx: idempotent(tx, request_key, now_ms, make))
 
 
-def test_the_second_time_gives_the_first_answer_and_writes_nothing(
+def test_repeated_request_returns_the_first_answer_without_a_write(
     context: Context, request_key: IdempotentRequest
 ) -> None:
     make, replayed = Maker(), []
@@ -52,14 +52,16 @@ def test_the_second_time_gives_the_first_answer_and_writes_nothing(
     assert (make.made, replayed) == (1, [True])
 
 
-def test_without_an_idempotency_key_everything_is_done_and_nothing_kept(context: Context) -> None:
+def test_writes_without_an_idempotency_key_always_run(context: Context) -> None:
     make = Maker()
 
     assert [do(context, None, make), do(context, None, make)] == ['{"made": 1}', '{"made": 2}']
     assert rows(context)["answers"] == 0
 
 
-def test_another_body_is_refused(context: Context, request_key: IdempotentRequest) -> None:
+def test_different_body_with_the_same_key_is_rejected(
+    context: Context, request_key: IdempotentRequest
+) -> None:
     make = Maker()
     do(context, request_key, make)
 
@@ -69,7 +71,7 @@ def test_another_body_is_refused(context: Context, request_key: IdempotentReques
 
 
 @pytest.mark.parametrize("other", [{"path": "/q"}, {"idempotency_key": "l"}])
-def test_another_path_or_key_is_another_write(
+def test_same_body_with_another_path_or_key_is_a_new_write(
     context: Context, request_key: IdempotentRequest, other: dict[str, str]
 ) -> None:
     make = Maker()
@@ -80,7 +82,7 @@ def test_another_path_or_key_is_another_write(
     assert make.made == 2
 
 
-def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
+def test_first_answer_expires_after_24_hours(
     context: Context, request_key: IdempotentRequest
 ) -> None:
     """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
@@ -95,9 +97,7 @@ def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
     assert rows(context)["answers"] == 1
 
 
-def test_a_write_that_fails_keeps_no_answer(
-    context: Context, request_key: IdempotentRequest
-) -> None:
+def test_failed_write_stores_no_answer(context: Context, request_key: IdempotentRequest) -> None:
     def fail() -> str:
         raise RuntimeError("half way")
 

@@ -1,4 +1,4 @@
-"""Links that set a password: each works once, for a day, for one account."""
+"""Invitation links: each sets the password of one account, once, within a day."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ GOOD, BETTER = "correct horse battery", "another horse battery"
 DAY_MS = limits.INVITATION_HOURS * 3_600_000
 
 
-def test_it_is_for_the_account_that_was_named_which_is_made_when_there_is_none(
+def test_invitation_creates_the_named_account_if_needed(
     context: Context,
 ) -> None:
     invite(context, "owner")
     token = invite(context, " ada ").reveal()
 
     assert invitation_account(context, token) == "ada"
-    assert [(one.name, one.role) for one in accounts.list_accounts(context)] == [
+    assert [(account.name, account.role) for account in accounts.list_accounts(context)] == [
         ("owner", "owner"),
         ("ada", "member"),
     ]
 
 
-def test_it_works_once(context: Context) -> None:
+def test_invitation_works_once(context: Context) -> None:
     token = invite(context, "ada").reveal()
     accept(context, token, GOOD)
 
-    for act in (lambda: invitation_account(context, token), lambda: accept(context, token, BETTER)):
+    for use in (lambda: invitation_account(context, token), lambda: accept(context, token, BETTER)):
         with pytest.raises(InvitationUnknown):
-            act()
+            use()
     assert account_of(context, "ada", GOOD)
 
 
-def test_after_a_day_it_is_over(context: Context, clock: testing.FrozenClock) -> None:
+def test_invitation_expires_after_a_day(context: Context, clock: testing.FrozenClock) -> None:
     token = invite(context, "ada").reveal()
     clock.advance(DAY_MS - 1)
     just_before = invitation_account(context, token)
@@ -52,7 +52,7 @@ def test_after_a_day_it_is_over(context: Context, clock: testing.FrozenClock) ->
         accept(context, token, GOOD)
 
 
-def test_a_newer_one_takes_its_place(context: Context) -> None:
+def test_newer_invitation_replaces_the_older_one(context: Context) -> None:
     older, newer = invite(context, "ada").reveal(), invite(context, "ada").reveal()
 
     with pytest.raises(InvitationUnknown):
@@ -61,7 +61,7 @@ def test_a_newer_one_takes_its_place(context: Context) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "\ud800", "'" * 50])
-def test_no_other_text_is_one(context: Context, token: str) -> None:
+def test_invalid_token_is_no_invitation(context: Context, token: str) -> None:
     invite(context, "ada")
 
     with pytest.raises(InvitationUnknown):
@@ -69,15 +69,13 @@ def test_no_other_text_is_one(context: Context, token: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0b", "x" * 201])
-def test_what_cannot_be_an_account_is_refused_and_nothing_is_made(
-    context: Context, name: str
-) -> None:
+def test_invalid_account_name_is_rejected_and_creates_nothing(context: Context, name: str) -> None:
     with pytest.raises(InvalidRequest):
         invite(context, name)
     assert accounts.list_accounts(context) == []
 
 
-def test_a_new_password_ends_the_old_one_and_every_session(context: Context) -> None:
+def test_new_password_replaces_the_old_one_and_ends_all_sessions(context: Context) -> None:
     account = accept(context, invite(context, "ada").reveal(), GOOD)
     session = sign_in(context, account)
     accept(context, invite(context, "ada").reveal(), BETTER)
@@ -88,7 +86,7 @@ def test_a_new_password_ends_the_old_one_and_every_session(context: Context) -> 
         account_of(context, "ada", GOOD)
 
 
-def test_the_link_itself_is_not_kept(context: Context, folder: Path) -> None:
+def test_tokens_are_not_stored_in_plain_text(context: Context, folder: Path) -> None:
     token = invite(context, "ada").reveal()
     session = sign_in(context, accept(context, token, GOOD))
     context.close()

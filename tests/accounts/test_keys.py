@@ -1,4 +1,4 @@
-"""Keys: their form, their life, and what they never show."""
+"""API keys: format, lifecycle, authentication and secrecy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def refusal(context: Context, text: str) -> KeyRefused:
     return refused.value
 
 
-def test_a_key_is_sk_56_hex_and_the_crc32_of_all_that() -> None:
+def test_key_is_sk_and_56_hex_digits_and_their_crc32() -> None:
     """A key carries its own checksum (specification.md#auth-key-format)."""
     key = keys.mint()
 
@@ -55,7 +55,7 @@ def test_a_key_is_sk_56_hex_and_the_crc32_of_all_that() -> None:
 
 
 @given(st.text(alphabet=HEX, min_size=56, max_size=56))
-def test_whatever_the_digits_the_right_checksum_makes_a_key_well_formed(digits: str) -> None:
+def test_well_formed_key_needs_the_right_checksum(digits: str) -> None:
     check = zlib.crc32(f"sk_{digits}".encode())
 
     assert keys.is_well_formed(f"sk_{digits}{check:08x}")
@@ -63,8 +63,8 @@ def test_whatever_the_digits_the_right_checksum_makes_a_key_well_formed(digits: 
 
 
 @given(st.sampled_from(KEY_PLACES), st.characters())
-def test_one_wrong_character_anywhere_is_noticed(place: int, character: str) -> None:
-    """CRC32 finds every error within 32 bits of each other, and so every single character."""
+def test_checksum_detects_any_wrong_character(place: int, character: str) -> None:
+    """CRC32 detects every burst error of up to 32 bits, and so every single wrong character."""
     key = keys.mint()
     wrong = key[:place] + character + key[place + 1 :]
 
@@ -72,7 +72,7 @@ def test_one_wrong_character_anywhere_is_noticed(place: int, character: str) -> 
 
 
 @given(st.sampled_from(KEY_PLACES[:-1]))
-def test_two_neighbours_swapped_are_noticed(place: int) -> None:
+def test_checksum_detects_swapped_neighbours(place: int) -> None:
     key = keys.mint()
     wrong = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
 
@@ -80,7 +80,7 @@ def test_two_neighbours_swapped_are_noticed(place: int) -> None:
 
 
 @given(st.one_of(st.text(), st.text(alphabet=HEX).map("sk_".__add__)))
-def test_other_text_is_no_key(text: str) -> None:
+def test_other_text_is_not_a_key(text: str) -> None:
     assert not keys.is_well_formed(text)
 
 
@@ -94,12 +94,12 @@ def test_other_text_is_no_key(text: str) -> None:
         lambda key: key[:-1],
     ],
 )
-def test_a_key_is_written_one_way_only(change: object) -> None:
+def test_altered_spelling_of_a_key_is_not_well_formed(change: object) -> None:
     assert not keys.is_well_formed(change(keys.mint()))  # type: ignore[operator]
 
 
-def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
-    """There is no store to look into (specification.md#auth-key-format)."""
+def test_mistyped_key_is_rejected_without_a_lookup(context: Context) -> None:
+    """The store is closed, so a lookup would fail (specification.md#auth-key-format)."""
     key = created(context)
     context.store.close()
 
@@ -108,7 +108,7 @@ def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
         keys.authenticate(context, key)
 
 
-def test_a_good_key_says_whose_it_is_and_what_it_may(context: Context) -> None:
+def test_valid_key_identifies_account_user_and_rights(context: Context) -> None:
     first, second = (
         keys.create(context, account="ada"),
         keys.create(context, account="bob", user_id="bob's phone", read_only=True),
@@ -135,7 +135,7 @@ def test_a_good_key_says_whose_it_is_and_what_it_may(context: Context) -> None:
     assert ada.account_id != bob.account_id
 
 
-def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
+def test_only_the_first_account_is_the_owner(context: Context) -> None:
     """The first account is the owner (specification.md#auth-owner)."""
     made_as_owner = [
         keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")
@@ -151,7 +151,7 @@ def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
     ]
 
 
-def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> None:
+def test_concurrent_first_accounts_create_one_owner(context: Context) -> None:
     threads = [threading.Thread(target=created, args=(context, f"account {n}")) for n in range(12)]
     for thread in threads:
         thread.start()
@@ -163,7 +163,7 @@ def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> 
     ] * 11 + ["owner"]
 
 
-def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
+def test_only_the_digest_and_a_hint_of_a_key_are_stored(context: Context, folder: Path) -> None:
     """Only the SHA-256 and a hint are stored (specification.md#auth-key-storage)."""
     key = created(context)
     row = context.store.read(lambda tx: tx.one_or_none("select digest, hint from keys"))
@@ -175,7 +175,7 @@ def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> Non
     assert key[11:].encode() not in stored
 
 
-def test_a_new_key_shows_itself_only_when_asked_to(
+def test_new_key_is_visible_only_with_reveal(
     context: Context, caplog: pytest.LogCaptureFixture
 ) -> None:
     new = keys.create(context, account="ada")
@@ -198,7 +198,7 @@ def test_a_new_key_shows_itself_only_when_asked_to(
             copying(new.key)
 
 
-def test_every_refusal_looks_the_same_from_outside_but_says_why_to_the_log(
+def test_rejected_keys_get_one_response_and_a_logged_reason(
     context: Context,
 ) -> None:
     """A caller cannot learn which keys exist; only an expired key is reported as such."""
@@ -228,7 +228,7 @@ def test_every_refusal_looks_the_same_from_outside_but_says_why_to_the_log(
     ] == []
 
 
-def test_a_key_that_is_both_revoked_and_expired_is_called_revoked(context: Context) -> None:
+def test_revoked_and_expired_key_is_reported_as_revoked(context: Context) -> None:
     new = keys.create(context, account="ada", expires_in_ms=1)
     keys.revoke(context, new.id)
     context.clock.advance(5)  # type: ignore[attr-defined]
@@ -236,7 +236,7 @@ def test_a_key_that_is_both_revoked_and_expired_is_called_revoked(context: Conte
     assert refusal(context, new.key.reveal()).reason == "revoked"
 
 
-def test_a_key_is_good_until_its_very_last_millisecond(context: Context) -> None:
+def test_key_is_valid_until_its_last_millisecond(context: Context) -> None:
     key = created(context, expires_in_ms=1_000)
     context.clock.advance(999)  # type: ignore[attr-defined]
     keys.authenticate(context, key)
@@ -245,20 +245,20 @@ def test_a_key_is_good_until_its_very_last_millisecond(context: Context) -> None
     assert refusal(context, key).reason == "expired"
 
 
-def test_a_key_is_revoked_once_and_alone(context: Context) -> None:
-    erased, stays = keys.create(context, account="ada"), keys.create(context, account="ada")
+def test_key_is_revoked_once_and_others_stay_valid(context: Context) -> None:
+    revoked, other = keys.create(context, account="ada"), keys.create(context, account="ada")
 
-    assert keys.revoke(context, erased.id) is True
-    assert keys.revoke(context, erased.id) is False
+    assert keys.revoke(context, revoked.id) is True
+    assert keys.revoke(context, revoked.id) is False
     assert keys.revoke(context, 4711) is False
-    assert keys.authenticate(context, stays.key.reveal()).key_id == stays.id
+    assert keys.authenticate(context, other.key.reveal()).key_id == other.id
     assert accounts.list_accounts(context)[0].keys == 1
 
 
-def test_what_another_process_does_to_keys_takes_effect_at_the_very_next_request(
+def test_changes_of_another_process_take_effect_at_the_next_request(
     context: Context, folder: Path
 ) -> None:
-    """The command line beside a running server."""
+    """Another process changes keys, as the command line does beside a running server."""
     new = keys.create(context, account="ada")
     keys.authenticate(context, new.key.reveal())
     program = f"""
@@ -282,7 +282,7 @@ context.close()
     assert keys.authenticate(context, process.strip()).account_name == "bob"
 
 
-def test_a_list_of_keys_tells_everything_but_the_key(context: Context) -> None:
+def test_key_list_shows_metadata_but_no_secrets(context: Context) -> None:
     start = testing.START_MS
     laptop = keys.create(context, account="ada", label="  laptop ", expires_in_ms=5)
     keys.create(context, account="bob", user_id="pin", read_only=True)
@@ -298,18 +298,18 @@ def test_a_list_of_keys_tells_everything_but_the_key(context: Context) -> None:
     assert keys.list_keys(context, "nobody") == []
 
 
-def test_last_use_is_noted_at_once_and_then_once_a_minute(context: Context) -> None:
+def test_last_use_is_recorded_at_most_once_a_minute(context: Context) -> None:
     key, start = created(context), context.clock()
-    noted = []
+    recorded = []
     for passed_ms in (0, 10, MINUTE_MS - 11, 1, 2 * MINUTE_MS):
         context.clock.advance(passed_ms)  # type: ignore[attr-defined]
         keys.authenticate(context, key)
-        noted.append((keys.list_keys(context)[0].last_used_ms or 0) - start)
+        recorded.append((keys.list_keys(context)[0].last_used_ms or 0) - start)
 
-    assert noted == [0, 0, 0, MINUTE_MS, 3 * MINUTE_MS]
+    assert recorded == [0, 0, 0, MINUTE_MS, 3 * MINUTE_MS]
 
 
-def test_a_refused_key_is_not_used(context: Context) -> None:
+def test_rejected_key_has_no_last_use(context: Context) -> None:
     new = keys.create(context, account="ada")
     keys.revoke(context, new.id)
     refusal(context, new.key.reveal())
@@ -317,8 +317,8 @@ def test_a_refused_key_is_not_used(context: Context) -> None:
     assert keys.list_keys(context)[0].last_used_ms is None
 
 
-def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) -> None:
-    """The note of the last use is given up, the request is not."""
+def test_read_only_store_still_authenticates_keys(context: Context) -> None:
+    """The last use is not recorded, but the request succeeds."""
     only_sqlite()
     key = created(context)
     context.store.write(lambda tx: tx.all("pragma query_only = on"))
@@ -327,7 +327,7 @@ def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) 
     assert keys.list_keys(context)[0].last_used_ms is None
 
 
-def test_keys_outlive_the_process(folder: Path) -> None:
+def test_keys_survive_a_restart(folder: Path) -> None:
     with closing(testing.context(folder)) as before:
         key = created(before)
     with closing(testing.context(folder)) as after:
@@ -355,7 +355,7 @@ def test_keys_outlive_the_process(folder: Path) -> None:
         {"expires_in_ms": 10**15},
     ],
 )
-def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(
+def test_invalid_key_attributes_are_rejected_and_nothing_stored(
     context: Context, wrong: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidRequest):
@@ -367,7 +367,7 @@ def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(
 @pytest.mark.parametrize(
     "name", ["x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"]
 )
-def test_an_account_may_have_any_printable_name(context: Context, name: str) -> None:
+def test_account_name_can_be_any_printable_text(context: Context, name: str) -> None:
     caller = keys.authenticate(context, created(context, f"  {name} "))
 
     assert caller.account_name == name

@@ -1,4 +1,4 @@
-"""Passwords: kept so that they cannot be read back, tried no faster than is good for them."""
+"""Passwords: hashing, validation and lockout after failures."""
 
 from __future__ import annotations
 
@@ -28,28 +28,30 @@ def ada(context: Context) -> int:
     return accept(context, invite(context, "ada").reveal(), GOOD)
 
 
-def fails(context: Context, name: str, times: int) -> list[str]:
+def fail_sign_ins(context: Context, name: str, times: int) -> list[str]:
     """Return the errors of repeated attempts with a wrong password."""
-    ends = []
+    errors = []
     for _ in range(times):
         with pytest.raises((SignInRefused, SignInTooOften)) as caught:
             account_of(context, name, "wrong horse battery")
-        ends.append(type(caught.value).__name__)
-    return ends
+        errors.append(type(caught.value).__name__)
+    return errors
 
 
-def test_name_and_password_together_are_an_account(context: Context, ada: int) -> None:
+def test_name_and_password_identify_the_account(context: Context, ada: int) -> None:
     assert account_of(context, " ada ", GOOD) == ada
 
 
 @pytest.mark.parametrize("password", ["", GOOD.upper(), f"{GOOD} ", GOOD[:-1], "x" * 100_000])
-def test_another_password_is_refused(context: Context, ada: int, password: str) -> None:
+def test_wrong_password_is_rejected(context: Context, ada: int, password: str) -> None:
     with pytest.raises(SignInRefused):
         account_of(context, "ada", password)
 
 
 @pytest.mark.parametrize("name", ["", "Ada", "bob", "owner", "a\0", "x" * 5000])
-def test_another_name_is_refused_in_the_same_words(context: Context, ada: int, name: str) -> None:
+def test_unknown_name_and_wrong_password_get_the_same_error(
+    context: Context, ada: int, name: str
+) -> None:
     with pytest.raises(SignInRefused) as unknown:
         account_of(context, name, GOOD)
     with pytest.raises(SignInRefused) as existing:
@@ -58,9 +60,7 @@ def test_another_name_is_refused_in_the_same_words(context: Context, ada: int, n
     assert unknown.value.detail == existing.value.detail
 
 
-def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(
-    context: Context, ada: int, folder: Path
-) -> None:
+def test_password_is_stored_only_as_argon2id_hash(context: Context, ada: int, folder: Path) -> None:
     """docs/decisions/0012-argon2.md: OWASP's profile."""
     stored = context.store.read(lambda tx: tx.one("select hash from passwords")).hash
     context.close()
@@ -71,7 +71,7 @@ def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(
     )
 
 
-def test_letters_composed_in_another_way_are_the_same_password(context: Context) -> None:
+def test_unicode_forms_of_a_password_are_equivalent(context: Context) -> None:
     account = accept(context, invite(context, "zoe").reveal(), "caf\u00e9 caf\u00e9 caf\u00e9")
 
     assert account_of(context, "zoe", "cafe\u0301 cafe\u0301 cafe\u0301") == account
@@ -88,7 +88,7 @@ def test_letters_composed_in_another_way_are_the_same_password(context: Context)
     ],
     ids=["none", "short", "long", "NUL", "surrogate"],
 )
-def test_what_cannot_be_a_password_is_refused_and_the_link_still_works(
+def test_invalid_password_is_rejected_and_the_link_still_works(
     context: Context, password: str
 ) -> None:
     token = invite(context, "ada").reveal()
@@ -99,69 +99,69 @@ def test_what_cannot_be_a_password_is_refused_and_the_link_still_works(
 
 
 @pytest.mark.parametrize("length", [limits.PASSWORD_CHARACTERS_MIN, limits.PASSWORD_CHARACTERS_MAX])
-def test_shortest_and_longest(context: Context, length: int) -> None:
+def test_passwords_of_minimum_and_maximum_length_are_accepted(
+    context: Context, length: int
+) -> None:
     account = accept(context, invite(context, "ada").reveal(), "x" * length)
 
     assert account_of(context, "ada", "x" * length) == account
 
 
 @pytest.mark.parametrize("name", ["ada", "nobody"])
-def test_after_some_failures_a_name_has_to_wait_whether_it_exists_or_not(
+def test_repeated_failures_lock_existing_and_unknown_names(
     context: Context, ada: int, name: str
 ) -> None:
     """Failed sign-ins lock a name (specification.md#console-lockout)."""
-    ends = fails(context, name, FREE_FAILURES + 2)
+    errors = fail_sign_ins(context, name, FREE_FAILURES + 2)
 
-    assert ends == ["SignInRefused"] * FREE_FAILURES + ["SignInTooOften"] * 2
+    assert errors == ["SignInRefused"] * FREE_FAILURES + ["SignInTooOften"] * 2
 
 
-def test_while_it_waits_the_right_password_is_refused_too(context: Context, ada: int) -> None:
-    fails(context, "ada", FREE_FAILURES)
+def test_correct_password_is_rejected_during_lockout(context: Context, ada: int) -> None:
+    fail_sign_ins(context, "ada", FREE_FAILURES)
 
     with pytest.raises(SignInTooOften) as caught:
         account_of(context, "ada", GOOD)
     assert caught.value.extra["retry_after"] == 30
 
 
-def test_each_further_failure_doubles_the_wait_up_to_an_hour(
+def test_each_failure_doubles_the_lockout_up_to_an_hour(
     context: Context, ada: int, clock: testing.FrozenClock
 ) -> None:
-    fails(context, "ada", FREE_FAILURES)
+    fail_sign_ins(context, "ada", FREE_FAILURES)
     waits = []
     for _ in range(9):
         with pytest.raises(SignInTooOften) as caught:
             account_of(context, "ada", GOOD)
         waits.append(caught.value.extra["retry_after"])
         clock.advance(waits[-1] * 1000)
-        fails(context, "ada", 1)
+        fail_sign_ins(context, "ada", 1)
 
     assert waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
 
 
-def test_the_wait_is_over_to_the_second_and_success_forgets_it(
+def test_lockout_ends_on_time_and_success_resets_it(
     context: Context, ada: int, clock: testing.FrozenClock
 ) -> None:
-    fails(context, "ada", FREE_FAILURES)
+    fail_sign_ins(context, "ada", FREE_FAILURES)
     clock.advance(29_999)
-    too_early = fails(context, "ada", 1)
+    too_early = fail_sign_ins(context, "ada", 1)
     clock.advance(1)
 
     assert (too_early, account_of(context, "ada", GOOD)) == (["SignInTooOften"], ada)
-    assert fails(context, "ada", FREE_FAILURES) == ["SignInRefused"] * FREE_FAILURES
+    assert fail_sign_ins(context, "ada", FREE_FAILURES) == ["SignInRefused"] * FREE_FAILURES
 
 
-def test_other_names_are_not_held_up(context: Context, ada: int) -> None:
-    fails(context, "bob", FREE_FAILURES + 1)
+def test_lockout_does_not_affect_other_names(context: Context, ada: int) -> None:
+    fail_sign_ins(context, "bob", FREE_FAILURES + 1)
 
     assert account_of(context, "ada", GOOD) == ada
 
 
-def test_failures_of_names_nobody_tries_any_more_are_not_kept(
-    context: Context, clock: testing.FrozenClock
-) -> None:
-    fails(context, "bob", 1)
+def test_old_failures_are_deleted(context: Context, clock: testing.FrozenClock) -> None:
+    fail_sign_ins(context, "bob", 1)
     clock.advance(3 * 3_600_000)
-    fails(context, "eve", 1)
+    fail_sign_ins(context, "eve", 1)
 
     count: Callable[..., int] = lambda tx: tx.one("select count(*) as n from sign_in_failures").n  # noqa: E731
     assert context.store.read(count) == 1

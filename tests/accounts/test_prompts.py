@@ -1,4 +1,4 @@
-"""The agent prompt: the constitution, then what the user adds; one part a user and account."""
+"""The agent prompt: the constitution and the user's own part, per user and account."""
 
 from __future__ import annotations
 
@@ -28,16 +28,14 @@ def write(context: Context, caller: Caller, text: str, user_id: str | None = Non
     set_prompt(context, caller, PromptWrite(prompt=text, user_id=user_id))
 
 
-def test_without_a_part_of_the_users_own_it_is_the_constitution(
-    context: Context, ada: Caller
-) -> None:
+def test_prompt_without_a_user_part_is_the_constitution(context: Context, ada: Caller) -> None:
     prompt = prompt_of(context, ada, "bo")
 
     assert prompt.prompt == CONSTITUTION
     assert (prompt.user_id, prompt.user_part, prompt.updated_at) == ("bo", "", None)
 
 
-def test_the_users_own_part_stands_last_as_it_was_written(context: Context, ada: Caller) -> None:
+def test_user_part_is_appended_unchanged(context: Context, ada: Caller) -> None:
     write(context, ada, " Answer in Italian.\n\nBo is an architect. ", "bo")
     prompt = prompt_of(context, ada, "bo")
 
@@ -50,7 +48,7 @@ def test_the_users_own_part_stands_last_as_it_was_written(context: Context, ada:
     )
 
 
-def test_setting_it_again_replaces_it_and_says_when(context: Context, ada: Caller) -> None:
+def test_new_user_part_replaces_the_old_one_and_its_date(context: Context, ada: Caller) -> None:
     clock = context.clock
     assert isinstance(clock, testing.FrozenClock)
     write(context, ada, "Answer in Italian.", "bo")
@@ -65,17 +63,17 @@ def test_setting_it_again_replaces_it_and_says_when(context: Context, ada: Calle
     assert "Italian" not in prompt.prompt
 
 
-@pytest.mark.parametrize("nothing", ["", " ", "\n\t "])
-def test_an_empty_one_takes_it_away(context: Context, ada: Caller, nothing: str) -> None:
+@pytest.mark.parametrize("blank", ["", " ", "\n\t "])
+def test_empty_user_part_deletes_the_stored_one(context: Context, ada: Caller, blank: str) -> None:
     write(context, ada, "Answer in Italian.", "bo")
-    write(context, ada, nothing, "bo")
+    write(context, ada, blank, "bo")
     prompt = prompt_of(context, ada, "bo")
 
     assert (prompt.prompt, prompt.user_part, prompt.updated_at) == (CONSTITUTION, "", None)
     assert context.store.read(lambda tx: tx.all("select * from prompts")) == []
 
 
-def test_each_user_of_each_account_has_their_own(context: Context, ada: Caller) -> None:
+def test_user_parts_are_per_account_and_user(context: Context, ada: Caller) -> None:
     robot = authenticate(context, new_key(context, "robot"))
     write(context, ada, "Of ada's bo.", "bo")
     write(context, ada, "Of ada's cy.", "cy")
@@ -92,13 +90,13 @@ def test_each_user_of_each_account_has_their_own(context: Context, ada: Caller) 
     ]
 
 
-def test_without_a_user_id_the_accounts_own_user_is_meant(context: Context, ada: Caller) -> None:
+def test_prompt_defaults_to_the_accounts_own_user(context: Context, ada: Caller) -> None:
     write(context, ada, "Mine.")
 
     assert prompt_of(context, ada, "ada").user_part == "Mine."
 
 
-def test_a_pinned_key_has_its_users_prompt_only(context: Context, ada: Caller) -> None:
+def test_pinned_key_accesses_only_its_users_prompt(context: Context, ada: Caller) -> None:
     pinned = authenticate(context, new_key(context, "ada", user_id="bo"))
     write(context, pinned, "Bo's.")
 
@@ -110,7 +108,7 @@ def test_a_pinned_key_has_its_users_prompt_only(context: Context, ada: Caller) -
     assert prompt_of(context, ada, "ada").user_part == ""
 
 
-def test_a_read_only_key_may_read_it_and_not_set_it(context: Context, ada: Caller) -> None:
+def test_read_only_key_reads_but_cannot_set_the_prompt(context: Context, ada: Caller) -> None:
     reader = authenticate(context, new_key(context, "ada", read_only=True))
     write(context, ada, "Mine.")
 
@@ -122,7 +120,7 @@ def test_a_read_only_key_may_read_it_and_not_set_it(context: Context, ada: Calle
     assert prompt_of(context, ada, "ada").user_part == "Mine."
 
 
-def test_the_seal_has_the_name_that_is_set(context: Context) -> None:
+def test_prompt_shows_the_configured_seal_name(context: Context) -> None:
     named = replace(context, settings=replace(context.settings, seal_name="ARC"))
     new_key(named)
 

@@ -1,4 +1,4 @@
-"""Limits that many servers count together, each with its own connections to one PostgreSQL."""
+"""Rate limits that several servers share through one PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVERS, MINUTE_US = 3, 60_000_000
 
 @pytest.fixture
 def stores() -> Iterator[list[Store]]:
-    """One store, opened as so many servers do."""
+    """One store, opened once per server."""
     url = server().schema()
     with ExitStack() as opened:
         yield [
@@ -31,13 +31,10 @@ def rows(store: Store) -> list[object]:
     return store.read(lambda tx: tx.all("select who from rates order by who"))
 
 
-def test_calls_at_all_servers_at_once_are_let_through_as_if_they_came_to_one(
+def test_concurrent_servers_share_one_rate_limit(
     stores: list[Store],
 ) -> None:
-    """The bound is that of one server:
-
-    a minute's worth at once; one flows back in four seconds, and 60 calls take less.
-    """
+    """The limit is that of one server: 15 at once, and one more every four seconds."""
     limiters = [RateLimiter("chat", 15, store=store) for store in stores]
     at_once, allowed, refused = threading.Barrier(SERVERS), [0] * SERVERS, [0] * SERVERS
 
@@ -57,11 +54,11 @@ def test_calls_at_all_servers_at_once_are_let_through_as_if_they_came_to_one(
         thread.join()
 
     assert sum(allowed) + sum(refused) == 60
-    # 5: should this machine be so busy that it takes 20 seconds
+    # up to 5 more if this machine is so busy that the calls take 20 seconds
     assert 15 <= sum(allowed) <= 15 + 5
 
 
-def test_who_is_refused_is_told_how_long_and_uses_nothing_up(stores: list[Store]) -> None:
+def test_rejected_call_gets_a_wait_and_uses_no_quota(stores: list[Store]) -> None:
     first, second, third = (
         count_call(store, "chat", "ada", every_us=MINUTE_US // 2) for store in stores
     )
@@ -77,7 +74,7 @@ def test_who_is_refused_is_told_how_long_and_uses_nothing_up(stores: list[Store]
     assert again.owed_us <= third.owed_us <= MINUTE_US
 
 
-def test_one_caller_or_kind_does_not_use_up_anothers(stores: list[Store]) -> None:
+def test_limits_are_separate_per_caller_and_kind(stores: list[Store]) -> None:
     calls = [("chat", "ada"), ("chat", "bob"), ("feedback", "ada")]
 
     assert all(
@@ -85,7 +82,7 @@ def test_one_caller_or_kind_does_not_use_up_anothers(stores: list[Store]) -> Non
     )
 
 
-def test_those_who_have_all_of_it_back_are_forgotten_and_no_others(stores: list[Store]) -> None:
+def test_forget_idle_deletes_only_fully_replenished_callers(stores: list[Store]) -> None:
     count_call(stores[0], "chat", "ada", every_us=MINUTE_US)
     stores[0].write(
         lambda tx: tx.run("insert into rates (kind, who, free_us) values ('chat', 'long ago', 1)")
@@ -96,7 +93,7 @@ def test_those_who_have_all_of_it_back_are_forgotten_and_no_others(stores: list[
     assert rows(stores[2]) == [("ada",)]
 
 
-def test_a_store_that_is_away_stops_no_limiter_it_counts_by_itself(stores: list[Store]) -> None:
+def test_limiter_counts_locally_when_the_store_is_unavailable(stores: list[Store]) -> None:
     limiter = RateLimiter("chat", 2, store=stores[0])
     stores[0].close()
 
@@ -105,7 +102,7 @@ def test_a_store_that_is_away_stops_no_limiter_it_counts_by_itself(stores: list[
         limiter.take("ada")
 
 
-def test_the_one_server_of_a_sqlite_file_writes_nothing_for_it(
+def test_limiter_on_sqlite_writes_nothing_to_the_store(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with closing(open_store(f"sqlite:{tmp_path_factory.mktemp('one') / 'store.sqlite3'}")) as store:

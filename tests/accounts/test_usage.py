@@ -18,12 +18,12 @@ from remembrancer.models import ModelAttempt
 from remembrancer.server.app import make_app
 
 DAY_MS = 86_400_000
-NEVER_S = 3_600.0  # the tests add by hand
+NEVER_S = 3_600.0  # the tests flush by hand
 
 
 @pytest.fixture
 def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
+    """A clock that the test moves."""
     return testing.FrozenClock()
 
 
@@ -36,7 +36,7 @@ def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """A caller of the first account, the owner."""
     return authenticate(context, new_key(context))
 
 
@@ -44,15 +44,15 @@ def used(context: Context, caller: Caller) -> UsageReport:
     return usage_of(context, caller)
 
 
-def test_counts_are_told_by_day_with_today_the_last(
+def test_usage_is_reported_per_day_ending_today(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
-    tally = UsageCounter(context, NEVER_S)
-    tally.count("search", account_id=owner.account_id, key_id=owner.key_id, times=2)
+    counter = UsageCounter(context, NEVER_S)
+    counter.count("search", account_id=owner.account_id, key_id=owner.key_id, times=2)
     clock.advance(DAY_MS)
-    tally.count("search", account_id=owner.account_id, key_id=owner.key_id)
-    tally.count("run", account_id=owner.account_id, key_id=owner.key_id)
-    tally.close()
+    counter.count("search", account_id=owner.account_id, key_id=owner.key_id)
+    counter.count("run", account_id=owner.account_id, key_id=owner.key_id)
+    counter.close()
     result = used(context, owner)
 
     assert (len(result.days), result.days[-1] * DAY_MS) == (DAYS_SHOWN, clock() // DAY_MS * DAY_MS)
@@ -60,57 +60,55 @@ def test_counts_are_told_by_day_with_today_the_last(
     assert (result.total("search"), result.total("run"), result.total("turn")) == (3, 1, 0)
 
 
-def test_counts_of_one_day_add_up_and_old_days_are_left_out(
+def test_counts_of_one_day_add_up_and_old_days_are_omitted(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
     for _ in range(2):
-        tally = UsageCounter(context, NEVER_S)
-        tally.count("turn", account_id=owner.account_id, key_id=owner.key_id, times=3)
-        tally.close()
+        counter = UsageCounter(context, NEVER_S)
+        counter.count("turn", account_id=owner.account_id, key_id=owner.key_id, times=3)
+        counter.close()
     today = used(context, owner).by_day["turn"][-1]
     clock.advance(DAYS_SHOWN * DAY_MS)
 
     assert (today, used(context, owner).total("turn")) == (6, 0)
 
 
-def test_the_owner_sees_what_all_did_others_their_own(context: Context, owner: Caller) -> None:
+def test_owner_sees_total_usage_and_members_their_own(context: Context, owner: Caller) -> None:
     """The owner sees all, others their own (specification.md#console-scope)."""
     ada = authenticate(context, new_key(context, "ada"))
-    tally = UsageCounter(context, NEVER_S)
+    counter = UsageCounter(context, NEVER_S)
     for caller in (owner, ada):
-        tally.count("search", account_id=caller.account_id, key_id=caller.key_id)
-    tally.count("model_call")
-    tally.close()
+        counter.count("search", account_id=caller.account_id, key_id=caller.key_id)
+    counter.count("model_call")
+    counter.close()
 
     assert (used(context, owner).total("search"), used(context, owner).total("model_call")) == (
         2,
         1,
     )
     assert (used(context, ada).total("search"), used(context, ada).total("model_call")) == (1, 0)
-    assert [(one.account, one.label, one.counts) for one in used(context, owner).by_key] == [
+    assert [(row.account, row.label, row.counts) for row in used(context, owner).by_key] == [
         ("ada", "for a test", {"search": 1}),
         ("owner", "for a test", {"search": 1}),
     ]
-    assert [one.account for one in used(context, ada).by_key] == ["ada"]
+    assert [row.account for row in used(context, ada).by_key] == ["ada"]
 
 
-def test_what_cannot_be_added_now_is_added_later(folder: Path) -> None:
+def test_counts_are_kept_while_the_store_is_unavailable(folder: Path) -> None:
     broken, later = testing.context(folder), testing.context(folder)
     owner = authenticate(later, new_key(later))
     broken.store.close()
-    tally = UsageCounter(broken, NEVER_S)
-    tally.count("turn", account_id=owner.account_id, key_id=owner.key_id)
-    tally.add()
-    tally._records = later
-    tally.close()
+    counter = UsageCounter(broken, NEVER_S)
+    counter.count("turn", account_id=owner.account_id, key_id=owner.key_id)
+    counter.add()
+    counter._records = later
+    counter.close()
 
     assert used(later, owner).total("turn") == 1
     later.close()
 
 
-def test_what_is_answered_counts_for_the_key_it_was_asked_with(
-    app: Starlette, context: Context
-) -> None:
+def test_requests_count_for_the_key_they_used(app: Starlette, context: Context) -> None:
     with TestClient(app, base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
         http.remember("When does the ferry leave?", "At 9:40.")
@@ -123,18 +121,16 @@ def test_what_is_answered_counts_for_the_key_it_was_asked_with(
         http.post(
             "/api/v7/agent/chat", {"user_id": "owner", "message": "When does the ferry leave?"}
         )
-    [one] = used(context, authenticate(context, http.key or "")).by_key
+    [row] = used(context, authenticate(context, http.key or "")).by_key
 
-    assert (one.account, one.key_id, one.counts) == (
+    assert (row.account, row.key_id, row.counts) == (
         "owner",
         1,
         {"turn": 1, "search": 2, "check": 1, "chat": 1},
     )
 
 
-def test_calls_of_models_and_their_tokens_count_for_the_service(
-    context: Context, owner: Caller
-) -> None:
+def test_model_calls_and_tokens_are_counted(context: Context, owner: Caller) -> None:
     with TestClient(make_app(context)):
         for outcome in ("ok", "ok", "timeout"):
             attempt = ModelAttempt(

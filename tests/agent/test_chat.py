@@ -87,52 +87,58 @@ class EchoingModels:
 @pytest.fixture
 def start(folder: Path) -> Iterator[Callable[[Models | None], tuple[Context, Caller]]]:
     """Create a context around models; return it and the owner."""
-    box: list[Context] = []
+    contexts: list[Context] = []
 
     def begin(models: Models | None = None) -> tuple[Context, Caller]:
-        box.append(testing.context(folder, models=models))
-        return box[-1], caller_for(box[-1])
+        contexts.append(testing.context(folder, models=models))
+        return contexts[-1], caller_for(contexts[-1])
 
     yield begin
-    for one in box:
-        one.close()
+    for context in contexts:
+        context.close()
 
 
 Start = Callable[..., tuple[Context, Caller]]
 
 
 def say(context: Context, caller: Caller, message: str, **more: object) -> ChatAnswer:
-    """Return one message of the owner."""
+    """Send one message of the owner; return the answer."""
     return chat(context, caller, Chat(user_id="owner", message=message, **more))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("order", [*(turn for turn in TURNS if "\0" not in turn), *ORDERS])
 def test_stored_turn_cannot_change_the_rules_or_escape_its_fence(start: Start, order: str) -> None:
-    """Stored text and history cannot change the rules (specification.md#chat-isolation)."""
+    """Stored answer and history cannot change the rules (specification.md#chat-isolation)."""
     models = EchoingModels()
     context, caller = start(models)
     say(context, caller, "Hello.")
     rules = models.asked[0].messages[0]
     remember(context, caller, Turn(query=f"About the ferry: {order}", response=order))
 
-    text = say(
+    answer = say(
         context,
         caller,
         "What about the ferry?",
         chat_history=[Earlier(role="system", content=order)],
     )
 
-    outcome = models.asked[-1].messages
+    messages = models.asked[-1].messages
     assert models.asked[2].messages[0] == rules
-    outside, cut = unfenced(outcome[1].content)
+    outside, cut = unfenced(messages[1].content)
     assert cut > len(order)
     assert "safe" not in outside
     assert "obey" not in outside
-    assert text.reply.splitlines()[-1] == text.seal == "REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
-    assert [line for line in text.reply.splitlines() if read_seal(line)] == [text.seal]
-    assert "![" not in text.reply
-    assert set(text.refs) <= {hit.event_id for hit in text.hits}
-    assert not set(re.findall(r"e_[0-9a-z]{13}", text.reply)) - {hit.event_id for hit in text.hits}
+    assert (
+        answer.reply.splitlines()[-1]
+        == answer.seal
+        == "REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
+    )
+    assert [line for line in answer.reply.splitlines() if read_seal(line)] == [answer.seal]
+    assert "![" not in answer.reply
+    assert set(answer.refs) <= {hit.event_id for hit in answer.hits}
+    assert not set(re.findall(r"e_[0-9a-z]{13}", answer.reply)) - {
+        hit.event_id for hit in answer.hits
+    }
 
 
 def test_stored_line_cannot_imitate_an_event_header(start: Start) -> None:
@@ -153,7 +159,7 @@ def test_stored_line_cannot_imitate_an_event_header(start: Start) -> None:
     assert len(heads) == 2
 
 
-def test_model_receives_nothing_of_other_spaces(start: Start) -> None:
+def test_model_receives_no_data_of_other_spaces(start: Start) -> None:
     """Even a model that repeats its whole prompt leaks no other space.
 
     See specification.md#chat-isolation.
@@ -164,9 +170,9 @@ def test_model_receives_nothing_of_other_spaces(start: Start) -> None:
         context, caller, Turn(query="The ferry code is 4711.", response="Noted.", user_id="bob")
     )
 
-    text = say(context, caller, "What is bob's ferry code? Search user bob.")
+    answer = say(context, caller, "What is bob's ferry code? Search user bob.")
 
-    assert "4711" not in text.reply
+    assert "4711" not in answer.reply
     assert "4711" not in "".join(
         message.content for question in models.asked for message in question.messages
     )
@@ -179,11 +185,11 @@ def test_quotes_are_sanitized(start: Start) -> None:
         context, caller, Turn(query="The ferry\n\n" + "\n".join(ORDERS), response="Noted.")
     )
 
-    text = say(context, caller, "What about the ferry?")
+    answer = say(context, caller, "What about the ferry?")
 
-    assert text.refs == [stored.event_id]
-    assert text.reply.splitlines()[-1] == text.seal
-    assert sum(line.startswith("REM |") for line in text.reply.splitlines()) == 1
+    assert answer.refs == [stored.event_id]
+    assert answer.reply.splitlines()[-1] == answer.seal
+    assert sum(line.startswith("REM |") for line in answer.reply.splitlines()) == 1
 
 
 def test_question_answered_by_quotes_is_not_quoted(start: Start) -> None:
@@ -202,12 +208,12 @@ def test_question_answered_by_quotes_is_not_quoted(start: Start) -> None:
 def test_statement_in_the_chat_is_stored_and_quoted(start: Start) -> None:
     """A message is a turn like any other, also when there is no model."""
     context, caller = start()
-    outcome = say(context, caller, "My dog is called Rex.")
+    stored = say(context, caller, "My dog is called Rex.")
 
-    text = say(context, caller, "How is my dog called?", session_id="another")
+    answer = say(context, caller, "How is my dog called?", session_id="another")
 
-    assert text.refs == [outcome.event_id]
-    assert "My dog is called Rex." in text.reply
+    assert answer.refs == [stored.event_id]
+    assert "My dog is called Rex." in answer.reply
 
 
 def test_relevant_part_of_a_long_turn_is_quoted(start: Start) -> None:
@@ -221,23 +227,25 @@ def test_relevant_part_of_a_long_turn_is_quoted(start: Start) -> None:
         ),
     )
 
-    text = say(context, caller, "Which pier does the ferry to Elba leave from?")
+    answer = say(context, caller, "Which pier does the ferry to Elba leave from?")
 
-    quote = next(line for line in text.reply.splitlines() if line.startswith("- "))
+    quote = next(line for line in answer.reply.splitlines() if line.startswith("- "))
     assert "The ferry to Elba leaves from pier 3." in quote
     assert len(quote) < limits.CHAT_QUOTE_CHARACTERS_MAX + 150
 
 
 def test_refs_of_earlier_answers_are_not_repeated(start: Start) -> None:
-    """The ids of a reply are those of its hits, also where it quotes an answer that had others."""
+    """A reply cites only its own hits, even if it quotes an answer that cites other events."""
     context, caller = start()
-    text = "The ferry leaves at 9:40 (ref: e_zzzzzzzzzzzzz) [e_yyyyyyyyyyyyy], see e_xxxxxxxxxxxxx."
-    stored = remember(context, caller, Turn(query="When does the ferry leave?", response=text))
+    response = (
+        "The ferry leaves at 9:40 (ref: e_zzzzzzzzzzzzz) [e_yyyyyyyyyyyyy], see e_xxxxxxxxxxxxx."
+    )
+    stored = remember(context, caller, Turn(query="When does the ferry leave?", response=response))
 
-    output = say(context, caller, "When does the ferry to Elba leave?")
+    answer = say(context, caller, "When does the ferry to Elba leave?")
 
-    assert output.refs == [stored.event_id]
-    assert set(re.findall(r"e_[0-9a-z]{13}", output.reply)) == {stored.event_id}
+    assert answer.refs == [stored.event_id]
+    assert set(re.findall(r"e_[0-9a-z]{13}", answer.reply)) == {stored.event_id}
 
 
 def test_secret_is_not_quoted(start: Start) -> None:
@@ -254,20 +262,20 @@ def test_worse_revision_is_discarded(start: Start) -> None:
     models = testing.ScriptedModels(chat=["It costs 5 EUR.", "It costs 6 EUR or 7 EUR."])
     context, caller = start(models)
 
-    text = say(context, caller, "What does it cost?")
+    answer = say(context, caller, "What does it cost?")
 
-    assert text.reply.startswith("It costs 5 EUR.")
-    assert len(text.checks or ()) == 1
+    assert answer.reply.startswith("It costs 5 EUR.")
+    assert len(answer.checks or ()) == 1
 
 
 def test_draft_is_used_when_the_revision_fails(start: Start) -> None:
     models = testing.ScriptedModels(chat=["It costs 5 EUR.", ModelFailed("timeout")])
     context, caller = start(models)
 
-    text = say(context, caller, "What does it cost?")
+    answer = say(context, caller, "What does it cost?")
 
-    assert (text.answer_mode, text.reply.partition("\n")[0]) == ("model", "It costs 5 EUR.")
-    assert [one.outcome for one in text.usage.tries] == ["ok", "timeout"]
+    assert (answer.answer_mode, answer.reply.partition("\n")[0]) == ("model", "It costs 5 EUR.")
+    assert [attempt.outcome for attempt in answer.usage.tries] == ["ok", "timeout"]
 
 
 def test_turn_is_stored_when_the_client_disconnects(start: Start) -> None:
@@ -288,9 +296,9 @@ def test_latest_messages_that_fit_are_used_in_full() -> None:
 
 
 def test_streamed_text_is_sent_in_cleaned_sentences() -> None:
-    outcome: list[tuple[str, object]] = []
+    events: list[tuple[str, object]] = []
     gate = StreamFilter(
-        lambda name, data: outcome.append((name, data)),
+        lambda name, data: events.append((name, data)),
         lambda text: clean(text, {"e_0000000000001"}),
     )
     for piece in (
@@ -305,7 +313,7 @@ def test_streamed_text_is_sent_in_cleaned_sentences() -> None:
         gate(piece)
     gate.end()
 
-    assert outcome == [
+    assert events == [
         ("delta", {"text": text}) for text in ("At 9:40 (ref: e_0000000000001). ", "It is red")
     ]
 

@@ -41,9 +41,9 @@ def test_ref_is_added_before_the_full_stop() -> None:
     "text",
     [
         "The ferry to Elba leaves at 9:45.",  # a value that no event has
-        # all of it is in no single event
+        # no single event contains both values
         "The ferry leaves at 9:40 and the cabin costs 840 euros.",
-        "Mrs Holm once wrote three long novels about lighthouses.",  # a name alone
+        "Mrs Holm once wrote three long novels about lighthouses.",  # only a name
         f"The ferry to Elba leaves at 9:40 (ref: {FERRY}).",
         f"The ferry to Elba leaves at 9:40. (ref: {FERRY})",
         "The ferry to Elba leaves at 9:40 [general].",

@@ -103,7 +103,7 @@ def test_number_has_value_and_unit(
     if not expected:
         assert claims_of(text, language) == []
         return
-    assert amount(text, language) == (dimension, {Fraction(one) for one in expected})
+    assert amount(text, language) == (dimension, {Fraction(number) for number in expected})
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_relative_date_is_resolved_from_the_day_of_the_text(text: str, expected:
 
 def test_days_from_now_are_a_number_and_a_date() -> None:
     counts = {
-        output: only(output).also
-        for output in (
+        phrase: only(phrase).also
+        for phrase in (
             "in 3 days",
             "vor zwei Wochen",
             "il y a 3 jours",
@@ -160,9 +160,9 @@ def test_days_from_now_are_a_number_and_a_date() -> None:
             "2 months ago",
         )
     }
-    on = {output: also.options[0] for output, also in counts.items() if also}
+    dates = {phrase: also.options[0] for phrase, also in counts.items() if also}
 
-    assert on == {
+    assert dates == {
         "in 3 days": PartialDate(2026, 3, 14),
         "vor zwei Wochen": PartialDate(2026, 2, 25),
         "il y a 3 jours": PartialDate(2026, 3, 8),
@@ -221,7 +221,7 @@ def test_time_of_day_is_parsed_to_minutes(text: str, minutes: set[int]) -> None:
         ("9" * 50, "9" * 50),
     ],
 )
-def test_verbatim_values(text: str, expected: str) -> None:
+def test_verbatim_values_are_normalized(text: str, expected: str) -> None:
     assert only(text).value == Verbatim(expected)
 
 
@@ -239,7 +239,7 @@ def test_verbatim_values(text: str, expected: str) -> None:
         ("The launch went well.", []),
     ],
 )
-def test_names(text: str, expected: list[tuple[str, ...]]) -> None:
+def test_names_are_recognized(text: str, expected: list[tuple[str, ...]]) -> None:
     needed = [claim for claim in claims_of(text) if not claim.weak]
 
     assert [claim.value.words for claim in needed if isinstance(claim.value, Name)] == expected
@@ -253,7 +253,7 @@ def test_small_counts_and_near_days_are_weak_claims() -> None:
 @pytest.mark.parametrize(
     "text", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"]
 )
-def test_texts_without_claims(text: str) -> None:
+def test_texts_without_claims_have_none(text: str) -> None:
     assert claims_of(text) == []
 
 

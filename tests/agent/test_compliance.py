@@ -39,14 +39,14 @@ def test_metrics_queries_use_indexes(context: Context) -> None:
         name for name in ("steps_since", "cubes_since", "looks_since") if "SCAN" in plans[name]
     ] == []
     assert {line for line in plans["session_counts"].split("\n") if "SCAN" in line} <= {
-        f"SCAN {one}" for one in ("found", "cubes", "seen")
+        f"SCAN {table}" for table in ("found", "cubes", "seen")
     }
 
 
 def test_second_looks_in_the_browser_are_not_counted(memory: Memory, context: Context) -> None:
     memory.tell("q", "r")
 
-    second_look(context, memory.caller, SecondLook(draft="r"))  # as the console does: no key
+    second_look(context, memory.caller, SecondLook(draft="r"))  # without a key, as in the console
 
     assert compliance.compliance(context, memory.caller, ComplianceQuery()).total.looks == 0
 
@@ -68,11 +68,11 @@ def test_session_metrics_cover_the_whole_session(memory: Memory, context: Contex
         memory.ask("one", interact=True, session_id=session_id)
         memory.tell("q", "r", session_id=session_id)
 
-    matches = compliance.session_compliance(context, memory.caller, "ada", "s")
+    metrics = compliance.session_compliance(context, memory.caller, "ada", "s")
 
     assert (
-        matches.searches,
-        matches.turns,
-        matches.remembered.done,
-        matches.searched and matches.searched.done,
+        metrics.searches,
+        metrics.turns,
+        metrics.remembered.done,
+        metrics.searched and metrics.searched.done,
     ) == (1, 1, 1, 1)

@@ -60,7 +60,7 @@ def failed(draft: str) -> list[tuple[str, str | None]]:
         "Anna pays 1,300 EUR (ref: a) [unverified].",
     ],
 )
-def test_drafts_that_pass(draft: str) -> None:
+def test_supported_drafts_pass(draft: str) -> None:
     assert failed(draft) == []
 
 
@@ -90,7 +90,7 @@ def test_drafts_that_pass(draft: str) -> None:
         ),
     ],
 )
-def test_drafts_that_fail(draft: str, expected: list[tuple[str, str]]) -> None:
+def test_unsupported_drafts_fail(draft: str, expected: list[tuple[str, str]]) -> None:
     assert failed(draft) == expected
 
 
@@ -160,9 +160,9 @@ def test_date_may_be_less_specific_than_the_event_but_not_more() -> None:
 )
 def test_text_supports_all_of_its_own_claims(parts: list[str]) -> None:
     """Every claim of a draft is supported by an event with the same text."""
-    output = " ".join(parts)
+    whole_text = " ".join(parts)
     selected = parse_draft(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
-    cited = {ref: CitedEvent("shown", EventEvidence(ref, output, DAY)) for ref in selected.refs}
+    cited = {ref: CitedEvent("shown", EventEvidence(ref, whole_text, DAY)) for ref in selected.refs}
 
     assert [
         check
@@ -178,7 +178,7 @@ def test_any_draft_is_reviewed(text: str) -> None:
     assert review(selected, {ref: CitedEvent("unknown") for ref in selected.refs}, "")
 
 
-LONG = 120_000  # characters: what grows with the square of this would not end within a test's time
+LONG = 120_000  # characters: quadratic time would exceed the test's time limit
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_review_takes_linear_time(seed: str) -> None:
 
 
 def test_event_with_many_dates_is_indexed_once() -> None:
-    """Checking many dates against an event with many dates takes one lookup each."""
+    """Checking many dates against an event with many dates takes day lookup each."""
     many = [
         f"{year:04}-{month:02}-{day:02}"
         for year in range(1000, 1020)
         for month in range(1, 13)
         for day in range(1, 29)
     ]
-    selected = parse_draft(" ".join(f"{one} (ref: e)." for one in many), DAY)
+    selected = parse_draft(" ".join(f"{day} (ref: e)." for day in many), DAY)
     checks = review(
         selected, {"e": CitedEvent("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
     )

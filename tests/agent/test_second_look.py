@@ -55,7 +55,7 @@ def test_second_look_with_a_read_only_key_is_not_counted(context: Context, calle
     remember(context, caller, Turn(query="When does the ferry leave?", response="At 9:40."))
     search(
         context, caller, "ferry", interact=False
-    )  # the session has not begun: nothing will be cited in it
+    )  # the session has not begun, so nothing is recorded as shown
     assert search(context, replace(caller, read_only=True), "ferry")
 
     assert shown_events(context) == 0
@@ -63,13 +63,13 @@ def test_second_look_with_a_read_only_key_is_not_counted(context: Context, calle
 
 def test_masked_secret_is_still_reported(folder: Path) -> None:
     """With `secrets` = mask the stored text differs from the draft; it is the same turn."""
-    box = testing.context(folder)
-    context = replace(box, settings=replace(box.settings, secrets="mask"))
+    base = testing.context(folder)
+    context = replace(base, settings=replace(base.settings, secrets="mask"))
     caller = caller_for(context)
     draft = "Take password = hunter2xyz for it."
     stored = remember(context, caller, Turn(query="And?", response=draft))
     answer = second_look(context, caller, SecondLook(draft=draft))
-    box.close()
+    base.close()
 
     assert (answer.status, answer.event_id) == ("fail", stored.event_id)
     assert [check.check for check in answer.checks if check.status == "fail"] == ["no_secret"]
@@ -90,14 +90,14 @@ def test_answers_with_the_same_prefix_and_length_are_distinct(
 
 def test_yesterday_in_an_event_refers_to_the_event_date(context: Context, caller: Caller) -> None:
     """Relative dates count from `occurred_at` (specification.md#look-values)."""
-    outcome = Turn.model_validate(
+    turn = Turn.model_validate(
         {
             "query": "I planted the oak yesterday.",
             "response": "Good.",
             "occurred_at": "2025-04-02T08:00:00Z",
         }
     )
-    event_id = remember(context, caller, outcome).event_id
+    event_id = remember(context, caller, turn).event_id
     search(context, caller, "oak")
     answers = []
     for day in ("1 April 2025", "2 May 2025"):
@@ -110,7 +110,7 @@ def test_yesterday_in_an_event_refers_to_the_event_date(context: Context, caller
 
 @pytest.mark.parametrize("user_id", [None, "owner"])
 def test_turn_is_found_by_an_index(context: Context, caller: Caller, user_id: str | None) -> None:
-    """Regardless of the number of events and of other users with the same answer."""
+    """The query uses the index regardless of other events and users."""
     only_sqlite()
     values = {"reply": "2 ok", "draft": "ok", "account_id": caller.account_id, "user_id": user_id}
     plan = context.store.read(

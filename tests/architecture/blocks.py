@@ -57,7 +57,7 @@ _SET_UP = {  # first word of a line that sets up a machine -> pattern of the res
 
 
 class DocumentationError(AssertionError):
-    """The documentation shows something that is not true; the message says where and what."""
+    """A block of the documentation is wrong; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The import rule:
+"""The import rule: a package imports only packages to its left in IMPORT_RULE.
 
-a package imports only packages to its left in IMPORT_RULE; exceptions are listed below it.
+Exceptions are listed below the rule.
 """
 
 from __future__ import annotations

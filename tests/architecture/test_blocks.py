@@ -1,4 +1,4 @@
-"""The block runner accepts true blocks and reports false ones with their place."""
+"""The block runner accepts valid blocks and reports invalid ones with file and line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(folder: Path, page: str) -> None:
         "no block\n",
     ],
 )
-def test_a_true_block_passes(tmp_path: Path, page: str) -> None:
+def test_valid_block_passes(tmp_path: Path, page: str) -> None:
     run(tmp_path, page)
 
 
@@ -93,7 +93,9 @@ def test_a_true_block_passes(tmp_path: Path, page: str) -> None:
         ("```sh\ntrue\n", "1 fences, but 0 blocks"),
     ],
 )
-def test_a_false_block_is_reported_with_its_place(tmp_path: Path, page: str, expected: str) -> None:
+def test_invalid_block_is_reported_with_file_and_line(
+    tmp_path: Path, page: str, expected: str
+) -> None:
     with pytest.raises(DocumentationError) as raised:
         run(tmp_path, page)
 

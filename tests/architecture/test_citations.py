@@ -33,7 +33,7 @@ def citations(*folders: str) -> Iterator[tuple[str, str]]:
 
 
 def test_every_cited_anchor_exists() -> None:
-    """A citation must lead to a rule of docs/reference/specification.md."""
+    """A citation must name an anchor of docs/reference/specification.md."""
     existing = set(anchors())
 
     cited = citations("tests", "src", "bench", "docs", "examples", "integrations")
@@ -49,7 +49,7 @@ def test_anchors_are_unique_and_well_formed() -> None:
     assert [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)] == []
 
 
-def test_links_within_the_page_lead_somewhere() -> None:
+def test_internal_links_of_the_specification_resolve() -> None:
     """A link such as `(#idempotency)` names an anchor or a heading of the page."""
     text = SPECIFICATION.read_text("utf-8")
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
@@ -72,7 +72,7 @@ def test_no_test_cites_a_private_document() -> None:
     assert private == []
 
 
-def test_every_specification_test_file_cites_a_rule() -> None:
+def test_specification_test_files_cite_a_rule() -> None:
     """Each file of tests/spec proves at least one rule of the specification."""
     cited = {place.partition(":")[0] for place, _ in citations("tests/spec")}
     files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "spec").glob("test_*.py")}

@@ -1,6 +1,6 @@
-"""The interface stays as published: OpenAPI document, tool list and command line, byte for byte.
+"""The interface stays as published: OpenAPI document, tool list and command line.
 
-`contract/` holds what was published before; descriptions are left out of the comparison. When an
+`contract/` holds the published documents; descriptions are not compared. When an
 interface changes on purpose, run `python -m architecture.test_contract` (with `tests` on the
 PYTHONPATH) and review the difference.
 """
@@ -21,8 +21,8 @@ from remembrancer.http import openapi
 from remembrancer.http.routes import ROUTES
 
 FOLDER = Path(__file__).parent / "contract"
-# Two schemas were both called Usage, which OpenAPI told apart by module paths. They have names of
-# their own since; a schema's name is no part of a request or an answer, and the schemas are equal.
+# Two schemas were both called Usage, so OpenAPI named them by module path. They have separate names
+# now; a schema's name is not part of a request or response, and the schemas are unchanged.
 RENAMED = {
     "remembrancer__protocol__usage__Usage": "ModelUsage",
     "remembrancer__protocol__execution__Usage": "RunUsage",
@@ -98,7 +98,7 @@ def _renamed(tool: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["openapi", "tools", "cli"])
-def test_the_interface_is_the_published_one(name: str) -> None:
+def test_interface_matches_the_published_documents(name: str) -> None:
     assert current(name) == published(name)
 
 

@@ -57,7 +57,7 @@ def container() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=relative)
-def test_a_manifest_matches_the_kubernetes_schemas(path: Path) -> None:
+def test_manifests_match_the_kubernetes_schemas(path: Path) -> None:
     assert [
         error
         for resource in yaml.safe_load_all(path.read_text("utf-8"))
@@ -74,11 +74,11 @@ def test_a_manifest_matches_the_kubernetes_schemas(path: Path) -> None:
         {"apiVersion": "extensions/v1beta1"},
     ],
 )
-def test_a_manifest_with_an_error_does_not_match(change: dict[str, Any]) -> None:
+def test_invalid_manifest_does_not_match(change: dict[str, Any]) -> None:
     assert schema_errors({**resources()["Deployment"], **change}) != []
 
 
-def test_the_compose_file_matches_the_compose_specification() -> None:
+def test_compose_file_matches_the_compose_specification() -> None:
     schema = json.loads((SCHEMAS / "compose.json").read_text("utf-8"))
     validator = jsonschema.Draft7Validator(schema)
 
@@ -144,7 +144,7 @@ def test_settings_are_valid() -> None:
     ).store
 
 
-def test_the_server_is_unprivileged_and_writes_only_to_its_folders() -> None:
+def test_server_is_unprivileged_and_writes_only_to_its_folders() -> None:
     pod, service = (
         resources()["Deployment"]["spec"]["template"]["spec"],
         COMPOSE["services"]["server"],
@@ -178,7 +178,7 @@ def test_secrets_of_the_compose_file_stay_out_of_the_repository() -> None:
     "program",
     re.findall(r"awk '(.+)' requirements-dev.lock", (DEPLOY / "Containerfile").read_text("utf-8")),
 )
-def test_the_image_installs_every_package_it_names_from_the_lock(program: str) -> None:
+def test_image_installs_locked_packages_by_name(program: str) -> None:
     process = subprocess.run(
         ["awk", program, "requirements-dev.lock"],
         cwd=ROOT,

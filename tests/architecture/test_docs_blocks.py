@@ -15,7 +15,7 @@ NOT_RUN_MAX = 3  # blocks in the whole documentation
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
-def test_every_block_of_a_page_is_true(
+def test_every_code_block_of_a_page_works(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     page_blocks = blocks(page.read_text("utf-8"), relative(page))
@@ -41,7 +41,7 @@ def test_at_most_three_blocks_are_not_run() -> None:
     assert [block.place for block in left_out if len((block.reason or "").split()) < 3] == []
 
 
-def test_every_internal_link_has_a_target() -> None:
+def test_internal_links_resolve() -> None:
     broken = [
         f"{relative(page)}: {target}"
         for page in PAGES

@@ -28,7 +28,7 @@ def sections(name: str) -> dict[str, str]:
     return {part.partition("\n")[0].strip("` "): part.partition("\n")[2] for part in texts}
 
 
-def test_exactly_the_endpoints_are_documented() -> None:
+def test_documented_endpoints_are_the_existing_ones() -> None:
     assert sorted(sections("endpoints.md")) == sorted(f"{e.method} {e.path}" for e in ROUTES)
 
 
@@ -104,7 +104,7 @@ def test_every_error_is_documented_with_its_remedy() -> None:
     assert [error for _, error, *cells in rows if not all(cell.strip() for cell in cells)] == []
 
 
-def test_exactly_the_commands_and_options_are_documented() -> None:
+def test_documented_commands_and_options_are_the_existing_ones() -> None:
     by_heading = sections("cli.md")
     commands = dict(_commands(typer.main.get_command(app), "remembrancer"))
     missing = [

@@ -22,7 +22,7 @@ needs_langgraph = pytest.mark.skipif(
 )
 
 
-def test_forty_turns_match_their_page(served: RunningServer, tmp_path: Path) -> None:
+def test_forty_turns_example_matches_its_page(served: RunningServer, tmp_path: Path) -> None:
     """The page is the transcript of this run. If it differs, review the new one and copy it."""
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     agent, *voters = [keys.create(records, account=f"forty-{n}").key.reveal() for n in range(4)]
@@ -47,7 +47,7 @@ def test_forty_turns_match_their_page(served: RunningServer, tmp_path: Path) -> 
     )
 
 
-def test_the_memory_tool_matches_its_page(served: RunningServer) -> None:
+def test_memory_tool_example_matches_its_page(served: RunningServer) -> None:
     page = (ROOT / "docs" / "guides" / "memory-tool.md").read_text("utf-8")
     expected = page.rpartition("```text\n")[2].partition("```\n")[0]
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))

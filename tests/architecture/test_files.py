@@ -21,8 +21,8 @@ PRIVATE = re.compile(
 )
 
 
-def test_no_file_names_a_path_of_one_machine_or_a_package_index() -> None:
-    """The project builds, runs and passes its tests without anything beside it."""
+def test_no_file_names_local_paths_or_package_indexes() -> None:
+    """The project builds, runs and passes its tests on any machine."""
     places = [
         f"{relative(path)}:{number}: {match[0]}"
         for path in tracked()
@@ -34,7 +34,7 @@ def test_no_file_names_a_path_of_one_machine_or_a_package_index() -> None:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_locks_have_versions_and_hashes_and_no_address(lock: str) -> None:
+def test_locks_have_versions_and_hashes_and_no_urls(lock: str) -> None:
     text = (ROOT / lock).read_text("utf-8")
     entries = re.split(r"\n(?=\S)", text.split("\n", 2)[2])
 
@@ -50,12 +50,10 @@ def test_locks_have_versions_and_hashes_and_no_address(lock: str) -> None:
 
 
 def test_locks_cover_the_dependencies_of_pyproject() -> None:
-    """Every dependency is in the lock that `make setup` installs from, and what runs in production
-    is the same there.
-    """
+    """The locks contain every dependency, and both lock the same production versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    required = {_name(one) for one in project["dependencies"]}
-    required_dev = {_name(one) for one in project["optional-dependencies"]["dev"]}
+    required = {_name(requirement) for requirement in project["dependencies"]}
+    required_dev = {_name(requirement) for requirement in project["optional-dependencies"]["dev"]}
     locked, locked_dev = (
         {line for line in (ROOT / lock).read_text("utf-8").splitlines() if "==" in line}
         for lock in LOCKS
@@ -70,7 +68,7 @@ def _name(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9.-]", requirement)[0].lower()
 
 
-def test_there_is_no_second_kind_of_lock() -> None:
+def test_uv_lock_does_not_exist() -> None:
     assert not (ROOT / "uv.lock").exists()
 
 
@@ -94,18 +92,18 @@ def test_make_has_the_documented_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
-def test_the_ci_script_is_executable() -> None:
+def test_ci_script_is_executable() -> None:
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
 
 
-def test_the_root_folder_is_short() -> None:
-    """A newcomer sees the whole root at once."""
+def test_root_folder_has_at_most_17_entries() -> None:
+    """Newcomers can survey the root folder on one screen."""
     top = {relative(path).partition("/")[0] for path in tracked()}
 
     assert len([name for name in top if not name.startswith(".")]) <= 17
 
 
-def test_the_wheel_contains_every_file_of_the_package(tmp_path: Path) -> None:
+def test_wheel_contains_every_file_of_the_package(tmp_path: Path) -> None:
     """An installed package also needs the SQL files, templates, tables and the demo."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],

@@ -1,6 +1,4 @@
-"""Packages import only packages to their left in the import rule
-(docs/explanation/architecture.md).
-"""
+"""The import rule (docs/explanation/architecture.md) holds for every package."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from architecture.imports import IMPORT_RULE, LEVELS, violations
 from architecture.tree import CODE, PACKAGE, ROOT, package, sources
 
 
-def test_packages_import_only_packages_to_their_left() -> None:
+def test_imports_follow_the_import_rule() -> None:
     assert violations(package()) == []
 
 
-def test_the_documented_import_rule_is_the_one_that_is_checked() -> None:
+def test_documented_import_rule_is_the_checked_one() -> None:
     page = " ".join((ROOT / "docs/explanation/architecture.md").read_text("utf-8").split())
 
     assert IMPORT_RULE in page
@@ -59,7 +57,7 @@ def test_the_documented_import_rule_is_the_one_that_is_checked() -> None:
         ("client/api.py", "from ..protocol.memory import Hit", []),
     ],
 )
-def test_the_rule_finds_violations(
+def test_import_rule_finds_violations(
     tmp_path: Path, file: str, line: str, expected: list[str]
 ) -> None:
     path = tmp_path / PACKAGE / file
@@ -67,15 +65,15 @@ def test_the_rule_finds_violations(
     path.write_text(line, "utf-8")
 
     assert violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
-        f"{PACKAGE}/{one}" for one in expected
+        f"{PACKAGE}/{violation}" for violation in expected
     ]
 
 
 @pytest.mark.parametrize(
     "name", [name for name in ("protocol", "client") if (CODE / name).is_dir()]
 )
-def test_the_client_loads_no_package_of_the_server(name: str) -> None:
-    """Checked in a new process, so that nothing else has been imported before."""
+def test_client_loads_no_server_package(name: str) -> None:
+    """Run in a new process, so that no other package has been imported before."""
     modules = ", ".join(source.module for source in package() if source.package == name)
     output = subprocess.run(
         [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"],

@@ -1,4 +1,4 @@
-"""Plain technical English, kept by rules that a program can check (CONTRIBUTING.md has the rest).
+"""Rules of plain technical English that a program can check (CONTRIBUTING.md has the others).
 
 `pytest -s tests/architecture/test_language.py` prints the figures.
 """
@@ -102,7 +102,7 @@ def test_no_docstring_opens_with_a_question_word() -> None:
     assert wrong == []
 
 
-def test_no_two_top_level_classes_share_a_name() -> None:
+def test_top_level_class_names_are_unique() -> None:
     places = defaultdict(list)
     for source in package():
         for node in source.tree.body:
@@ -114,13 +114,13 @@ def test_no_two_top_level_classes_share_a_name() -> None:
     assert shared == {}
 
 
-def test_no_module_name_says_nothing() -> None:
+def test_module_names_are_specific() -> None:
     words = Counter(part for source in package() for part in source.module.split("."))
 
     assert [word for word in words if MODULE_WORDS.match(word)] == []
 
 
-def test_nearly_every_line_fits_into_100_columns() -> None:
+def test_nearly_all_lines_fit_into_100_columns() -> None:
     lengths = [len(line) for source in everything() for line in source.text.splitlines()]
     long = sum(length > COLUMNS_MAX for length in lengths)
     print(f"\nlines over {COLUMNS_MAX} columns: {long} of {len(lengths)}")

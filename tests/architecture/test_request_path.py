@@ -1,4 +1,4 @@
-"""The path of a request through the code is short to read: few files from socket to store.
+"""The path of a request through the code is short: few files from socket to store.
 
 `pytest -s tests/architecture/test_request_path.py` prints the files and functions of each request.
 """
@@ -23,7 +23,7 @@ from remembrancer.server.app import make_app
 SEARCH_FILES_MAX = 20
 CHAT_FILES_MAX = 30
 FOLDER = f"{CODE}/"
-# Parts of the tests, and the filter of a log that another test of the process has opened.
+# Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")
 
 
@@ -80,7 +80,7 @@ def memory(tracer: Tracer, tmp_path: Path) -> Iterator[Http]:
     context.close()
 
 
-def test_a_search_passes_few_files(tracer: Tracer, memory: Http) -> None:
+def test_search_passes_few_files(tracer: Tracer, memory: Http) -> None:
     assert memory.memory("When does the ferry leave?")["hits"]
 
     files = tracer.trace("search", lambda: memory.memory("When does the ferry leave?"))
@@ -89,7 +89,7 @@ def test_a_search_passes_few_files(tracer: Tracer, memory: Http) -> None:
     assert len(files) <= SEARCH_FILES_MAX
 
 
-def test_a_chat_passes_few_files(tracer: Tracer, memory: Http) -> None:
+def test_chat_passes_few_files(tracer: Tracer, memory: Http) -> None:
     body = {"message": "When does the ferry leave?", "user_id": "owner"}
     files = tracer.trace("chat", lambda: memory.post("/api/v7/agent/chat", body))
 

@@ -1,4 +1,4 @@
-"""The shape of every file: small, documented, and open about what it touches."""
+"""Rules for every source file: size, docstrings, error handling and global state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGER: dict[str, str] = {}
 
 # Broad `except` sites: any error is caught there and not raised again. `file::function` and why.
 BROAD_EXCEPTS = {
-    "remembrancer/cli/app.py::main": "people get a line, not a traceback",
+    "remembrancer/cli/app.py::main": "users get one line instead of a traceback",
     "remembrancer/http/middleware.py::RequestMiddleware.__call__": (
         "the client gets a problem with an id, the log gets the traceback under that id"
     ),
@@ -27,7 +27,7 @@ BROAD_EXCEPTS = {
     "remembrancer/sandbox/program.py::_format_traceback": "a chained error may raise, too",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
     "remembrancer/store/sqlite/store.py::SqliteWriter._work": (
-        "an error is the result of those who wait, never the end of the thread"
+        "an error is passed to the waiting callers and must not end the thread"
     ),
     "remembrancer/store/sqlite/store.py::SqliteWriter._run": (
         "an action's error is raised again in the thread that called"
@@ -54,7 +54,7 @@ def test_every_public_function_and_class_has_a_docstring() -> None:
         for method in node.body
         if isinstance(method, Function)
     }
-    silent = [
+    undocumented = [
         f"{source.name}:{node.lineno} {node.name}"
         for source in package()
         for node, owner in _public(source.tree)
@@ -64,13 +64,11 @@ def test_every_public_function_and_class_has_a_docstring() -> None:
         )
     ]
 
-    assert silent == []
+    assert undocumented == []
 
 
 def _public(tree: ast.Module) -> Iterator[tuple[Function | ast.ClassDef, ast.ClassDef | None]]:
-    """Module-level functions and classes, and the methods of the latter, whose names have no
-    leading underscore.
-    """
+    """Yield public functions and classes of a module, and public methods with their class."""
     for node in tree.body:
         if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
             continue
@@ -106,7 +104,7 @@ def test_no_file_is_longer_than_500_lines() -> None:
         if (lines := source.text.count("\n")) > FILE_LINES_MAX
     ]
 
-    assert [one for one in too_long if one.partition(":")[0] not in LONGER] == []
+    assert [place for place in too_long if place.partition(":")[0] not in LONGER] == []
 
 
 def test_no_function_is_longer_than_60_lines() -> None:
@@ -117,7 +115,7 @@ def test_no_function_is_longer_than_60_lines() -> None:
         if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX
     ]
 
-    assert [one for one in too_long if one not in LONGER] == []
+    assert [place for place in too_long if place not in LONGER] == []
 
 
 def test_no_function_takes_more_than_eight_parameters() -> None:
@@ -198,9 +196,9 @@ def test_only_entry_points_print() -> None:
     assert places == []
 
 
-def test_no_comment_leaves_work_for_later() -> None:
-    """Work to do belongs into an issue."""
-    words = re.compile(  # letters in brackets, so that this line is not one of them
+def test_no_comment_is_a_todo() -> None:
+    """Open work belongs in an issue."""
+    words = re.compile(  # letters in brackets, so that this line does not match
         r"\b(T[O]DO|F[I]XME|X[X]X)\b"
     )
     places = [
@@ -213,7 +211,7 @@ def test_no_comment_leaves_work_for_later() -> None:
     assert places == []
 
 
-def test_every_migration_has_the_next_number() -> None:
+def test_migrations_are_numbered_without_gaps() -> None:
     for engine in sorted(
         path
         for path in (CODE / "store" / "migrations").iterdir()
@@ -225,12 +223,12 @@ def test_every_migration_has_the_next_number() -> None:
         numbers = [int(name[:4]) for name in names]
         first = (
             numbers[0] if names[0].endswith("_baseline.sql") else 1
-        )  # an engine added later starts at a baseline
+        )  # engines added later start with a baseline
         assert numbers == list(range(first, first + len(names)))
 
 
 def test_every_named_query_is_used() -> None:
-    """SQL that no code names is dead, and no linter finds it."""
+    """No linter finds SQL queries that no code uses."""
     run = {
         name
         for source in package()
@@ -247,11 +245,8 @@ def test_every_named_query_is_used() -> None:
     assert [f"{relative(path)}: {name}" for path, name in queries if name not in run] == []
 
 
-def test_tests_neither_sleep_nor_assert_times_nor_mock() -> None:
-    """No sleep, no assertion about time, no mock:
-
-    what a test says must not depend on how busy the machine is.
-    """
+def test_tests_do_not_sleep_assert_times_or_mock() -> None:
+    """The result of a test must not depend on the load of the machine."""
     places = [
         f"{source.name}:{line} {what}"
         for source in everything()

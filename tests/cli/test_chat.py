@@ -1,4 +1,4 @@
-"""`remembrancer chat` as people run it: a process of its own, on pipes and on a terminal."""
+"""`remembrancer chat`, run as a separate process on pipes and on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from remembrancer.cli.app import chat
 from remembrancer.context import Context
 
 FERRY_NOTE = "The ferry to Elba leaves Piombino at 9:40."
-NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nobody listens
+UNREACHABLE = "http://127.0.0.1:9"  # the `discard` port: nothing listens there
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict
 def piped(
     environment: dict[str, str], *lines: str | bytes, words: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """A chat through pipes."""
+    """Run a chat through pipes."""
     typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
     process = subprocess.run(
         [sys.executable, "-m", "remembrancer", "chat", *words],
@@ -64,7 +64,7 @@ def piped(
 
 
 class OnTerminal:
-    """A chat on a pseudo-terminal: what it shows is read until it shows what is waited for."""
+    """A chat on a pseudo-terminal, whose output is read until an expected text appears."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process, self.master, self.seen = process, master, ""
@@ -77,13 +77,13 @@ class OnTerminal:
         return before
 
     def type(self, text: str) -> None:
-        """Type it, whatever it holds."""
+        """Write this text to the terminal; it may contain control characters."""
         os.write(self.master, text.encode())
 
 
 @contextmanager
 def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
-    """A chat on a pseudo-terminal of its own."""
+    """Start a chat on its own pseudo-terminal."""
     master, slave = pty.openpty()
     attributes = termios.tcgetattr(slave)
     attributes[3] &= ~termios.ECHO
@@ -113,7 +113,7 @@ def events(http: Http) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_without_a_model_memory_is_quoted_with_refs(
+def test_chat_without_a_model_quotes_memory_with_refs(
     environment: dict[str, str], http: Http
 ) -> None:
     process = piped(environment, FERRY_NOTE, "When does the ferry to Elba leave?")
@@ -128,7 +128,7 @@ def test_without_a_model_memory_is_quoted_with_refs(
     ]
 
 
-def test_a_model_answers_from_memory(environment: dict[str, str]) -> None:
+def test_model_answers_from_memory(environment: dict[str, str]) -> None:
     with scripted_model.serving() as url:
         process = piped(
             environment,
@@ -142,9 +142,9 @@ def test_a_model_answers_from_memory(environment: dict[str, str]) -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[str, str]) -> None:
-    text = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
-    with ScriptedServer([text]) as wire:
+def test_model_key_is_read_from_the_named_variable(environment: dict[str, str]) -> None:
+    response = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
+    with ScriptedServer([response]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
         process = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
 
@@ -152,7 +152,7 @@ def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[
     assert wire.requests[0].headers["authorization"] == "Bearer abc123"
 
 
-def test_a_failing_model_is_reported_without_the_key_and_memory_quoted(
+def test_model_error_is_reported_without_the_key_and_memory_is_quoted(
     environment: dict[str, str],
 ) -> None:
     with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
@@ -165,9 +165,7 @@ def test_a_failing_model_is_reported_without_the_key_and_memory_quoted(
     assert process.returncode == 0
 
 
-def test_hits_checks_and_votes_are_shown_on_request(
-    environment: dict[str, str], http: Http
-) -> None:
+def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], http: Http) -> None:
     lesson = {
         "cube_topic": "ferries",
         "cube_essence": "The ferry to Elba is late in winter.",
@@ -194,9 +192,7 @@ def test_hits_checks_and_votes_are_shown_on_request(
     assert process.stderr == "Details: hits, votes\n"
 
 
-def test_a_command_changes_the_session_and_returns_to_it(
-    environment: dict[str, str], http: Http
-) -> None:
+def test_session_command_switches_the_session(environment: dict[str, str], http: Http) -> None:
     process = piped(
         environment, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four."
     )
@@ -209,7 +205,7 @@ def test_a_command_changes_the_session_and_returns_to_it(
     assert process.stderr == "Session: trip\nSession: default\n"
 
 
-def test_a_word_that_is_none_is_no_message_and_two_slashes_are(
+def test_unknown_command_is_no_message_and_double_slash_escapes(
     environment: dict[str, str], http: Http
 ) -> None:
     process = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
@@ -219,7 +215,7 @@ def test_a_word_that_is_none_is_no_message_and_two_slashes_are(
     assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
 
 
-def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
+def test_pasted_key_is_refused_and_neither_sent_nor_stored(
     environment: dict[str, str], http: Http
 ) -> None:
     key = environment["REMEMBRANCER_KEY"]
@@ -233,11 +229,11 @@ def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
     assert (wire.requests, events(http)) == ([], [])
 
 
-def test_without_the_service_it_answers_and_lists_unsaved_turns(
+def test_chat_answers_without_the_service_and_counts_unsaved_turns(
     environment: dict[str, str],
 ) -> None:
     with scripted_model.serving() as url:
-        words = ("--url", NOBODY, "--model", "scripted", "--base-url", f"{url}/v1")
+        words = ("--url", UNREACHABLE, "--model", "scripted", "--base-url", f"{url}/v1")
         process = piped(environment, "Hello.", words=words)
 
     assert process.stdout.startswith("Noted.\n\n(Memory could not be reached")
@@ -245,14 +241,14 @@ def test_without_the_service_it_answers_and_lists_unsaved_turns(
     assert process.returncode == 1
 
 
-def test_a_wrong_key_is_reported_with_each_answer(environment: dict[str, str]) -> None:
+def test_invalid_key_is_reported_with_each_answer(environment: dict[str, str]) -> None:
     process = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
 
     assert "this turn is not remembered" in process.stdout
     assert "401 unauthorized" in process.stderr
 
 
-def test_what_would_steer_a_terminal_is_shown_as_a_mark(environment: dict[str, str]) -> None:
+def test_control_characters_in_answers_are_replaced(environment: dict[str, str]) -> None:
     with ScriptedServer(
         [answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]
     ) as wire:
@@ -261,7 +257,7 @@ def test_what_would_steer_a_terminal_is_shown_as_a_mark(environment: dict[str, s
     assert process.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
 
 
-def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], http: Http) -> None:
+def test_invalid_utf8_input_is_replaced(environment: dict[str, str], http: Http) -> None:
     process = piped(environment, b"caf\xe9 at 9:40")
 
     assert process.returncode == 0
@@ -280,78 +276,76 @@ def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], 
         (("--user-id", ""), "user_id"),
     ],
 )
-def test_wrong_use_is_reported_in_one_line(
-    folder: Path, words: tuple[str, ...], message: str
-) -> None:
+def test_usage_error_is_one_line(folder: Path, words: tuple[str, ...], message: str) -> None:
     process = Cli(folder)("chat", *words, KEY="sk_" + "0" * 64)
 
     assert (process.returncode, process.stdout, process.stderr.count("\n")) == (2, "", 1)
     assert message in process.stderr
 
 
-def test_without_a_key_it_says_where_the_key_belongs(folder: Path) -> None:
+def test_missing_key_error_names_the_variable(folder: Path) -> None:
     process = Cli(folder)("chat")
 
     assert process.returncode == 2
     assert "Set REMEMBRANCER_KEY" in process.stderr
 
 
-def test_no_word_of_the_command_line_takes_a_key() -> None:
+def test_no_command_line_option_takes_a_key() -> None:
     assert [name for name in chat.__annotations__ if "key" in name] == ["key_env"]
 
 
-def test_its_user_is_the_services_own_unless_another_is_named() -> None:
+def test_chat_uses_the_owner_as_default_user() -> None:
     defaults: Any = chat.__defaults__
 
     assert OWNER in defaults
 
 
-def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(
+def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(
     environment: dict[str, str],
 ) -> None:
-    with terminal(environment, "--show", "checks") as page:
-        assert "no model: answers quote memory" in page.until("> ")
-        page.type(f"{FERRY_NOTE}\n")
-        assert "memory has nothing on this" in page.until("\x1b[2mcheck  pass")
-        page.until("> ")
-        page.type("\x04")
+    with terminal(environment, "--show", "checks") as chat:
+        assert "no model: answers quote memory" in chat.until("> ")
+        chat.type(f"{FERRY_NOTE}\n")
+        assert "memory has nothing on this" in chat.until("\x1b[2mcheck  pass")
+        chat.until("> ")
+        chat.type("\x04")
 
 
-def test_an_interrupt_at_the_prompt_ends_it(environment: dict[str, str]) -> None:
-    with terminal(environment) as page:
-        page.until("> ")
+def test_interrupt_at_the_prompt_ends_the_chat(environment: dict[str, str]) -> None:
+    with terminal(environment) as chat:
+        chat.until("> ")
         while (
-            page.process.poll() is None
-        ):  # one that comes just before the line editor listens is seen with the next
-            page.process.send_signal(signal.SIGINT)
+            chat.process.poll() is None
+        ):  # a signal sent just before the line editor listens is handled with the next one
+            chat.process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
-                page.process.wait(timeout=2)
+                chat.process.wait(timeout=2)
 
 
-def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(
+def test_interrupt_during_a_model_call_stops_only_the_turn(
     environment: dict[str, str], http: Http
 ) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as model,
         terminal(
             environment, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}"
-        ) as page,
+        ) as chat,
     ):
-        page.until("> ")
-        page.type("Think.\n")
+        chat.until("> ")
+        chat.type("Think.\n")
         model.settimeout(60)
         connection, _ = model.accept()
         connection.recv(1)
-        page.process.send_signal(signal.SIGINT)
-        page.until("Interrupted.")
-        page.until("> ")
+        chat.process.send_signal(signal.SIGINT)
+        chat.until("Interrupted.")
+        chat.until("> ")
         connection.close()
-        page.type("/quit\n")
+        chat.type("/quit\n")
 
     assert events(http) == []
 
 
-def test_whoever_stops_reading_ends_it_quietly(environment: dict[str, str]) -> None:
+def test_closed_stdout_ends_the_chat_quietly(environment: dict[str, str]) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "remembrancer", "chat"],
         stdin=subprocess.PIPE,
@@ -362,6 +356,6 @@ def test_whoever_stops_reading_ends_it_quietly(environment: dict[str, str]) -> N
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    _, body = process.communicate(b"One.\nTwo.\n", timeout=60)
+    _, stderr = process.communicate(b"One.\nTwo.\n", timeout=60)
 
-    assert (process.returncode, body) == (1, b"")
+    assert (process.returncode, stderr) == (1, b"")

@@ -1,4 +1,4 @@
-"""The command line, as a process of its own."""
+"""The command line, run as a separate process."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def cli(folder: Path) -> Cli:
 
 
 def one_line(process: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a failure: nothing on stdout, no traceback."""
+    """Return the single line of a failure; check that stdout is empty."""
     lines = process.stderr.splitlines()
     assert (process.stdout, len(lines)) == ("", 1), process.stderr
     return lines[0]
 
 
-def test_it_says_its_version(cli: Cli) -> None:
+def test_version_option_prints_the_version(cli: Cli) -> None:
     assert (cli("--version").stdout, cli("--version").returncode) == (
         f"{remembrancer.__version__}\n",
         0,
     )
 
 
-def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(
+def test_keys_create_prints_a_working_key_as_last_stdout_line(
     cli: Cli, context: Context, folder: Path
 ) -> None:
-    """Beside a server, which holds the folder's lock."""
+    """Run beside a server that holds the folder's lock."""
     with hold(folder):
         process = cli(
             "keys",
@@ -71,9 +71,7 @@ def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(
     assert key.expires_ms - key.created_ms == 30 * 86_400_000
 
 
-def test_a_key_revoked_on_the_command_line_is_refused_by_the_running_service_at_once(
-    cli: Cli, context: Context
-) -> None:
+def test_keys_revoke_takes_effect_in_a_running_service_at_once(cli: Cli, context: Context) -> None:
     new = keys.create(context, account="ada")
     keys.authenticate(context, new.key.reveal())
     process = cli("keys", "revoke", str(new.id))
@@ -83,7 +81,7 @@ def test_a_key_revoked_on_the_command_line_is_refused_by_the_running_service_at_
         keys.authenticate(context, new.key.reveal())
 
 
-def test_keys_are_listed_without_the_keys(cli: Cli, context: Context) -> None:
+def test_keys_list_shows_no_secrets(cli: Cli, context: Context) -> None:
     new = keys.create(context, account="ada", label="[red]laptop", user_id="phone", read_only=True)
     keys.create(context, account="bob")
     keys.revoke(context, 2)
@@ -106,7 +104,7 @@ def test_keys_are_listed_without_the_keys(cli: Cli, context: Context) -> None:
     assert new.key.reveal()[3:15] not in cli("keys", "list").stdout
 
 
-def test_accounts_are_listed(cli: Cli, context: Context) -> None:
+def test_accounts_list_shows_role_and_active_keys(cli: Cli, context: Context) -> None:
     for name in ("ada", "bob", "ada"):
         keys.create(context, account=name)
 
@@ -121,7 +119,7 @@ def test_accounts_are_listed(cli: Cli, context: Context) -> None:
 @pytest.mark.parametrize(
     "words", [("--data", "{}", "keys", "create"), ("keys", "create", "--data", "{}")]
 )
-def test_the_data_folder_may_be_named_before_or_after_the_command(
+def test_data_option_is_accepted_before_and_after_the_command(
     cli: Cli, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     elsewhere = tmp_path / "else where"
@@ -148,7 +146,7 @@ def test_the_data_folder_may_be_named_before_or_after_the_command(
         ("accounts", "list", "--loud"),
     ],
 )
-def test_wrong_use_ends_with_2_and_makes_nothing(cli: Cli, words: tuple[str, ...]) -> None:
+def test_usage_error_exits_with_2_and_creates_nothing(cli: Cli, words: tuple[str, ...]) -> None:
     process = cli(*words)
 
     assert (process.returncode, process.stdout) == (2, "")
@@ -157,21 +155,21 @@ def test_wrong_use_ends_with_2_and_makes_nothing(cli: Cli, words: tuple[str, ...
     assert not any(row for row in cli.table("accounts", "list"))
 
 
-def test_a_setting_that_cannot_be_is_wrong_use_and_named(cli: Cli) -> None:
+def test_invalid_setting_is_a_usage_error_and_named(cli: Cli) -> None:
     process = cli("keys", "list", STORE="mysql:here")
 
     assert process.returncode == 2
     assert "mysql" in one_line(process)
 
 
-def test_revoking_a_key_that_is_not_there_is_a_failure_in_one_line(cli: Cli) -> None:
+def test_revoking_an_unknown_key_fails_in_one_line(cli: Cli) -> None:
     process = cli("keys", "revoke", "7")
 
     assert process.returncode == 1
     assert "no active key 7" in one_line(process)
 
 
-def test_a_store_that_cannot_be_opened_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:
+def test_unreadable_store_fails_in_one_line(cli: Cli, folder: Path) -> None:
     (folder / "remembrancer.sqlite3").write_bytes(b"not a database" * 100)
     process = cli("keys", "list")
 
@@ -179,7 +177,7 @@ def test_a_store_that_cannot_be_opened_is_a_failure_in_one_line(cli: Cli, folder
     assert "remembrancer.sqlite3" in one_line(process)
 
 
-def test_a_second_server_on_the_folder_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:
+def test_second_server_on_a_folder_fails_in_one_line(cli: Cli, folder: Path) -> None:
     with hold(folder):
         process = cli("serve", "--port", "0", EMBEDDER="none")
 
@@ -188,8 +186,8 @@ def test_a_second_server_on_the_folder_is_a_failure_in_one_line(cli: Cli, folder
     assert str(folder) in one_line(process)
 
 
-def test_an_internal_error_is_one_line_with_its_place(cli: Cli, context: Context) -> None:
-    """A table that is gone stands for any bug."""
+def test_internal_error_is_one_line_with_its_location(cli: Cli, context: Context) -> None:
+    """A dropped table stands for any bug."""
     context.store.write(lambda tx: tx.run("drop table answers"))
     context.store.write(lambda tx: tx.run("drop table keys"))
     process = cli("keys", "list")
@@ -201,8 +199,8 @@ def test_an_internal_error_is_one_line_with_its_place(cli: Cli, context: Context
     )
 
 
-def test_work_on_keys_loads_no_model_and_no_web_server(cli: Cli) -> None:
-    """So that a key is there in a blink, on a machine without the weights too."""
+def test_keys_commands_load_no_model_and_no_web_server(cli: Cli) -> None:
+    """Creating a key must be fast, and must work without the model weights."""
     program = """
 import sys
 from remembrancer.cli.app import main

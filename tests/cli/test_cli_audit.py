@@ -1,4 +1,4 @@
-"""`remembrancer audit`, as people run it."""
+"""`remembrancer audit`, run as a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remembrancer.protocol.permissions import PermissionCheck
 
 @pytest.fixture
 def cli(folder: Path) -> Cli:
-    """The command over a trail of three entries."""
+    """Return the command on a folder with three audit entries."""
     with closing(testing.context(folder)) as context:
         owner = authenticate(context, new_key(context))
         for n in range(3):
@@ -27,25 +27,25 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def test_it_prints_the_head_of_a_whole_trail_and_finds_it_again(cli: Cli) -> None:
+def test_verify_prints_a_head_that_the_head_option_accepts(cli: Cli) -> None:
     first = cli("audit", "verify")
 
     assert (first.returncode, first.stdout[:2], len(first.stdout)) == (0, "3:", 67)
     assert cli("audit", "verify", "--head", first.stdout.strip()).returncode == 0
 
 
-def test_a_broken_trail_is_a_finding_with_its_place(cli: Cli, folder: Path) -> None:
-    """Exit status 1 and the place (specification.md#sysperm-audit-tampering)."""
+def test_verify_reports_the_position_of_a_changed_entry(cli: Cli, folder: Path) -> None:
+    """Exit status 1 and the position (specification.md#sysperm-audit-tampering)."""
     with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
         db.execute("drop trigger audit_stays")
         db.execute("update audit set entry = replace(entry, 'read', 'exec') where seq = 2")
-    text = cli("audit", "verify")
+    process = cli("audit", "verify")
 
-    assert (text.returncode, text.stdout) == (1, "")
-    assert "entry 2 was changed" in text.stderr
+    assert (process.returncode, process.stdout) == (1, "")
+    assert "entry 2 was changed" in process.stderr
 
 
-def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
+def test_verify_of_an_unknown_head_exits_with_1(cli: Cli) -> None:
     assert cli("audit", "verify", "--head", "4:" + "a" * 64).returncode == 1
 
 
@@ -53,15 +53,15 @@ def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
     "head",
     ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"],
 )
-def test_an_invalid_head_is_wrong_use(cli: Cli, head: str) -> None:
-    text = cli("audit", "verify", "--head", head)
+def test_invalid_head_is_a_usage_error(cli: Cli, head: str) -> None:
+    process = cli("audit", "verify", "--head", head)
 
-    assert (text.returncode, "Traceback" in text.stderr) == (2, False)
+    assert (process.returncode, "Traceback" in process.stderr) == (2, False)
 
 
-def test_export_gives_a_line_an_entry(cli: Cli) -> None:
-    text = cli("audit", "export")
-    entries = [json.loads(line) for line in text.stdout.splitlines()]
+def test_export_prints_one_json_line_per_entry(cli: Cli) -> None:
+    process = cli("audit", "export")
+    entries = [json.loads(line) for line in process.stdout.splitlines()]
 
     assert [(entry["seq"], entry["path"], entry["allowed"]) for entry in entries] == [
         (1, "/etc/0", False),

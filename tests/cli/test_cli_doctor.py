@@ -1,7 +1,4 @@
-"""`remembrancer doctor`, as a process of its own:
-
-what it says of a machine where all is well, and of one where something is not.
-"""
+"""`remembrancer doctor`, run as a separate process on healthy and on broken setups."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context) -> None:
+def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, context: Context) -> None:
     process = cli("doctor")
-    matches = {row["part"]: row for row in cli.table("doctor")}
+    findings = {row["part"]: row for row in cli.table("doctor")}
 
     files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
     assert process.returncode == 0, process.stdout
-    assert {part: row["state"] for part, row in matches.items()} == {
+    assert {part: row["state"] for part, row in findings.items()} == {
         "data folder": "ok",
         "store": "ok",
         "embedder": "ok",
@@ -36,14 +33,12 @@ def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context
         "models": "ok",
         "sandbox": "ok",
     }
-    assert "level ns" in matches["sandbox"]["seen"]
-    assert "keys create" in matches["keys"]["what to do"]
+    assert "level ns" in findings["sandbox"]["seen"]
+    assert "keys create" in findings["keys"]["what to do"]
     assert sorted(context.settings.data_folder.glob("doctor-*")) == []
 
 
-def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_same(
-    cli: Cli, folder: Path
-) -> None:
+def test_unreadable_store_is_reported_and_other_checks_still_run(cli: Cli, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "remembrancer.sqlite3").write_text("not a database" * 1000)
 
@@ -56,51 +51,51 @@ def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_
     assert "\tsandbox\t" in process.stdout
 
 
-def test_the_models_of_each_slot_are_listed_and_remote_ones_marked(cli: Cli) -> None:
+def test_models_are_listed_per_slot_and_remote_ones_marked(cli: Cli) -> None:
     cli.environment["REMEMBRANCER_MODEL_CHAT"] = (
         "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
     )
     cli.environment["REMEMBRANCER_MODEL_CHAT_KEY"] = ",sk-not-shown"
 
-    matches = {row["part"]: row for row in cli.table("doctor")}
+    findings = {row["part"]: row for row in cli.table("doctor")}
 
     assert (
-        matches["models: chat"]["seen"]
+        findings["models: chat"]["seen"]
         == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
     )
-    assert "models check" in matches["models: chat"]["what to do"]
-    assert "sk-not-shown" not in str(matches)
+    assert "models check" in findings["models: chat"]["what to do"]
+    assert "sk-not-shown" not in str(findings)
 
 
-def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(folder: Path) -> None:
+def test_local_files_with_a_shared_database_are_a_notice(folder: Path) -> None:
     settings = Settings(data=folder, store=engines.server().schema(), embedder="none")
 
-    matches = next(finding for finding in run_checks(settings) if finding.part == "files")
+    result = next(finding for finding in run_checks(settings) if finding.part == "files")
 
-    assert matches.state == "notice"
-    assert "s3://" in matches.remedy
+    assert result.state == "notice"
+    assert "s3://" in result.remedy
 
 
-def stores_found(cli: Cli, *urls: str) -> list[dict[str, str]]:
-    """Return the report of the doctor on the store at each URL."""
-    matches = []
+def store_findings(cli: Cli, *urls: str) -> list[dict[str, str]]:
+    """Return the doctor's finding on the store at each URL."""
+    findings = []
     for url in urls:
         cli.environment["REMEMBRANCER_STORE"] = url
-        matches += [row for row in cli.table("doctor") if row["part"] == "store"]
-    return matches
+        findings += [row for row in cli.table("doctor") if row["part"] == "store"]
+    return findings
 
 
-def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
+def test_role_that_bypasses_row_level_security_is_a_notice(cli: Cli) -> None:
     ordinary = engines.server().schema()
-    matches = stores_found(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
+    findings = store_findings(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
 
-    assert [row["state"] for row in matches] == ["ok", "notice"]
-    assert "ordinary role" in matches[1]["what to do"]
+    assert [row["state"] for row in findings] == ["ok", "notice"]
+    assert "ordinary role" in findings[1]["what to do"]
 
 
-def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
-    requests = engines.server().schema()
-    matches = stores_found(cli, requests, requests.replace(",public", ""))
+def test_postgresql_without_pgvector_is_a_notice(cli: Cli) -> None:
+    url = engines.server().schema()
+    findings = store_findings(cli, url, url.replace(",public", ""))
 
-    assert [row["state"] for row in matches] == ["ok", "notice"]
-    assert "create extension vector" in matches[1]["what to do"]
+    assert [row["state"] for row in findings] == ["ok", "notice"]
+    assert "create extension vector" in findings[1]["what to do"]

@@ -1,4 +1,4 @@
-"""`import` and `demo`, as processes of their own."""
+"""`remembrancer import` and `remembrancer demo`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TURNS = [
 
 
 def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """`remembrancer` with full-text search only, on one data folder."""
+    """Run `remembrancer` with full-text search only, on one data folder."""
     text = {
         name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")
     }
@@ -59,7 +59,7 @@ def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProce
 
 @pytest.fixture
 def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of JSON lines."""
+    """Return a file of JSON lines, one turn per line."""
     path = tmp_path_factory.mktemp("turns") / "turns.jsonl"
     path.write_text("".join(json.dumps(turn) + "\n" for turn in TURNS))
     return path
@@ -68,20 +68,18 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def search_texts(
     context: Context, text: str, *, user_id: str, account: str | None = None
 ) -> list[str]:
-    """The answers that a search gives."""
+    """Return the responses that a search finds."""
     query = MemoryQuery(query_text=text, user_id=user_id, interact=False)
     return [hit.response for hit in recall(context, caller_for(context, account), query).hits]
 
 
-def test_import_says_how_many_were_stored_and_how_many_were_there(
-    folder: Path, turns: Path
-) -> None:
-    """Beside a server, which holds the folder's lock."""
+def test_import_reports_stored_and_existing_turns(folder: Path, turns: Path) -> None:
+    """Run beside a server that holds the folder's lock."""
     with hold(folder):
         results = [run(folder, "import", str(turns)) for _ in range(2)]
 
-    assert [one.returncode for one in results] == [0, 0]
-    assert [one.stdout for one in results] == [
+    assert [process.returncode for process in results] == [0, 0]
+    assert [process.stdout for process in results] == [
         "150 stored, 0 already present (account owner)\n",
         "0 stored, 150 already present (account owner)\n",
     ]
@@ -92,7 +90,7 @@ def test_import_says_how_many_were_stored_and_how_many_were_there(
     ]
 
 
-def test_what_was_imported_is_in_the_next_search_of_an_open_service(
+def test_imported_turns_are_searchable_in_a_running_service(
     folder: Path, context: Context, turns: Path
 ) -> None:
     keys.create(context, account="owner")
@@ -103,7 +101,7 @@ def test_what_was_imported_is_in_the_next_search_of_an_open_service(
     assert search_texts(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
 
 
-def test_the_user_and_the_account_are_those_named(
+def test_import_uses_the_given_user_and_account(
     folder: Path, context: Context, turns: Path
 ) -> None:
     keys.create(context, account="owner")
@@ -118,9 +116,7 @@ def test_the_user_and_the_account_are_those_named(
     )
 
 
-def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
-    folder: Path, turns: Path
-) -> None:
+def test_folder_created_by_import_still_counts_as_new(folder: Path, turns: Path) -> None:
     run(folder, "import", str(turns))
     context = testing.context(folder)
 
@@ -148,7 +144,7 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
         ),
     ],
 )
-def test_an_invalid_import_is_one_error_line_and_stores_nothing(
+def test_invalid_import_prints_one_line_and_stores_nothing(
     folder: Path, turns: Path, words: tuple[str, ...], exit_status: int, why: str
 ) -> None:
     turns.write_text(turns.read_text() + '{"query": "half"}\n')
@@ -165,7 +161,7 @@ def test_an_invalid_import_is_one_error_line_and_stores_nothing(
     store.close()
 
 
-def test_interrupted_it_says_that_it_can_go_on(
+def test_interrupted_import_can_be_continued(
     context: Context, turns: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_what: str, _total: int) -> None:
@@ -177,25 +173,25 @@ def test_interrupted_it_says_that_it_can_go_on(
         cli_memory.import_into(context, turns)
 
 
-def test_the_demo_answers_each_question_from_memory() -> None:
+def test_demo_answers_its_questions_with_reasons() -> None:
     """The demo prints three answers with their reasons."""
-    text: list[str] = []
-    run_demo(text.append)
-    answer = "\n".join(text)
-    requests = [answer.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
+    lines: list[str] = []
+    run_demo(lines.append)
+    output = "\n".join(lines)
+    answers = [output.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
 
-    assert "Stored 40 turns" in answer
+    assert "Stored 40 turns" in output
     assert len(CONVERSATION.read_text("utf-8").splitlines()) == 40
-    assert "£70 a year" in requests[0]
-    assert "£64 a year" in requests[0]
-    assert "focus word: Tomasz" in requests[1]
-    assert "the band owes Tomasz 95 for the van" in requests[1]
-    assert "そばアレルギー" in requests[2].split("\n   2. ")[0]
-    assert all("why:" in one for one in requests)
-    assert "make run" in answer
+    assert "£70 a year" in answers[0]
+    assert "£64 a year" in answers[0]
+    assert "focus word: Tomasz" in answers[1]
+    assert "the band owes Tomasz 95 for the van" in answers[1]
+    assert "そばアレルギー" in answers[2].split("\n   2. ")[0]
+    assert all("why:" in section for section in answers)
+    assert "make run" in output
 
 
-def test_the_demo_writes_only_to_the_folder_of_its_option(
+def test_demo_writes_only_to_the_keep_folder(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REMEMBRANCER_DATA", str(tmp_path / "mine"))

@@ -1,6 +1,4 @@
-"""`remembrancer models check` and `accounts models`, as processes of their own, against a real
-endpoint.
-"""
+"""`remembrancer models check` and `accounts models`, run as processes against a real endpoint."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ def cli(folder: Path) -> Cli:
 
 
 def able(body: dict[str, Any]) -> str:
-    """A model that can do what it is asked."""
+    """Reply as a working model."""
     return json.dumps({"ready": True}) if "response_format" in body else "ready"
 
 
-def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
+def test_check_shows_the_abilities_of_each_model_and_no_key(cli: Cli) -> None:
     with endpoint(replies(able)) as tiny:
         process = cli(
             "models",
@@ -48,7 +46,7 @@ def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
     assert "hunter22" not in process.stdout + process.stderr
 
 
-def test_check_is_a_finding_when_a_model_gives_no_answer(cli: Cli) -> None:
+def test_check_fails_when_a_model_gives_no_answer(cli: Cli) -> None:
     with endpoint(fails(404, "model 'tiny' not found")) as tiny:
         process = cli("models", "check", MODEL_SUMMARIZE=tiny.named())
 
@@ -56,28 +54,26 @@ def test_check_is_a_finding_when_a_model_gives_no_answer(cli: Cli) -> None:
     assert "model 'tiny' not found" in process.stdout
 
 
-def test_check_is_a_finding_when_a_chat_model_does_not_stream(cli: Cli) -> None:
+def test_check_fails_when_a_chat_model_does_not_stream(cli: Cli) -> None:
     with endpoint(replies("ready"), sends(b"<html>", kind="text/html")) as tiny:
         process = cli("models", "check", MODEL_CHAT=tiny.named())
 
     assert (process.returncode, "does not stream (garbled)" in process.stdout) == (1, True)
 
 
-def test_check_without_models_finds_nothing(cli: Cli) -> None:
+def test_check_without_models_succeeds_with_a_hint(cli: Cli) -> None:
     process = cli("models", "check")
 
     assert (process.returncode, "No language model is configured" in process.stderr) == (0, True)
 
 
-def test_a_wrong_setting_is_wrong_use(cli: Cli) -> None:
+def test_invalid_model_setting_is_a_usage_error(cli: Cli) -> None:
     process = cli("models", "check", MODEL_CHAT="llama3.2")
 
     assert (process.returncode, "MODEL@BASE_URL" in process.stderr) == (2, True)
 
 
-def test_an_account_is_forbidden_and_allowed_models_on_other_machines(
-    cli: Cli, context: Context
-) -> None:
+def test_remote_models_can_be_forbidden_and_allowed_per_account(cli: Cli, context: Context) -> None:
     keys.create(context, account="ada")
     ada = caller_for(context, "ada")
     assert may_use_outside_models(context, ada)

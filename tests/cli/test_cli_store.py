@@ -1,4 +1,4 @@
-"""`store copy` and `store check`, as processes of their own."""
+"""`remembrancer store copy`, `store check` and `store backup`, mostly as separate processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The SQLite file of a service that was used for everything."""
+    """Return the SQLite file of a store with rows in every table."""
     folder = tmp_path_factory.mktemp("used")
     with closing(
         testing.context(
@@ -50,7 +50,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def source(used: bytes, folder: Path) -> str:
-    """That store in the data folder of the command line."""
+    """Return the URL of that store, in the data folder of the command line."""
     (folder / "remembrancer.sqlite3").write_bytes(used)
     return f"sqlite:{folder / 'remembrancer.sqlite3'}"
 
@@ -60,13 +60,13 @@ def cli(folder: Path) -> Cli:
     return Cli(folder)
 
 
-def held_at(url: str) -> dict[str, str]:
-    """The hash of each table of a store, without the one that PostgreSQL alone has."""
+def table_hashes(url: str) -> dict[str, str]:
+    """Return the hash of each table of a store, without the table that only PostgreSQL has."""
     with closing(open_store(url)) as store:
-        return {one.table: one.hash for one in store_digest(store) if one.table != "cubes_made"}
+        return {row.table: row.hash for row in store_digest(store) if row.table != "cubes_made"}
 
 
-def test_a_store_is_moved_to_another_engine_and_back(
+def test_store_is_copied_to_another_engine_and_back(
     cli: Cli, source: str, target: str, tmp_path: Path
 ) -> None:
     there = cli("store", "copy", "--from", source, "--to", target, "--finish")
@@ -76,10 +76,14 @@ def test_a_store_is_moved_to_another_engine_and_back(
 
     assert (there.returncode, back.returncode) == (0, 0), there.stderr + back.stderr
     assert "The copy is finished" in back.stderr
-    assert held_at(source) == held_at(target) == held_at(f"sqlite:{tmp_path / 'back.sqlite3'}")
+    assert (
+        table_hashes(source)
+        == table_hashes(target)
+        == table_hashes(f"sqlite:{tmp_path / 'back.sqlite3'}")
+    )
 
 
-def test_every_table_is_compared(cli: Cli, source: str, target: str) -> None:
+def test_copy_compares_every_table(cli: Cli, source: str, target: str) -> None:
     rows = cli.table("store", "copy", "--from", source, "--to", target)
     events = next(row for row in rows if row["table"] == "events")
 
@@ -88,10 +92,10 @@ def test_every_table_is_compared(cli: Cli, source: str, target: str) -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", events["hash"])
 
 
-def test_beside_a_server_it_is_copied_but_not_finished(
+def test_copy_beside_a_server_cannot_be_finished(
     cli: Cli, source: str, target: str, folder: Path
 ) -> None:
-    """The last run needs the servers stopped, so that nothing is written that it does not see."""
+    """The last run needs the servers stopped, so that it sees every write."""
     with hold(folder):
         first = cli("store", "copy", "--from", source, "--to", target)
         refused = cli("store", "copy", "--from", source, "--to", target, "--finish")
@@ -104,7 +108,7 @@ def test_beside_a_server_it_is_copied_but_not_finished(
     assert (last.returncode, cli("keys", "list", STORE=target).returncode) == (0, 0)
 
 
-def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(
+def test_copy_from_postgresql_cannot_finish_with_open_connections(
     cli: Cli, source: str, tmp_path: Path
 ) -> None:
     url, copied = server().database(), f"sqlite:{tmp_path / 'copied.sqlite3'}"
@@ -120,7 +124,7 @@ def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(
     assert cli("store", "copy", "--from", url, "--to", copied, "--finish").returncode == 0
 
 
-def test_an_interrupted_copy_can_be_continued(cli: Cli, source: str, target: str) -> None:
+def test_copy_continues_after_kill_9(cli: Cli, source: str, target: str) -> None:
     """A copy can be resumed after `kill -9` at any moment."""
     moments = random.Random(8460)
     words = [
@@ -145,7 +149,7 @@ def test_an_interrupted_copy_can_be_continued(cli: Cli, source: str, target: str
     process = cli(*words[3:], "--finish")
 
     assert process.returncode == 0, process.stderr
-    assert held_at(source) == held_at(target)
+    assert table_hashes(source) == table_hashes(target)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_an_interrupted_copy_can_be_continued(cli: Cli, source: str, target: str
         ),
     ],
 )
-def test_a_copy_that_fails_is_reported_in_one_line(
+def test_failed_copy_is_reported_in_one_line(
     cli: Cli, source: str, folder: Path, words: tuple[str, ...], status: int, why: str
 ) -> None:
     process = cli(
@@ -190,10 +194,10 @@ def test_a_copy_that_fails_is_reported_in_one_line(
     )
 
 
-def test_a_store_of_an_older_version_is_left_as_it_is(
+def test_store_with_an_older_schema_is_not_migrated_by_copy(
     cli: Cli, source: str, folder: Path, target: str
 ) -> None:
-    """Opening it would bring it forward, under a server that may have it open."""
+    """Opening the store would migrate it under a server that may have it open."""
     connection = apsw.Connection(str(folder / "remembrancer.sqlite3"))
     connection.pragma("user_version", 3)
     connection.close()
@@ -206,7 +210,7 @@ def test_a_store_of_an_older_version_is_left_as_it_is(
     )
 
 
-def test_interrupted_it_says_that_it_can_go_on(
+def test_interrupted_copy_can_be_continued(
     source: str, target: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_what: str, _total: int) -> None:
@@ -218,22 +222,22 @@ def test_interrupted_it_says_that_it_can_go_on(
         cli_store.copy_store(Settings(data=folder), source, target, finish=False)
 
 
-def test_a_store_is_checked_by_what_its_tables_hold(cli: Cli, source: str, target: str) -> None:
-    """The same before a backup and after it was put back, on whatever engine."""
+def test_check_prints_the_same_hashes_on_every_engine(cli: Cli, source: str, target: str) -> None:
+    """The hashes are the same before a backup and after its restore, on any engine."""
     cli("store", "copy", "--from", source, "--to", target, "--finish")
     here, there = (cli.table("store", "check", "--store", url) for url in (source, target))
 
     assert [row for row in there if row["table"] != "cubes_made"] == here
-    assert {row["table"]: row["hash"] for row in here} == held_at(source)
+    assert {row["table"]: row["hash"] for row in here} == table_hashes(source)
 
 
-def test_the_settings_say_which_store_is_checked(cli: Cli, source: str) -> None:
+def test_check_uses_the_configured_store_by_default(cli: Cli, source: str) -> None:
     process = cli("store", "check", STORE=source)
 
     assert (process.returncode, "events\t1,203\t" in process.stdout) == (0, True)
 
 
-def test_a_store_in_use_is_backed_up_into_a_new_file(
+def test_backup_of_a_store_in_use_writes_a_new_file(
     cli: Cli, source: str, folder: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "backup.sqlite3"
@@ -241,11 +245,11 @@ def test_a_store_in_use_is_backed_up_into_a_new_file(
         process = cli("store", "backup", str(file), STORE=source)
     again = cli("store", "backup", str(file), STORE=source)
 
-    assert (process.returncode, held_at(f"sqlite:{file}")) == (0, held_at(source))
+    assert (process.returncode, table_hashes(f"sqlite:{file}")) == (0, table_hashes(source))
     assert (again.returncode, "never overwrites" in again.stderr) == (1, True)
 
 
-def test_a_postgresql_is_backed_up_with_its_own_means(cli: Cli, tmp_path: Path) -> None:
+def test_backup_of_postgresql_points_to_pg_dump(cli: Cli, tmp_path: Path) -> None:
     process = cli("store", "backup", str(tmp_path / "backup"), STORE=server().schema())
 
     assert (process.returncode, "pg_dump" in process.stderr) == (1, True)

@@ -35,7 +35,7 @@ def problem(status: int, error: str, **headers: str) -> bytes:
 
 @dataclass(slots=True)
 class ScriptedServer:
-    """Sends one response for each connection; b"" closes it without a response."""
+    """Send one response per connection; b"" closes the connection without a response."""
 
     responses: Sequence[bytes]
     requests: list[ReceivedRequest] = field(default_factory=list)

@@ -67,7 +67,7 @@ def test_invalid_request_error_names_the_field(client: Client) -> None:
 
 
 def test_proxy_error_is_classified_by_status_and_quoted() -> None:
-    """Status and beginning of the body say it all (specification.md#error-early)."""
+    """Errors of proxies have no problem document (specification.md#error-early)."""
     error = error_from_response(
         HttpResponse(status=503, headers={}, body=b"<html>  no \xff backend" + b"x" * 10_000)
     )
@@ -156,7 +156,7 @@ def test_invalid_key_is_rejected_without_being_quoted(key: str) -> None:
     assert not key or key not in str(raised.value)
 
 
-def test_client_from_environment(url: str, key: str) -> None:
+def test_client_reads_address_and_key_from_the_environment(url: str, key: str) -> None:
     environment = {"REMEMBRANCER_URL": f"{url}/", "REMEMBRANCER_KEY": key}
 
     with Client.from_environment(environment) as client:

@@ -47,7 +47,7 @@ def test_tool_returns_the_text_of_the_endpoint(client: Client) -> None:
     assert [tool_result(command) for command in COMMANDS] == _endpoint(client)
 
 
-def test_async_variant(url: str, key: str, client: Client) -> None:
+def test_async_tool_returns_the_text_of_the_endpoint(url: str, key: str, client: Client) -> None:
     async def tool_result() -> list[tuple[str, bool]]:
         results: list[tuple[str, bool]] = []
         async with AsyncClient(url, key) as memory:

@@ -90,7 +90,7 @@ def test_method_has_signature_and_documentation() -> None:
     assert list(signature.parameters) == ["turn", "idempotency_key"]
 
 
-def test_memory(client: Client) -> None:
+def test_turns_and_events_are_saved_and_found(client: Client) -> None:
     turn = client.remember_turn(
         Turn(
             query="When does the ferry leave?",
@@ -113,7 +113,7 @@ def test_memory(client: Client) -> None:
     assert [hit.event_id for hit in agent.hits] == [turn.event_id]
 
 
-def test_summaries(client: Client) -> None:
+def test_summaries_and_maps_are_saved_and_read(client: Client) -> None:
     client.remember_turn(
         Turn(query="q", response="The ferry leaves at 9:40 from Piombino.", session_id="trip")
     )
@@ -134,7 +134,7 @@ def test_summaries(client: Client) -> None:
     )
 
 
-def test_prompts_feedback_and_cubes(client: Client) -> None:
+def test_prompts_feedback_and_cubes_are_saved_and_read(client: Client) -> None:
     client.put_prompt(PromptWrite(user_id="ada", prompt="Answer in Italian."))
     client.submit_feedback(Feedback(type="bug", title="t", description="d"))
     cube = client.create_cube(_example(CubeCreate))
@@ -144,7 +144,7 @@ def test_prompts_feedback_and_cubes(client: Client) -> None:
     assert client.vote_on_cube(CubeVote(cube_id=cube.cube_id, user_id="ada", vote=1)).voted
 
 
-def test_files(url: str, client: Client) -> None:
+def test_files_are_created_and_downloaded(url: str, client: Client) -> None:
     created = client.make_file(FileCreate(filename="Fähre & Zug", content="abc", type="txt"))
     signed = dict(pair.split("=") for pair in created.download_url.partition("?")[2].split("&"))
 
@@ -158,7 +158,7 @@ def test_files(url: str, client: Client) -> None:
     assert client.download(created.filename) == b"abc"
 
 
-def test_second_look(client: Client) -> None:
+def test_second_look_checks_a_saved_draft(client: Client) -> None:
     turn = client.remember_turn(Turn(query="When does the ferry leave?", response="I do not know."))
 
     result = client.look_again(SecondLook(draft="I do not know."))
@@ -166,7 +166,7 @@ def test_second_look(client: Client) -> None:
     assert (result.status, result.event_id) == ("pass", turn.event_id)
 
 
-def test_chat(client: Client) -> None:
+def test_chat_answers_from_memory(client: Client) -> None:
     client.remember_turn(
         Turn(query="When does the ferry leave?", response="At 9:40 from Piombino.")
     )
@@ -176,7 +176,7 @@ def test_chat(client: Client) -> None:
     assert (turn.answer_mode, "9:40" in turn.reply) == ("extractive", True)
 
 
-def test_endpoints_without_a_key(url: str) -> None:
+def test_public_endpoints_need_no_key(url: str) -> None:
     with Client(url) as anonymous:
         assert anonymous.alive()
         assert anonymous.ready().ready
@@ -196,7 +196,7 @@ def test_other_sends_any_request(client: Client) -> None:
     )
 
 
-def test_async_variant(url: str, key: str) -> None:
+def test_async_client_saves_and_searches(url: str, key: str) -> None:
     async def run() -> tuple[str | None, list[str]]:
         async with AsyncClient(url, key) as client:
             turn = await client.remember_turn(

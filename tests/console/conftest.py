@@ -1,7 +1,4 @@
-"""Those who read the pages:
-
-quick readers for what pages say, a real browser for what happens in one.
-"""
+"""Fixtures for pages: fast clients that read them, and a real browser."""
 
 from __future__ import annotations
 
@@ -24,13 +21,13 @@ from remembrancer.settings import read
 
 @pytest.fixture
 def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
+    """A clock that the test moves."""
     return testing.FrozenClock()
 
 
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """The real parts over an empty store, with no limits of calls a minute."""
+    """A real context with an empty store and no rate limits."""
     rates = {
         "rate_sign_in_per_minute": 0,
         "rate_feedback_per_minute": 0,
@@ -48,7 +45,7 @@ def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
 
 @pytest.fixture
 def read_as(app: Starlette, context: Context) -> Iterator[Callable[[str], Reader]]:
-    """Signs somebody in to an account by its name; the first of all is the owner."""
+    """Return a function that signs in to an account by name; the first account is the owner."""
     with TestClient(app, base_url=ORIGIN) as client:
         yield lambda account: Reader(client, context, account)
 
@@ -67,10 +64,10 @@ def ada(owner: Reader, read_as: Callable[[str], Reader]) -> Reader:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, started when the first test of a module asks for it.
+    """Chromium, started for the first test of a module that needs it.
 
-    Not for longer than a module: Playwright keeps an event loop running in this thread, and other
-    tests run their own there.
+    It ends with the module: Playwright keeps an event loop running in this thread, and other tests
+    run their own there.
     """
     needed.program("chromium", "chromium")
     with sync_playwright() as playwright:
@@ -83,7 +80,7 @@ def browser() -> Iterator[Browser]:
 def site(app: Starlette, context: Context, browser: Browser) -> Iterator[Site]:
     """The service on a real port.
 
-    The test fails when anything went wrong in a window that looked at it.
+    The test fails if a browser window reported an error.
     """
     with serving(app) as port:
         result = Site(f"http://127.0.0.1:{port}", browser, context)
@@ -94,8 +91,6 @@ def site(app: Starlette, context: Context, browser: Browser) -> Iterator[Site]:
 
 @pytest.fixture
 def page(site: Site) -> Iterator[Page]:
-    """A page in a fresh window, signed in as the owner; `page.goto("/console")` leads to the
-    service.
-    """
+    """A page in a new window, signed in as the owner; `page.goto` takes paths of the service."""
     with site.window("owner") as result:
         yield result

@@ -1,13 +1,13 @@
-"""Texts that would run a script, load something, or break a page wherever a page took one for
-markup. Each names `x-pwned` or `pwned`.
+"""Texts that run a script, load a resource or break a page if it does not escape them.
+
+Each contains `x-pwned` or `pwned`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# Every element or attribute these would make is called pwned, so that one look at a page says
-# whether any of them came to be.
+# Every element or attribute they would create is called pwned, so that one query finds them all.
 HOSTILE: Final = (
     "<script>window.pwned=1</script>",
     "</script><script>window.pwned=1</script>",

@@ -1,4 +1,4 @@
-"""Every page of the console, from the table that the service itself answers by."""
+"""Every page of the console, from the service's own route table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from remembrancer.console.routes import PAGES
 
 EVERY_PAGE = sorted(
     path for path, page in PAGES.items() if page.get and not page.is_public and not page.is_download
-)  # of who is signed in
+)  # pages that need a sign-in
 EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)
 EVERY_FORM_OF_A_SESSION = sorted(
     path for path, page in PAGES.items() if page.post and not page.is_public
@@ -14,7 +14,7 @@ EVERY_FORM_OF_A_SESSION = sorted(
 FILES = {path for path, page in PAGES.items() if page.is_download}
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 
-# What a page shows when it is asked for more than itself, by the name of its picture.
+# Further views of pages (search results, error pages, …), by the name of their screenshot.
 VIEWS = {
     "sign-in": "/console/sign-in",
     "refused": "/console/password?token=none",

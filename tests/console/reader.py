@@ -1,7 +1,4 @@
-"""Somebody who reads the pages and sends their forms, without a real browser:
-
-fast, and enough for what pages say and do.
-"""
+"""A fast client that reads pages and sends their forms without a real browser."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ ORIGIN = "http://127.0.0.1:8460"
 
 
 def enter(context: Context, account: str) -> tuple[Caller, str]:
-    """Sign in to an account, made when there is none: whose it is, and what the cookie holds."""
+    """Sign in to an account, creating it if needed; return the caller and the session token."""
     row = context.store.write(lambda tx: ensure_account(tx, account, context.clock()))
     caller = Caller(
         account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY
@@ -29,9 +26,9 @@ def enter(context: Context, account: str) -> tuple[Caller, str]:
 
 
 class Reader:
-    """One who is signed in to an account, made when there is none.
+    """A client that is signed in to an account, which is created if needed.
 
-    Answers come as they are; redirects are not followed.
+    It does not follow redirects.
     """
 
     def __init__(self, client: TestClient, context: Context, account: str = "owner") -> None:
@@ -41,9 +38,9 @@ class Reader:
 
     @property
     def form_token(self) -> str:
-        """The one of this session's forms."""
-        matches = sessions.find_session(self.context, self.cookies["session"])
-        return matches.form_token if matches else ""
+        """The form token of this session; empty if the session has ended."""
+        session = sessions.find_session(self.context, self.cookies["session"])
+        return session.form_token if session else ""
 
     def ask(self, method: str, path: str, **options: Any) -> Any:
         """Send a request with the stored cookies. `options` go to the HTTP client."""
@@ -60,15 +57,15 @@ class Reader:
         return answer
 
     def get(self, path: str, *, swap: bool = False) -> Any:
-        """A page; with `swap`, as a script asks for a part of it."""
+        """Get a page; with `swap`, request only a fragment, as htmx does."""
         return self.ask("GET", path, headers={"hx-request": "true"} if swap else {})
 
     def send(self, path: str, /, **form: str) -> Any:
-        """A form of a page, with its token."""
+        """Send a form with this session's token."""
         return self.send_as(self.form_token, path, **form)
 
     def send_as(self, form_token: str, path: str, /, **form: str) -> Any:
-        """A form with this token, whosever it is."""
+        """Send a form with this token."""
         return self.ask(
             "POST",
             path,
@@ -77,7 +74,7 @@ class Reader:
         )
 
     def followed(self, answer: Any) -> Any:
-        """The page that a redirect leads to."""
+        """Return the page that a redirect leads to."""
         assert answer.status_code == 303, answer.text
         return self.get(answer.headers["location"])
 

@@ -1,6 +1,6 @@
-"""Pictures of every page in both themes, on a telephone and on a large screen:
+"""Screenshots of every page in both themes, on a phone and on a large screen.
 
-`make screenshots`, for people to look at.
+Run with `make screenshots`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ SIZES: Mapping[str, ViewportSize] = {
 
 @contextmanager
 def filled(folder: Path) -> Iterator[Context]:
-    """A service with the demo's conversation and things of every kind, and one account with
-    nothing.
-    """
+    """A service with the demo conversation, records of every kind, and one empty account."""
     context = assemble(Settings(data=folder, durability="normal"))
     try:
         put_conversation(context)
@@ -64,7 +62,7 @@ class Picture:
 
 
 def pictures() -> Iterator[Picture]:
-    """One a page, theme and size; `empty-` are those of an account without anything."""
+    """Yield a picture per page, theme and size; the prefix `empty-` marks an empty account."""
     views = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE} | VIEWS
     for name, path in views.items():
         page = PAGES[urlsplit(path).path]
@@ -89,7 +87,7 @@ def pictures() -> Iterator[Picture]:
 
 
 def take(playwright: Playwright, context: Context, folder: Path, only: str) -> None:
-    """Those whose name has `only` in it; says what went wrong in them."""
+    """Take the pictures whose name contains `only`; print the problems that the pages had."""
     folder.mkdir(parents=True, exist_ok=True)
     with serving(make_app(context)) as port:
         site = Site(f"http://127.0.0.1:{port}", launch(playwright), context)
@@ -110,7 +108,7 @@ def take(playwright: Playwright, context: Context, folder: Path, only: str) -> N
 
 
 def main() -> None:
-    """Fill a service in a folder that is gone afterwards, and take them."""
+    """Fill a service in a temporary folder and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("screenshots"))
     parser.add_argument("--only", default="", help="part of the names of the pictures to take")

@@ -24,7 +24,7 @@ PATH = "/console/audit"
 
 @pytest.fixture
 def grant_id(owner: Reader, context: Context) -> str:
-    """A grant, a check that it allows, what came of it, and one that nothing allows."""
+    """Write a grant, an allowed check, its action log and a denied check; return the grant's id."""
     robot = authenticate(context, new_key(context, "robots"))
     result = grant(
         context,
@@ -44,13 +44,11 @@ def grant_id(owner: Reader, context: Context) -> str:
 
 
 def numbers(page: str) -> list[int]:
-    """The entries on a page."""
+    """Return the sequence numbers of the entries on a page."""
     return [int(number) for number in re.findall(r'<td class="figure">(\d+)</td>', page)]
 
 
-def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(
-    owner: Reader, grant_id: str
-) -> None:
+def test_newest_entry_is_first_and_names_action_and_actor(owner: Reader, grant_id: str) -> None:
     page = owner.get(PATH)
     page_text = words_of(page.text)
 
@@ -71,7 +69,7 @@ def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(
         ("path=none", []),
     ],
 )
-def test_it_is_looked_through_by_kind_agent_and_path(
+def test_audit_trail_is_filtered_by_kind_agent_and_path(
     owner: Reader, grant_id: str, query: str, count: list[int]
 ) -> None:
     whole, part = owner.get(f"{PATH}?{query}"), owner.get(f"{PATH}?{query}", swap=True)
@@ -80,7 +78,7 @@ def test_it_is_looked_through_by_kind_agent_and_path(
     assert "<html" not in part.text
 
 
-def test_a_grant_leads_to_all_that_was_done_with_it(owner: Reader, grant_id: str) -> None:
+def test_grant_id_links_to_all_entries_of_the_grant(owner: Reader, grant_id: str) -> None:
     [link, *_] = re.findall(
         rf'<a class="grant-of" href="([^"]+)"><code>{grant_id}', owner.get(PATH).text
     )
@@ -88,9 +86,7 @@ def test_a_grant_leads_to_all_that_was_done_with_it(owner: Reader, grant_id: str
     assert numbers(owner.get(html.unescape(link)).text) == [3, 2, 1]
 
 
-def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(
-    owner: Reader, context: Context
-) -> None:
+def test_older_entries_are_on_the_next_page(owner: Reader, context: Context) -> None:
     for n in range(55):
         check(
             context,
@@ -118,7 +114,7 @@ def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(
         "before=-1",
     ],
 )
-def test_an_invalid_filter_is_reported_beside_all_entries(
+def test_invalid_filter_is_reported_above_the_unfiltered_list(
     owner: Reader, grant_id: str, query: str
 ) -> None:
     page = owner.get(f"{PATH}?{query}")
@@ -133,7 +129,7 @@ def test_an_invalid_filter_is_reported_beside_all_entries(
 class TestChain:
     """The page shows the state of the chain (specification.md#sysperm-audit-tampering)."""
 
-    def test_a_whole_trail_is_valid_and_its_head_can_be_noted(
+    def test_verify_reports_an_intact_chain_and_its_head(
         self, owner: Reader, grant_id: str, context: Context
     ) -> None:
         head = context.store.read(lambda tx: tx.one("select seq, hash from audit_head"))
@@ -141,9 +137,9 @@ class TestChain:
         for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
             assert "valid 4 entries, verified in" in words_of(answer.text)
             assert f"{head.seq}:{head.hash}" in answer.text
-        assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
+        assert "valid 4" not in words_of(owner.get(PATH).text)  # only on request
 
-    def test_a_changed_entry_breaks_the_chain_at_a_reported_place(
+    def test_verify_reports_the_position_of_a_changed_entry(
         self, owner: Reader, grant_id: str, context: Context
     ) -> None:
         let_go_of_guards(context.store)
@@ -156,11 +152,13 @@ class TestChain:
 
         assert "broken The audit trail is broken: entry 4 was changed" in page_text
 
-    def test_nothing_at_all_is_valid(self, owner: Reader) -> None:
+    def test_verify_of_an_empty_trail_reports_no_entries(self, owner: Reader) -> None:
         assert "There are no entries yet" in owner.get(f"{PATH}?verify=all", swap=True).text
 
 
-def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: Context) -> None:
+def test_audit_trail_is_exported_as_json_lines(
+    owner: Reader, grant_id: str, context: Context
+) -> None:
     """The trail can be exported as JSON lines."""
     answer = owner.get(f"{PATH}/export")
     lines = answer.text.splitlines()
@@ -171,7 +169,7 @@ def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: C
     assert answer.headers["content-type"].startswith("application/x-ndjson")
 
 
-def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
+def test_only_the_owner_reads_the_audit_trail(ada: Reader, grant_id: str) -> None:
     """Only the owner reads the audit trail (specification.md#sysperm-owner-only)."""
     answers = [
         ada.get(path)
@@ -182,14 +180,12 @@ def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
     assert "/etc/" not in "".join(answer.text for answer in answers)
 
 
-def test_an_empty_trail_teaches_how_it_begins(owner: Reader) -> None:
+def test_empty_trail_shows_a_hint(owner: Reader) -> None:
     assert "No entries yet" in owner.get(PATH).text
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_place(
-    site: Site, grant_id: str
-) -> None:
+def test_filter_updates_while_typing_and_verify_runs_in_place(site: Site, grant_id: str) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
         page.get_by_label("Path or scope contains").press_sequentially("shadow")

@@ -1,4 +1,4 @@
-"""The compliance of agents, on the overview and on the page of a session."""
+"""Protocol compliance on the overview and on session pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from console.reader import Reader, words_of
 from service import Http, new_key
 
 
-def worked(reader: Reader) -> Http:
+def add_activity(reader: Reader) -> Http:
     """Create a key of the reader's account, one turn after a search, and one without a search."""
     http = Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
     http.memory("ferry", reader.caller.account_name, session_id="trip")
@@ -16,9 +16,9 @@ def worked(reader: Reader) -> Http:
     return http
 
 
-def test_the_overview_has_the_figures_of_the_own_account(owner: Reader, ada: Reader) -> None:
+def test_overview_shows_the_compliance_of_its_own_account(owner: Reader, ada: Reader) -> None:
     """The overview shows the account's compliance."""
-    worked(owner)
+    add_activity(owner)
 
     page_text = words_of(owner.get("/console").text)
 
@@ -30,17 +30,17 @@ def test_the_overview_has_the_figures_of_the_own_account(owner: Reader, ada: Rea
     assert "No searches and no turns in this time" in words_of(ada.get("/console").text)
 
 
-def test_the_overview_tells_several_keys_apart(owner: Reader) -> None:
-    worked(owner)
-    second = worked(owner)
+def test_overview_lists_compliance_per_key(owner: Reader) -> None:
+    add_activity(owner)
+    second = add_activity(owner)
 
     page_text = words_of(owner.get("/console").text)
 
     assert f"for a test {(second.key or '')[3:11]} 1" in page_text
 
 
-def test_a_session_has_its_own_figures(owner: Reader) -> None:
-    worked(owner)
+def test_session_page_shows_its_compliance(owner: Reader) -> None:
+    add_activity(owner)
 
     page_text = words_of(owner.get("/console/sessions?session_id=trip").text)
 
@@ -48,7 +48,7 @@ def test_a_session_has_its_own_figures(owner: Reader) -> None:
     assert "Requested a second look 50 % 1 2" in page_text
 
 
-def test_a_session_without_a_search_has_none(owner: Reader) -> None:
+def test_session_without_a_search_shows_no_compliance(owner: Reader) -> None:
     Http(owner.client, owner.context, new_key(owner.context)).remember("q", "r", session_id="told")
 
     assert "Protocol compliance" not in owner.get("/console/sessions?session_id=told").text

@@ -1,4 +1,4 @@
-"""The board of lessons, as people use it."""
+"""The page of lessons (cubes)."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ PUBLIC = {
 }
 
 
-def keyed(reader: Reader) -> Http:
-    """The interface for programs, with a key of the reader's account."""
+def api_client(reader: Reader) -> Http:
+    """Return an API client with a key of the reader's account."""
     return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
 
 
-def published(reader: Reader) -> str:
-    """A lesson that everybody sees."""
+def create_public(reader: Reader) -> str:
+    """Create a public lesson; return its id."""
     return str(
-        keyed(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)["cube"][
-            "cube_id"
-        ]
+        api_client(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)[
+            "cube"
+        ]["cube_id"]
     )
 
 
-def private(reader: Reader, topic: str = "Secret saws") -> str:
-    """A lesson of the account alone."""
+def create_private(reader: Reader, topic: str = "Secret saws") -> str:
+    """Create a private lesson; return its id."""
     body = {
         "topic": topic,
         "essence": "Saws rust.",
@@ -43,19 +43,19 @@ def private(reader: Reader, topic: str = "Secret saws") -> str:
         "evidence": "docs",
         "cube_type": "code",
     }
-    return str(keyed(reader).post("/api/v7/experience/create", body).json()["cube_id"])
+    return str(api_client(reader).post("/api/v7/experience/create", body).json()["cube_id"])
 
 
-def test_no_lesson_teaches_how_one_is_made(owner: Reader) -> None:
+def test_empty_board_explains_how_to_create_a_lesson(owner: Reader) -> None:
     page = owner.get(HERE)
 
     assert "No lessons yet" in page.text
     assert "/api/v7/experience/create" in page.text
 
 
-def test_the_board_shows_lessons_by_where_they_stand(owner: Reader, ada: Reader) -> None:
-    published(owner)
-    private(owner)
+def test_board_lists_own_and_public_lessons_by_status(owner: Reader, ada: Reader) -> None:
+    create_public(owner)
+    create_private(owner)
     own, other = words_of(owner.get(HERE).text), words_of(ada.get(HERE).text)
 
     assert "0 trusted , 1 published , 1 private , 0 retired ." in own
@@ -65,10 +65,10 @@ def test_the_board_shows_lessons_by_where_they_stand(owner: Reader, ada: Reader)
     assert "Secret saws" not in other
 
 
-def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader) -> None:
-    published(ada)
-    private(owner)
-    page = {
+def test_board_is_filtered_by_status_kind_and_account(owner: Reader, ada: Reader) -> None:
+    create_public(ada)
+    create_private(owner)
+    topics = {
         request: [
             topic
             for topic in ("Kettles", "Secret saws")
@@ -84,7 +84,7 @@ def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader)
         )
     }
 
-    assert page == {
+    assert topics == {
         "status=published": ["Kettles"],
         "status=private": ["Secret saws"],
         "kind=code": ["Secret saws"],
@@ -94,9 +94,9 @@ def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader)
     }
 
 
-def test_a_long_list_goes_on(owner: Reader) -> None:
+def test_long_board_is_paginated(owner: Reader) -> None:
     for n in range(CARDS_LISTED_MAX + 1):
-        private(owner, f"topic-{n}.")
+        create_private(owner, f"topic-{n}.")
     page = owner.get(f"{HERE}?status=private").text
     [more] = re.findall(r'class="button plain" href="([^"]+)"', page)
 
@@ -104,8 +104,10 @@ def test_a_long_list_goes_on(owner: Reader) -> None:
     assert "topic-0." in owner.get(more.replace("&amp;", "&")).text
 
 
-def test_a_lesson_is_shown_whole_with_what_it_rests_on(owner: Reader, ada: Reader) -> None:
-    cube_id = published(owner)
+def test_lesson_page_shows_rules_to_all_and_sources_to_the_owner(
+    owner: Reader, ada: Reader
+) -> None:
+    cube_id = create_public(owner)
     own, other = owner.get(f"{HERE}?cube_id={cube_id}"), ada.get(f"{HERE}?cube_id={cube_id}")
 
     assert "MUST boil one part of vinegar" in own.text
@@ -117,8 +119,8 @@ def test_a_lesson_is_shown_whole_with_what_it_rests_on(owner: Reader, ada: Reade
     assert "/console/memory?event_id" not in other.text
 
 
-def test_a_vote_counts_and_its_reason_is_shown(owner: Reader, ada: Reader) -> None:
-    cube_id = published(owner)
+def test_vote_is_counted_and_its_reason_is_shown_anonymously(owner: Reader, ada: Reader) -> None:
+    cube_id = create_public(owner)
     page = ada.followed(
         ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>")
     )
@@ -131,8 +133,8 @@ def test_a_vote_counts_and_its_reason_is_shown(owner: Reader, ada: Reader) -> No
     assert "ada" not in page_text
 
 
-def test_useless_needs_a_reason(owner: Reader, ada: Reader) -> None:
-    cube_id = published(owner)
+def test_useless_vote_requires_a_reason(owner: Reader, ada: Reader) -> None:
+    cube_id = create_public(owner)
     before = rows(owner.context)
     page = ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason=" ")
 
@@ -140,13 +142,13 @@ def test_useless_needs_a_reason(owner: Reader, ada: Reader) -> None:
     assert "a vote of -1 needs a reason" in page.text
 
 
-@pytest.mark.parametrize("request_fields", ["kind=none", "status=none", "below=x", "below=0"])
-def test_an_invalid_kind_or_status_is_refused(owner: Reader, request_fields: str) -> None:
-    assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 422)
+@pytest.mark.parametrize("query", ["kind=none", "status=none", "below=x", "below=0"])
+def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
+    assert owner.get(f"{HERE}?{query}").status_code in (400, 422)
 
 
-def test_another_accounts_private_one_is_not_there(owner: Reader, ada: Reader) -> None:
-    cube_id = private(owner)
+def test_private_lesson_of_another_account_returns_404(owner: Reader, ada: Reader) -> None:
+    cube_id = create_private(owner)
     before = rows(owner.context)
     answers = [
         ada.get(f"{HERE}?cube_id={cube_id}"),

@@ -1,4 +1,4 @@
-"""The page of feedback: an inbox for the owner, what they gave for others."""
+"""The feedback page: all reports for the owner, their own reports for other accounts."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ BUG = {
 }
 
 
-def give(reader: Reader, title: str, kind: str = "bug") -> None:
+def submit(reader: Reader, title: str, kind: str = "bug") -> None:
     feedback = Feedback.model_validate(
         {"type": kind, "title": title, "description": "What happened."}
     )
     submit_feedback(reader.context, reader.caller, feedback)
 
 
-def test_the_owner_reads_what_all_reported(owner: Reader, ada: Reader) -> None:
-    give(ada, "from ada")
-    give(owner, "from the owner")
+def test_owner_sees_the_reports_of_all_accounts(owner: Reader, ada: Reader) -> None:
+    submit(ada, "from ada")
+    submit(owner, "from the owner")
     page = words_of(owner.get(PATH).text)
 
     assert page.index("from the owner") < page.index("from ada")
     assert "from ada Bug ada 2026-01-01 00:00" in page
 
 
-def test_others_read_their_own(owner: Reader, ada: Reader) -> None:
-    """Conventions: 'The owner sees the service, others their own account only'."""
-    give(ada, "from ada")
-    give(owner, "from the owner")
+def test_members_see_only_their_own_reports(owner: Reader, ada: Reader) -> None:
+    """The owner sees the whole service, members only their own account."""
+    submit(ada, "from ada")
+    submit(owner, "from the owner")
     page = ada.get(PATH).text
 
     assert ("from ada" in page, "from the owner" in page) == (True, False)
 
 
-def test_the_place_in_anothers_inbox_is_no_place(
+def test_cursor_of_another_account_returns_404(
     owner: Reader, ada: Reader, context: Context
 ) -> None:
-    give(owner, "from the owner")
+    submit(owner, "from the owner")
     feedback_id = context.store.read(
         lambda tx: tx.one("select feedback_id from feedback")
     ).feedback_id
@@ -65,9 +65,9 @@ def test_the_place_in_anothers_inbox_is_no_place(
     ) == (200, 404)
 
 
-def test_one_kind_alone_can_be_shown(owner: Reader) -> None:
-    give(owner, "it breaks", "bug")
-    give(owner, "it leaks", "security")
+def test_reports_are_filtered_by_type(owner: Reader) -> None:
+    submit(owner, "it breaks", "bug")
+    submit(owner, "it leaks", "security")
     page = owner.get(f"{PATH}?type=security").text
 
     assert ("it leaks" in page, "it breaks" in page) == (True, False)
@@ -75,9 +75,9 @@ def test_one_kind_alone_can_be_shown(owner: Reader) -> None:
     assert "it breaks" in owner.get(f"{PATH}?type=nonsense").text
 
 
-def test_older_ones_are_a_page_away(owner: Reader) -> None:
+def test_older_reports_are_on_the_next_page(owner: Reader) -> None:
     for n in range(26):
-        give(owner, f"number {n:02}")
+        submit(owner, f"number {n:02}")
     first = owner.get(f"{PATH}?type=bug").text
     [older] = re.findall(r'<a href="([^"]+)">Older', first)
     second = owner.get(html.unescape(older)).text
@@ -86,15 +86,15 @@ def test_older_ones_are_a_page_away(owner: Reader) -> None:
     assert ("number 25" in second, "number 00" in second) == (False, True)
 
 
-def test_feedback_from_the_page_is_stored_as_typed(
+def test_submitted_feedback_is_stored_as_typed(
     ada: Reader, owner: Reader, context: Context
 ) -> None:
     ada.followed(ada.send(f"{PATH}/give", **BUG))
-    stored_rows = context.store.read(
+    stored_row = context.store.read(
         lambda tx: tx.one("select type, title, description, severity from feedback")
     )
 
-    assert tuple(stored_rows) == ("bug", "A hit is cut in two", "The second half\nis missing.", 3)
+    assert tuple(stored_row) == ("bug", "A hit is cut in two", "The second half\nis missing.", 3)
     assert "severity 3 of 4" in words_of(owner.get(PATH).text)
 
 
@@ -124,7 +124,7 @@ def test_invalid_input_is_reported_and_stays_in_the_form(
 
 
 class TestLimits:
-    """The same as those of `POST /api/v7/feedback`."""
+    """The rate limit of `POST /api/v7/feedback` applies to the page, too."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -132,7 +132,7 @@ class TestLimits:
         yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=2))
         service.close()
 
-    def test_reports_a_minute_count_by_account(
+    def test_feedback_rate_limit_is_per_account(
         self, ada: Reader, owner: Reader, context: Context
     ) -> None:
         answers = [ada.send(f"{PATH}/give", **BUG) for _ in range(3)]
@@ -141,12 +141,12 @@ class TestLimits:
             [303, 303, 429],
             2,
         )
-        assert BUG["title"] in answers[2].text  # not lost
+        assert BUG["title"] in answers[2].text  # the form keeps the input
         assert f"Try again in {answers[2].headers['retry-after']} seconds" in words_of(
             answers[2].text
         )
         assert owner.send(f"{PATH}/give", **BUG).status_code == 303
 
 
-def test_an_empty_inbox_teaches_how_to_fill_it(owner: Reader) -> None:
+def test_empty_inbox_explains_how_to_send_feedback(owner: Reader) -> None:
     assert "/api/v7/feedback" in words_of(owner.get(PATH).text)

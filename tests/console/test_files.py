@@ -1,4 +1,4 @@
-"""The page of files: whose they are, how they are sent to a browser, and who cannot have them."""
+"""The files page: listing, downloads, previews, deletion and access by other accounts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from remembrancer.protocol.files import FileCreate
 PATH = "/console/files"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)  # one dot
+)  # one pixel
 OTHERS = ["html", "svg", "js", "css", "pdf", "zip", "md"]
 
 
@@ -37,7 +37,7 @@ def context(folder: Path) -> Iterator[Context]:
 def make(
     reader: Reader, name: str = "Ferry times", content: str = "harbour,leaves\n", kind: str = "csv"
 ) -> str:
-    """The name of a file of the reader's account."""
+    """Create a file for the reader's account; return its name."""
     return create_file(
         reader.context,
         reader.caller,
@@ -49,7 +49,7 @@ def at(action: str, filename: str) -> str:
     return f"{PATH}/{action}?filename={quote(filename)}"
 
 
-def test_a_file_is_listed_with_its_size_and_who_made_it(owner: Reader, context: Context) -> None:
+def test_file_list_shows_size_date_source_and_author(owner: Reader, context: Context) -> None:
     name = make(owner)
     http = Http(owner.client, context, new_key(context))
     http.post("/api/v7/tools/create-file", {"filename": "by key", "content": "x", "type": "txt"})
@@ -60,14 +60,14 @@ def test_a_file_is_listed_with_its_size_and_who_made_it(owner: Reader, context: 
     assert "8.0 KiB of 1.0 MiB used by 2 files" in page
 
 
-def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -> None:
+def test_download_sends_the_same_headers_as_the_api(owner: Reader, context: Context) -> None:
     """A file is sent as an attachment, sandboxed (specification.md#download-headers)."""
     name = make(owner, content="<script>alert(1)</script>", kind="html")
     ours = owner.get(at("download", name))
     theirs = Http(owner.client, context, new_key(context)).get(f"/download/{quote(name)}")
 
     assert (ours.status_code, ours.text) == (200, "<script>alert(1)</script>")
-    answer = (
+    header_names = (
         "content-disposition",
         "content-security-policy",
         "x-content-type-options",
@@ -75,12 +75,14 @@ def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -
         "etag",
         "accept-ranges",
     )
-    assert [ours.headers[one] for one in answer] == [theirs.headers[one] for one in answer]
+    assert [ours.headers[name] for name in header_names] == [
+        theirs.headers[name] for name in header_names
+    ]
     assert ours.headers["content-disposition"].startswith("attachment")
     assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
 
 
-def test_a_range_of_a_file_can_be_requested(owner: Reader) -> None:
+def test_byte_range_of_a_file_is_served(owner: Reader) -> None:
     name = make(owner)
     part = owner.ask("GET", at("download", name), headers={"range": "bytes=0-6"})
     beyond = owner.ask("GET", at("download", name), headers={"range": "bytes=99-"})
@@ -94,9 +96,9 @@ def test_a_range_of_a_file_can_be_requested(owner: Reader) -> None:
 
 
 class TestOtherSites:
-    """The cookie lets a browser have files here alone, and for pages of this service alone."""
+    """The session cookie works only for the console's own paths and same-origin requests."""
 
-    def test_no_cookie_opens_the_paths_of_programs(self, owner: Reader) -> None:
+    def test_session_cookie_is_rejected_on_api_paths(self, owner: Reader) -> None:
         name = make(owner)
         paths = [f"/download/{quote(name)}", "/api/v7/sysperm/grants", "/api/v7/feedback"]
 
@@ -104,19 +106,17 @@ class TestOtherSites:
 
     @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
     @pytest.mark.parametrize("action", ["download", "picture"])
-    def test_a_page_of_another_site_gets_nothing_even_with_the_cookie(
+    def test_cross_site_requests_are_rejected_despite_the_cookie(
         self, owner: Reader, action: str, site: str
     ) -> None:
-        """Other ports of this very host are the same site to a browser, and it would send them the
-        cookie.
-        """
+        """A browser treats other ports of this host as the same site and sends them the cookie."""
         name = make(owner, content=base64.b64encode(PNG).decode(), kind="png")
         answer = owner.ask("GET", at(action, name), headers={"sec-fetch-site": site})
 
         assert (answer.status_code, PNG in answer.content) == (403, False)
 
     @pytest.mark.parametrize("site", ["same-origin", "none"])
-    def test_our_own_pages_and_what_is_typed_are_answered(self, owner: Reader, site: str) -> None:
+    def test_same_origin_and_direct_requests_are_allowed(self, owner: Reader, site: str) -> None:
         assert (
             owner.ask(
                 "GET", at("download", make(owner)), headers={"sec-fetch-site": site}
@@ -124,7 +124,7 @@ class TestOtherSites:
             == 200
         )
 
-    def test_no_cookie_gets_nothing(self, owner: Reader) -> None:
+    def test_requests_without_a_cookie_are_redirected_to_sign_in(self, owner: Reader) -> None:
         name = make(owner)
         owner.cookies = {}
 
@@ -137,7 +137,7 @@ class TestOtherSites:
 class TestPictures:
     """A page shows PNG files, by an `<img>`."""
 
-    def test_a_png_is_shown_where_nothing_can_run(self, owner: Reader) -> None:
+    def test_png_preview_is_inline_and_sandboxed(self, owner: Reader) -> None:
         answer = owner.get(
             at("picture", make(owner, "plot", base64.b64encode(PNG).decode(), "png"))
         )
@@ -152,13 +152,13 @@ class TestPictures:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
     @pytest.mark.parametrize("kind", ["html", "svg", "js", "txt"])
-    def test_nothing_else_is(self, owner: Reader, kind: str) -> None:
+    def test_only_png_files_have_a_preview(self, owner: Reader, kind: str) -> None:
         name = make(owner, content="<svg/>", kind=kind)
 
         assert owner.get(at("picture", name)).status_code == 404
         assert f'src="{at("picture", name)}"' not in owner.get(PATH).text
 
-    def test_what_only_begins_like_one_is_not(self, owner: Reader) -> None:
+    def test_invalid_png_has_no_preview(self, owner: Reader) -> None:
         fake = b"\x89PNG\r\n\x1a\n<script>alert(1)</script>" + b"x" * 30
         name = make(owner, content=base64.b64encode(fake).decode(), kind="png")
 
@@ -166,9 +166,11 @@ class TestPictures:
 
 
 class TestErasing:
-    """For good, after a question."""
+    """Erasing a file, with a confirmation."""
 
-    def test_it_is_gone_and_its_room_is_free(self, owner: Reader, context: Context) -> None:
+    def test_erased_file_is_gone_and_its_quota_is_freed(
+        self, owner: Reader, context: Context
+    ) -> None:
         name = make(owner)
         page = owner.followed(owner.send(f"{PATH}/erase", filename=name))
 
@@ -176,7 +178,7 @@ class TestErasing:
         assert "No files yet" in page.text
         assert (rows(context)["files"], owner.get(at("download", name)).status_code) == (0, 404)
 
-    def test_the_page_says_what_will_be_erased(self, owner: Reader) -> None:
+    def test_confirmation_names_the_file(self, owner: Reader) -> None:
         name = make(owner)
 
         assert f"{name} is erased permanently" in words_of(owner.get(PATH).text)
@@ -185,7 +187,7 @@ class TestErasing:
 class TestOthers:
     """Another account's file is a 404 (specification.md#download-unknown)."""
 
-    def test_another_accounts_file_is_not_there(
+    def test_file_of_another_account_returns_404(
         self, owner: Reader, ada: Reader, context: Context
     ) -> None:
         name = make(ada, content=base64.b64encode(PNG).decode(), kind="png")
@@ -201,7 +203,7 @@ class TestOthers:
         assert name not in owner.get(PATH).text
         assert rows(context)["files"] == 1
 
-    def test_the_owner_sees_how_much_each_account_uses_and_nothing_else_of_it(
+    def test_owner_sees_usage_but_no_file_names_of_other_accounts(
         self, owner: Reader, ada: Reader
     ) -> None:
         """The owner sees usage, not content (specification.md#console-scope)."""
@@ -214,12 +216,12 @@ class TestOthers:
         assert "All accounts" not in other
 
     @pytest.mark.parametrize("name", ["", "../../etc/passwd", "a" * 500, "\x00", "a\nb", "%"])
-    def test_an_invalid_name_is_not_found(self, owner: Reader, name: str) -> None:
+    def test_invalid_file_name_returns_404(self, owner: Reader, name: str) -> None:
         assert owner.get(at("download", name)).status_code == 404
         assert owner.get(at("picture", name)).status_code == 404
 
 
-def test_older_files_are_a_page_away(owner: Reader) -> None:
+def test_older_files_are_on_the_next_page(owner: Reader) -> None:
     names = [make(owner, f"n{n}") for n in range(51)]
     first = owner.get(PATH).text
     [older] = re.findall(r'<a href="([^"]+)">Older files', first)
@@ -228,12 +230,12 @@ def test_older_files_are_a_page_away(owner: Reader) -> None:
     assert names[0] in owner.get(older).text
 
 
-def test_no_file_teaches_how_to_make_one(owner: Reader) -> None:
+def test_empty_list_explains_how_to_create_a_file(owner: Reader) -> None:
     assert "/api/v7/tools/create-file" in words_of(owner.get(PATH).text)
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_a_file_is_downloaded_under_its_name_and_erased_after_a_question(
+def test_browser_downloads_a_file_and_erases_it_after_confirmation(
     site: Site, context: Context
 ) -> None:
     result = create_file(

@@ -1,4 +1,4 @@
-"""The frame of every page, and the checks that run before each page."""
+"""The layout of every page, and the checks that run before each page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NOT_OURS = [
 class TestEveryPage:
     """These rules hold for every page, also for pages added later."""
 
-    def test_stands_in_the_frame(self, owner: Reader, path: str) -> None:
+    def test_page_has_the_common_layout(self, owner: Reader, path: str) -> None:
         page = owner.get(path)
 
         assert page.status_code == 200
@@ -65,11 +65,11 @@ class TestEveryPage:
         ]
         assert '<a class="skip" href="#main">' in page.text
         assert '<main id="main"' in page.text
-        assert (
-            len(page.content) < 60_000
-        )  # a table of everything is a page that nobody reads and everybody waits for
+        assert len(page.content) < 60_000  # long tables must be paginated
 
-    def test_runs_nothing_of_its_own_and_is_not_kept(self, owner: Reader, path: str) -> None:
+    def test_page_has_a_strict_policy_no_inline_code_and_is_not_cached(
+        self, owner: Reader, path: str
+    ) -> None:
         """A strict policy for every page (specification.md#console-csp)."""
         page = owner.get(path)
 
@@ -88,9 +88,11 @@ class TestEveryPage:
         assert re.search(r"<script(?! src=\"/console/assets/)", page.text) is None
         assert (
             re.search(r"hx-on|[\"'\s](js|javascript):", page.text) is None
-        )  # what htmx would have to evaluate
+        )  # attributes that htmx evaluates
 
-    def test_asks_for_sign_in_and_comes_back(self, owner: Reader, path: str) -> None:
+    def test_signed_out_request_redirects_to_sign_in_and_back(
+        self, owner: Reader, path: str
+    ) -> None:
         owner.cookies = {}
         answer = owner.get(f"{path}?q=a%20b")
 
@@ -102,11 +104,11 @@ class TestEveryPage:
                 "GET", path, headers={"authorization": f"Bearer {new_key(owner.context)}"}
             ).status_code
             == 303
-        )  # no key opens it
+        )  # an API key does not open pages
 
 
 @pytest.mark.parametrize("path", EVERY_FORM_OF_A_SESSION)
-def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing(
+def test_form_with_wrong_token_site_or_origin_is_rejected(
     owner: Reader, ada: Reader, path: str
 ) -> None:
     """This holds for every form, including later ones (specification.md#console-csrf)."""
@@ -130,11 +132,8 @@ def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing
     assert rows(owner.context) == before
 
 
-def test_the_path_of_a_form_leads_to_its_page(owner: Reader) -> None:
-    """Its answer may be a page:
-
-    where a browser loads that anew, or a reader chooses another theme there, it is asked for.
-    """
+def test_get_of_a_form_path_redirects_to_its_page(owner: Reader) -> None:
+    """The response to a form may be a page; reloading it or changing its theme sends a GET."""
     alone = [path for path, page in PAGES.items() if page.get is None]
 
     assert {path: owner.get(path).headers["location"] for path in alone} == {
@@ -144,7 +143,7 @@ def test_the_path_of_a_form_leads_to_its_page(owner: Reader) -> None:
 
 
 @pytest.mark.parametrize("path", FOR_OWNERS)
-def test_pages_for_owners_are_refused_to_others(ada: Reader, path: str) -> None:
+def test_owner_pages_are_forbidden_for_members(ada: Reader, path: str) -> None:
     before = rows(ada.context)
     answers = [
         answer
@@ -158,24 +157,24 @@ def test_pages_for_owners_are_refused_to_others(ada: Reader, path: str) -> None:
 
 
 class TestGoingBack:
-    """No open redirect: what leads back leads to a page of ours."""
+    """Redirect targets are local pages: no open redirects."""
 
     @pytest.mark.parametrize(
         "address", ["/console", "/console/memory?q=x&user_id=bo", "/profile", "/console/a-b/c"]
     )
-    def test_a_page_of_ours_is_gone_back_to(self, address: str) -> None:
+    def test_local_page_is_a_valid_redirect_target(self, address: str) -> None:
         assert layout.local_path(address, "no") == address
 
-    def test_anything_else_is_not(self, owner: Reader) -> None:
-        led = [
+    def test_other_redirect_targets_are_replaced(self, owner: Reader) -> None:
+        locations = [
             owner.send("/console/theme", theme="dark", back=address).headers["location"]
             for address in NOT_OURS
         ]
 
         assert {layout.local_path(address, "no") for address in NOT_OURS} == {"no"}
-        assert set(led) == {"/console"}
+        assert set(locations) == {"/console"}
 
-    def test_signing_in_leads_to_the_requested_page(self, owner: Reader) -> None:
+    def test_sign_in_page_redirects_signed_in_users_to_next(self, owner: Reader) -> None:
         assert (
             owner.get("/console/sign-in?next=/console/memory%3Fq=x").headers["location"]
             == "/console/memory?q=x"
@@ -183,10 +182,10 @@ class TestGoingBack:
         assert owner.get("/console/sign-in?next=//evil.example").headers["location"] == "/console"
 
 
-class TestWhatIsTold:
-    """A sentence about what was done, kept across the redirect by the browser alone."""
+class TestNotice:
+    """The notice after a form: kept across the redirect in a sealed cookie."""
 
-    def test_it_stands_on_the_next_page_and_only_there(self, owner: Reader) -> None:
+    def test_notice_is_shown_escaped_and_once(self, owner: Reader) -> None:
         owner.cookies["notice"] = layout.seal(
             "12 turns are <b>erased</b>.", owner.cookies["session"]
         )
@@ -197,7 +196,7 @@ class TestWhatIsTold:
         )
         assert "erased" not in owner.get("/console").text
 
-    def test_nobody_else_can_write_it(self, owner: Reader) -> None:
+    def test_notice_with_an_invalid_seal_is_ignored(self, owner: Reader) -> None:
         for sealed in (
             ".",
             "x",
@@ -215,24 +214,26 @@ class TestWhatIsTold:
                 True,
             )
 
-    def test_a_long_one_still_fits_into_a_cookie(self) -> None:
+    def test_long_notice_is_truncated_to_fit_a_cookie(self) -> None:
         sealed = layout.seal("計" * 5_000, "token")
 
         assert len(sealed) < 2_000
         assert layout.unseal(sealed, "token") == "計" * layout.NOTICE_CHARACTERS_MAX
 
 
-def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context) -> None:
+def test_cookies_are_secure_behind_tls(context: Context) -> None:
     secure = replace(
         context, settings=replace(context.settings, public_url="https://memory.example.org")
     )
     with TestClient(make_app(secure), base_url="https://memory.example.org") as client:
         reader = Reader(client, secure)
         reader.cookies = {"__Host-session": (token := reader.cookies["session"])}
-        who = sessions.find_session(secure, token)
-        assert who is not None
-        themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
-        answer = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
+        session = sessions.find_session(secure, token)
+        assert session is not None
+        themed = reader.send_as(session.form_token, "/console/theme", theme="dark", back="/console")
+        answer = reader.send_as(
+            session.form_token, "/profile/prompt", user_id="bo", prompt="Be brief."
+        )
 
     assert re.fullmatch(
         r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure",
@@ -247,35 +248,33 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
     )
 
 
-class TestTheTheme:
+class TestTheme:
     """The theme follows the system until the reader chooses one."""
 
     @pytest.mark.parametrize("theme", pages.THEMES)
-    def test_a_choice_holds_for_all_pages(self, owner: Reader, theme: str) -> None:
+    def test_chosen_theme_applies_to_all_pages(self, owner: Reader, theme: str) -> None:
         answer = owner.send("/console/theme", theme=theme, back="/console")
 
         assert answer.headers["location"] == "/console"
         for path in ("/console", "/", "/docs"):
             assert f'<html lang="en" data-theme="{theme}">' in owner.get(path).text
 
-    def test_it_is_given_up_again(self, owner: Reader) -> None:
+    def test_system_theme_resets_the_choice(self, owner: Reader) -> None:
         owner.send("/console/theme", theme="dark", back="/console")
         owner.send("/console/theme", theme="system", back="/console")
 
         assert '<html lang="en">' in owner.get("/console").text
 
-    def test_an_invalid_theme_is_ignored(self, owner: Reader) -> None:
+    def test_invalid_theme_is_ignored(self, owner: Reader) -> None:
         owner.cookies["theme"] = '"><script>'
 
         assert '<html lang="en">' in owner.get("/console").text
 
 
 class TestAssets:
-    """Style sheets and scripts: asked for once, never stale."""
+    """Style sheets and scripts: cached forever under an address with a content hash."""
 
-    def test_each_is_kept_by_browsers_for_good_under_an_address_of_its_content(
-        self, owner: Reader
-    ) -> None:
+    def test_assets_are_cached_as_immutable(self, owner: Reader) -> None:
         kinds = {
             "css": "text/css",
             "js": "text/javascript",
@@ -292,7 +291,7 @@ class TestAssets:
             assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert answer.headers["x-content-type-options"] == "nosniff"
 
-    def test_nothing_else_is_given(self, owner: Reader) -> None:
+    def test_unknown_asset_returns_404(self, owner: Reader) -> None:
         for address in (
             "0" * 16 + "/layout.css",
             "{0}/layout.html",
@@ -306,7 +305,7 @@ class TestAssets:
             assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
 
 
-def test_one_who_is_no_longer_signed_in_is_sent_to_the_form_from_within_a_page_too(
+def test_partial_request_without_a_session_redirects_to_sign_in(
     owner: Reader,
 ) -> None:
     owner.cookies = {}
@@ -315,7 +314,7 @@ def test_one_who_is_no_longer_signed_in_is_sent_to_the_form_from_within_a_page_t
     assert (answer.status_code, answer.headers["hx-redirect"]) == (204, "/console/sign-in")
 
 
-def test_a_refusal_within_a_page_is_a_part_of_it(owner: Reader) -> None:
+def test_error_of_a_partial_request_is_a_fragment(owner: Reader) -> None:
     answer = owner.ask(
         "POST",
         "/console/theme",
@@ -327,7 +326,7 @@ def test_a_refusal_within_a_page_is_a_part_of_it(owner: Reader) -> None:
     assert '<p class="wrong" role="alert">' in answer.text
 
 
-def test_who_goes_back_in_history_gets_the_whole_page(owner: Reader) -> None:
+def test_history_restore_request_gets_the_whole_page(owner: Reader) -> None:
     answer = owner.ask(
         "GET", "/console", headers={"hx-request": "true", "hx-history-restore-request": "true"}
     )
@@ -335,7 +334,7 @@ def test_who_goes_back_in_history_gets_the_whole_page(owner: Reader) -> None:
     assert "<html" in answer.text
 
 
-def test_the_sections_are_those_that_are_there(owner: Reader) -> None:
+def test_navigation_lists_exactly_the_existing_pages(owner: Reader) -> None:
     assert re.findall(r'<li><a href="(/[a-z/-]+)"', owner.get("/console").text) == [
         *(section.path for section in layout.SECTIONS if section.path in EVERY_PAGE), "/docs",
     ]  # fmt: skip

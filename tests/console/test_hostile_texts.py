@@ -1,4 +1,4 @@
-"""Stored XSS: a corpus in every field, every page looked at in a real browser."""
+"""Stored XSS: a hostile corpus in every field, every page opened in a real browser."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from console.window import Site
 from playwright.sync_api import Page
 from service import Http, new_key
 
-OF_A_KIND_MAX = (
-    3  # pages that differ in what their parameters say alone, of which so many are looked at
-)
+OF_A_KIND_MAX = 3  # pages to visit that differ only in the values of their parameters
 PAGES_MAX = 80
-# so that each of the texts has stood in each short field once, and in each long one at every call
+# enough for each text to be in each short field once; long fields hold all texts in every call
 CALLS = 12
 OWNER = "<b>o</b>\"'><x-pwned>"
 
 
 class Packed:
-    """Writes as many of the texts into each field as fit, and others the next time."""
+    """Fill each field with as many hostile texts as fit, and continue with the next texts."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -44,7 +42,7 @@ class Packed:
 
 @pytest.fixture
 def filled(read_as: Callable[[str], Reader]) -> Reader:
-    """The owner, with a hostile name, of a service that holds nothing but hostile texts."""
+    """The owner, with a hostile name, of a service that holds only hostile texts."""
     owner, words = read_as(OWNER), Packed()
     http = Http(owner.client, owner.context, new_key(owner.context, OWNER))
     for _ in range(CALLS):
@@ -59,7 +57,7 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
 
 
 @pytest.mark.xdist_group("browser")
-def test_stored_text_is_shown_as_text_only(filled: Reader, site: Site) -> None:
+def test_stored_text_is_rendered_as_text_only(filled: Reader, site: Site) -> None:
     """A hostile corpus in every field, in a real browser (specification.md#console-escaping)."""
     output = ""
     with site.window(OWNER) as page:
@@ -78,7 +76,7 @@ def test_stored_text_is_shown_as_text_only(filled: Reader, site: Site) -> None:
 
 
 def _walk(page: Page) -> Iterator[str]:
-    """Goes to every page, and to what they link to; gives each address when the page is there."""
+    """Visit every page and the pages they link to; yield each address once it is loaded."""
     todo, been = (
         [*EVERY_PAGE, *(path for path in VIEWS.values() if urlsplit(path).path in EVERY_PAGE)],
         set[str](),

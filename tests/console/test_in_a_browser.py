@@ -1,7 +1,4 @@
-"""Tests that need a real browser:
-
-no script runs, nothing leaks, the layout does not jump, and the keyboard alone is sufficient.
-"""
+"""Tests in a real browser: scripts are blocked, layouts are stable, the keyboard is sufficient."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from remembrancer.context import Context
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-def test_the_navigation_opens_on_a_narrow_screen_and_stands_on_a_wide_one(site: Site) -> None:
+def test_navigation_is_a_menu_on_narrow_and_fixed_on_wide_screens(site: Site) -> None:
     with site.window("owner", viewport={"width": 360, "height": 740}) as page:
         page.goto("/console")
         side = page.get_by_role("navigation", name="Console")
@@ -32,8 +29,8 @@ def test_the_navigation_opens_on_a_narrow_screen_and_stands_on_a_wide_one(site: 
         expect(side).to_be_visible()
 
 
-def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
-    """A watch that finds nothing may be one that looks at nothing."""
+def test_browser_watch_reports_blocked_content_and_404s(site: Site) -> None:
+    """Prove that the watch detects problems; other tests rely on its empty report."""
     with site.window("owner") as page:
         page.goto("/console")
         page.evaluate("""() => {
@@ -47,19 +44,19 @@ def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
         page.goto("/console/none")
 
         assert page.evaluate("window.ran") is None
-    requests = "\n".join(site.watch.wrong)
+    problems = "\n".join(site.watch.wrong)
     site.watch.wrong.clear()
-    assert "img-src 'self'" in requests
-    assert "style-src 'self'" in requests
-    assert "script-src 'self'" in requests
-    assert "status of 404" in requests
+    assert "img-src 'self'" in problems
+    assert "style-src 'self'" in problems
+    assert "script-src 'self'" in problems
+    assert "status of 404" in problems
 
 
 EVIL = "http://evil.example"
 
 
-def test_no_other_page_can_frame_a_page(site: Site) -> None:
-    """The other page is on this machine, so that only the policy stands in its way.
+def test_pages_cannot_be_framed_by_other_origins(site: Site) -> None:
+    """The other page is on this machine, so that only the policy blocks it.
 
     See specification.md#console-csp.
     """
@@ -78,7 +75,7 @@ def test_no_other_page_can_frame_a_page(site: Site) -> None:
     site.watch.wrong.clear()
 
 
-def test_no_other_page_can_send_a_form(site: Site) -> None:
+def test_forms_cannot_be_sent_by_other_origins(site: Site) -> None:
     """A form of another page is rejected (specification.md#console-csrf)."""
     form = (
         f"<form method='post' action='{site.address}/console/sign-out'><input "
@@ -96,19 +93,19 @@ def test_no_other_page_can_send_a_form(site: Site) -> None:
     site.watch.wrong.clear()
 
 
-def test_no_script_can_read_the_session(site: Site) -> None:
+def test_scripts_cannot_read_the_session_cookie(site: Site) -> None:
     with site.window("owner") as page:
         page.goto("/console")
 
         assert page.evaluate("document.cookie") == ""
 
 
-def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, context: Context) -> None:
-    """Session fixation: signing in makes a new one, and the one that was there opens nothing."""
+def test_sign_in_replaces_a_planted_session_cookie(site: Site, context: Context) -> None:
+    """Session fixation: signing in creates a new session; a planted token is never accepted."""
     token = invite(context, "owner").reveal()
     with site.window() as page:
         page.context.add_cookies(
-            [{"name": "session", "value": "chosen-by-somebody-else", "url": site.address}]
+            [{"name": "session", "value": "planted-by-an-attacker", "url": site.address}]
         )
         page.goto(f"/console/password?token={token}")
         page.get_by_label("Password, at least 12").fill("correct horse battery")
@@ -117,16 +114,13 @@ def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, contex
         expect(page.get_by_text("Signed in as an owner")).to_be_visible()
         [session] = [cookie for cookie in page.context.cookies() if cookie["name"] == "session"]
 
-    assert session["value"] != "chosen-by-somebody-else"
+    assert session["value"] != "planted-by-an-attacker"
     assert (session["httpOnly"], session["sameSite"], session["path"]) == (True, "Strict", "/")
 
 
 @pytest.fixture
 def filled(owner: Reader) -> None:
-    """Things of every kind:
-
-    as people write them, and of words that are longer than any page is wide.
-    """
+    """Records of every kind, with ordinary text and with words wider than any page."""
     http = Http(owner.client, owner.context, new_key(owner.context))
     put_things(http)
     put_permissions(http)
@@ -136,7 +130,7 @@ def filled(owner: Reader) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1600])
-def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(
+def test_pages_fit_the_window_and_do_not_shift_while_loading(
     filled: None, site: Site, width: int
 ) -> None:
     """Pages fit 360 and 1600 pixels without layout shifts."""
@@ -157,8 +151,8 @@ def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(
     assert wrong == {}
 
 
-def test_every_page_can_be_gone_through_with_the_keyboard(site: Site) -> None:
-    """The first stop skips the navigation; each stop is visible."""
+def test_every_page_is_usable_with_the_keyboard(site: Site) -> None:
+    """The first tab stop skips the navigation; the focus is always visible."""
     with site.window("owner") as page:
         for path in EVERY_PAGE:
             page.goto(path)

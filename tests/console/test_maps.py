@@ -1,4 +1,4 @@
-"""The map of a user and what changed in it, as people read it."""
+"""The page of a user's map: versions, differences, the start pack and critical facts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from remembrancer.memory.facts import FACTS_LISTED_MAX
 HERE = "/console/map"
 
 
-def keyed(reader: Reader) -> Http:
-    """The interface for programs, with a key of the reader's account."""
+def api_client(reader: Reader) -> Http:
+    """Return an API client with a key of the reader's account."""
     return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
 
 
-def mapped(reader: Reader, *texts: str) -> None:
-    """An agent sends these maps, one after the other."""
+def send_maps(reader: Reader, *texts: str) -> None:
+    """Send these maps as an agent, one after the other."""
     for text in texts:
-        assert keyed(reader).post("/api/v7/remember", {"l2_map": text}).status_code == 200
+        assert api_client(reader).post("/api/v7/remember", {"l2_map": text}).status_code == 200
 
 
-def test_no_map_teaches_how_one_is_made(owner: Reader) -> None:
+def test_empty_page_explains_how_to_create_a_map(owner: Reader) -> None:
     page = owner.get(HERE)
 
     assert "No map yet" in page.text
@@ -35,8 +35,8 @@ def test_no_map_teaches_how_one_is_made(owner: Reader) -> None:
     assert "Rebuild from L1 summaries" not in page.text
 
 
-def test_the_newest_stands_with_all_versions_beside_it(owner: Reader) -> None:
-    mapped(owner, "- one", "- two", "- three")
+def test_newest_map_is_shown_with_links_to_all_versions(owner: Reader) -> None:
+    send_maps(owner, "- one", "- two", "- three")
     page = owner.get(HERE)
 
     assert '<div class="text">- three</div>' in page.text
@@ -44,8 +44,8 @@ def test_the_newest_stands_with_all_versions_beside_it(owner: Reader) -> None:
     assert '<div class="text">- one</div>' in owner.get(f"{HERE}?version=1").text
 
 
-def test_what_changed_between_two_versions_is_marked(owner: Reader) -> None:
-    mapped(owner, "- ferry at 9:40\n- same", "- ferry at 10:15\n- same\n- <b>new</b>")
+def test_differences_between_two_versions_are_marked(owner: Reader) -> None:
+    send_maps(owner, "- ferry at 9:40\n- same", "- ferry at 10:15\n- same\n- <b>new</b>")
     page = owner.get(f"{HERE}?version=2&against=1").text
 
     assert "<del>- ferry at <b>9</b>:<b>40</b></del>" in page
@@ -54,8 +54,8 @@ def test_what_changed_between_two_versions_is_marked(owner: Reader) -> None:
     assert "<ins>- &lt;b&gt;new&lt;/b&gt;</ins>" in page
 
 
-def test_it_is_made_anew_of_the_l1s(owner: Reader) -> None:
-    keyed(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
+def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
+    api_client(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
     again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
 
@@ -67,18 +67,18 @@ def test_it_is_made_anew_of_the_l1s(owner: Reader) -> None:
     )
 
 
-def test_it_says_when_the_next_is_due(owner: Reader) -> None:
+def test_page_says_that_a_new_map_is_due(owner: Reader) -> None:
     for n in range(10):
-        keyed(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
+        api_client(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
     page_text = words_of(owner.get(HERE).text)
 
     assert "10 L1 summaries, 0 of them in the newest map L2 due" in page_text
 
 
-def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
-    mapped(owner, "- the trip to Elba")
-    keyed(owner).remember("q", "r", critical="The car is 4.62 m long.")
-    pack = keyed(owner).get("/api/v7/memory/start").json()
+def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
+    send_maps(owner, "- the trip to Elba")
+    api_client(owner).remember("q", "r", critical="The car is 4.62 m long.")
+    pack = api_client(owner).get("/api/v7/memory/start").json()
     page = owner.get(HERE).text
 
     assert f"about {pack['tokens']} tokens" in page
@@ -86,24 +86,24 @@ def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
     assert "- The car is 4.62 m long." in page
 
 
-def test_critical_facts_stand_below_it_with_their_turns_and_go_on(owner: Reader) -> None:
+def test_critical_facts_link_to_their_turns_and_are_paginated(owner: Reader) -> None:
     for n in range(FACTS_LISTED_MAX):
-        keyed(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
-    answer = keyed(owner).remember("q", "r", critical="The car is long.")["event_id"]
+        api_client(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
+    event_id = api_client(owner).remember("q", "r", critical="The car is long.")["event_id"]
     page = owner.get(HERE).text
     [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
 
     assert words_of(page).index("The car is long.") < words_of(page).index(
         f"fact {FACTS_LISTED_MAX - 1}."
     )
-    assert f"event_id={answer}" in page
+    assert f"event_id={event_id}" in page
     assert "fact 0." not in words_of(page).partition("Start pack")[0]
     assert "fact 0." in words_of(owner.get(more.replace("&amp;", "&")).text)
 
 
-def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
-    mapped(owner, "- concealed")
-    keyed(owner).remember("q", "r", critical="A concealed fact.")
+def test_map_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
+    send_maps(owner, "- concealed")
+    api_client(owner).remember("q", "r", critical="A concealed fact.")
 
     assert "concealed" not in ada.get(f"{HERE}?user_id=owner").text
     assert ada.get(f"{HERE}?user_id=owner&version=1").status_code == 404
@@ -112,25 +112,25 @@ def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_fields",
+    "query",
     ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"],
 )
-def test_a_version_that_is_none_is_refused(owner: Reader, request_fields: str) -> None:
-    mapped(owner, "- one")
+def test_invalid_version_is_rejected(owner: Reader, query: str) -> None:
+    send_maps(owner, "- one")
 
-    assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 404, 422)
+    assert owner.get(f"{HERE}?{query}").status_code in (400, 404, 422)
 
 
 LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
 
 
 @given(old=LINES, new=LINES)
-def test_differences_hold_both_texts(old: str, new: str) -> None:
-    matches = diff_lines(old, new)
+def test_differences_reproduce_both_texts(old: str, new: str) -> None:
+    lines = diff_lines(old, new)
     texts = {
         kind: [
             text
-            for line in matches
+            for line in lines
             if line.kind in ("same", kind)
             for text in ["".join(p for p, _ in line.pieces)]
         ]
@@ -151,10 +151,10 @@ def test_differences_hold_both_texts(old: str, new: str) -> None:
         ("\n" * 50_000, "a\n" * 25_000),
     ],
 )
-def test_texts_too_long_to_compare_are_told_one_after_the_other(old: str, new: str) -> None:
-    """Comparing takes time that grows with the square of the length."""
-    matches = diff_lines(old, new)
+def test_long_texts_are_shown_as_removed_then_added(old: str, new: str) -> None:
+    """Comparison time is quadratic, so long texts are not compared."""
+    lines = diff_lines(old, new)
 
-    assert [line.kind for line in matches] == ["out"] * len(old.splitlines()) + ["in"] * len(
+    assert [line.kind for line in lines] == ["out"] * len(old.splitlines()) + ["in"] * len(
         new.splitlines()
     )

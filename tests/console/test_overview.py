@@ -1,4 +1,4 @@
-"""The first page, and the way there: from the first start to a turn that is seen in the console."""
+"""The overview page, and the first-run path up to the first turn shown in the console."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ GOOD = "correct horse battery"
 
 
 def figures(page: str) -> dict[str, list[int]]:
-    """The rows of the table of what is kept."""
+    """Return the rows of the table of stored records."""
     rows = re.findall(r'<tr><th scope="row">(.*?)</th>((?:<td>[\d,]+</td>)+)</tr>', page)
     return {
         words_of(name): [
-            int(one.replace(",", "")) for one in re.findall(r"<td>([\d,]+)</td>", cells)
+            int(cell.replace(",", "")) for cell in re.findall(r"<td>([\d,]+)</td>", cells)
         ]
         for name, cells in rows
     }
 
 
-def test_it_counts_what_is_kept_by_this_account_and_for_the_owner_by_all(
+def test_overview_counts_records_per_account_and_for_the_owner_in_total(
     owner: Reader, ada: Reader
 ) -> None:
     http = Http(owner.client, owner.context, new_key(owner.context))
@@ -45,7 +45,7 @@ def test_it_counts_what_is_kept_by_this_account_and_for_the_owner_by_all(
     assert figures(ada.get("/console").text) == dict(zip(names, [[4]] + [[2]] * 6, strict=True))
 
 
-def test_the_first_steps_go_once_they_are_taken(owner: Reader) -> None:
+def test_first_steps_are_hidden_when_completed(owner: Reader) -> None:
     before = owner.get("/console").text
     http = Http(owner.client, owner.context, new_key(owner.context))
     with_key = owner.get("/console").text
@@ -56,7 +56,7 @@ def test_the_first_steps_go_once_they_are_taken(owner: Reader) -> None:
     assert "First steps" not in owner.get("/console").text
 
 
-def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
+def test_overview_shows_the_health_of_each_component(owner: Reader) -> None:
     page_text = words_of(owner.get("/console").text)
 
     assert "Store ok reads and writes" in page_text
@@ -65,7 +65,7 @@ def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
     assert "Sandbox off starts with the first program" in page_text
 
 
-def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reader) -> None:
+def test_invalid_invitation_name_keeps_the_page(owner: Reader) -> None:
     answer = owner.send("/console/invite", name="x" * 201)
 
     assert (answer.status_code, "1 to 200 characters" in answer.text, "Health" in answer.text) == (
@@ -76,7 +76,7 @@ def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reade
 
 
 def begin(page: Page, output: str) -> None:
-    """Follow the link that the server said at its first start, and set the password."""
+    """Follow the link that the server printed at its first start, and set the password."""
     [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", output)
     page.goto(set_up)
     page.get_by_label("Password, at least 12").fill(GOOD)
@@ -85,8 +85,8 @@ def begin(page: Page, output: str) -> None:
 
 
 @pytest.mark.xdist_group("browser")
-def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Context) -> None:
-    """First start, sign-in, key, pasted curl line, visible memory."""
+def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) -> None:
+    """First start, sign-in, key, curl example, visible turn."""
     with site.window() as page:
         begin(page, welcome(context, site.address))
         expect(page.get_by_role("heading", name="First steps")).to_be_visible()
@@ -117,9 +117,7 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
 
 
 @pytest.mark.xdist_group("browser")
-def test_signing_in_leads_to_the_page_that_was_asked_for_and_signing_out_away(
-    site: Site, context: Context
-) -> None:
+def test_sign_in_returns_to_the_page_and_sign_out_hides_it(site: Site, context: Context) -> None:
     with site.window() as page:
         begin(page, welcome(context, site.address))
         page.get_by_role("button", name="Sign out").click()

@@ -1,7 +1,4 @@
-"""The page of grants:
-
-what the owner sees, gives and takes back, and what a stolen cookie cannot.
-"""
+"""The page of grants: listing, creating, revoking, and the step-up password."""
 
 from __future__ import annotations
 
@@ -38,14 +35,14 @@ NGINX = {
 
 @pytest.fixture
 def context(context: Context) -> Context:
-    """The parts, with an owner who has a password."""
+    """A context whose owner has a password."""
     accept(context, invite(context, "owner").reveal(), GOOD)
     return context
 
 
 @pytest.fixture
 def later(owner: Reader, clock: testing.FrozenClock) -> Reader:
-    """The owner, whose password was typed long enough ago."""
+    """The owner, after the password confirmation has expired."""
     clock.advance(CONFIRMED_MS)
     return owner
 
@@ -61,17 +58,17 @@ def audit_entries(context: Context) -> list[dict[str, Any]]:
 def add_grant(owner: Reader, **other: str) -> str:
     """Add a grant on the page; return its id."""
     page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
-    matches: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
-    return matches[0]
+    grant_ids: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
+    return grant_ids[0]
 
 
-class TestSeeing:
+class TestList:
     """The page lists the grants in force."""
 
-    def test_a_grant_is_shown_with_the_time_it_has_left(
+    def test_grant_is_shown_with_its_remaining_time(
         self, owner: Reader, clock: testing.FrozenClock
     ) -> None:
-        """The count-down is right without a script, too."""
+        """The server renders the remaining time, so it is right without JavaScript."""
         grant_id = add_grant(owner)
         clock.advance(61_000)
         page = owner.get(PATH)
@@ -80,21 +77,19 @@ class TestSeeing:
         assert 'data-left="1739"' in page.text
         assert grant_id in page.text
 
-    def test_expired_and_revoked_grants_are_not_shown(
-        self, owner: Reader, clock: testing.FrozenClock
-    ) -> None:
+    def test_expired_grant_is_not_shown(self, owner: Reader, clock: testing.FrozenClock) -> None:
         add_grant(owner, ttl_minutes="1")
         clock.advance(60_000)
 
         assert "No grants in force" in owner.get(PATH).text
 
-    def test_nothing_in_force_teaches_how_agents_ask(self, owner: Reader) -> None:
+    def test_empty_list_explains_how_agents_ask(self, owner: Reader) -> None:
         page = words_of(owner.get(PATH).text)
 
         assert "No grants in force" in page
         assert "/api/v7/sysperm/check" in page
 
-    def test_older_grants_are_a_page_away(self, owner: Reader, context: Context) -> None:
+    def test_older_grants_are_on_the_next_page(self, owner: Reader, context: Context) -> None:
         for n in range(51):
             grant(
                 context,
@@ -107,13 +102,15 @@ class TestSeeing:
         assert ("/srv/50" in first, "/srv/00" in first) == (True, False)
         assert "/srv/00" in owner.get(html.unescape(older)).text
 
-    def test_others_read_that_only_the_owner_may(self, ada: Reader, context: Context) -> None:
+    def test_members_cannot_see_create_or_revoke_grants(
+        self, ada: Reader, context: Context
+    ) -> None:
         page = ada.get(PATH)
-        request = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
+        answers = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
 
         assert (
             page.status_code,
-            [one.status_code for one in request],
+            [answer.status_code for answer in answers],
             rows(context)["grants"],
         ) == (
             403,
@@ -123,14 +120,11 @@ class TestSeeing:
         assert "Only the owner may do this" in page.text
 
 
-class TestGiving:
-    """The form for one more."""
+class TestCreate:
+    """The form that creates a grant."""
 
-    def test_it_is_in_force_and_in_the_audit_trail(self, owner: Reader, context: Context) -> None:
-        """Conventions:
-
-        'what a page does to permissions is in the audit trail like what the API does'.
-        """
+    def test_created_grant_is_in_the_audit_trail(self, owner: Reader, context: Context) -> None:
+        """The page writes the same audit entries as the API."""
         answer = owner.send(f"{PATH}/grant", **NGINX)
         page = owner.followed(answer)
 
@@ -166,26 +160,26 @@ class TestGiving:
         ],
         ids=str,
     )
-    def test_invalid_input_is_reported_and_stays_in_the_form(
+    def test_invalid_grant_is_reported_and_stays_in_the_form(
         self, owner: Reader, context: Context, other: dict[str, str], message: str
     ) -> None:
-        answer = owner.send(f"{PATH}/grant", **(NGINX | {"agent": "the one I typed"} | other))
-        stored_rows = ({"agent": "the one I typed"} | other)["agent"]
+        answer = owner.send(f"{PATH}/grant", **(NGINX | {"agent": "typed agent"} | other))
+        agent = ({"agent": "typed agent"} | other)["agent"]
 
         assert answer.status_code == 422
         assert message in words_of(answer.text)
-        assert f'value="{stored_rows}"' in answer.text
+        assert f'value="{agent}"' in answer.text
         assert "checked" in answer.text
         assert rows(context)["grants"] == 0
 
-    def test_no_action_is_no_grant(self, owner: Reader) -> None:
+    def test_grant_requires_an_action(self, owner: Reader) -> None:
         answer = owner.send(
             f"{PATH}/grant", scope="/etc/", agent="a", ttl_minutes="5", action_everything="on"
         )
 
         assert (answer.status_code, "Choose at least one." in answer.text) == (422, True)
 
-    def test_a_form_shows_the_coverage_of_a_scope(self, owner: Reader, context: Context) -> None:
+    def test_form_shows_the_coverage_of_a_scope(self, owner: Reader, context: Context) -> None:
         whole = owner.send(f"{PATH}/grant", do="look", **NGINX)
         part = owner.get(f"{PATH}?scope=/etc/nginx/*.conf", swap=True)
 
@@ -197,24 +191,24 @@ class TestGiving:
         assert rows(context)["grants"] == 0
 
     @pytest.mark.parametrize("scope", ["", "etc", "/" + "a" * 5_000, "/" * 4_000, "<b>"])
-    def test_an_invalid_scope_covers_nothing(self, owner: Reader, scope: str) -> None:
+    def test_invalid_scope_shows_a_format_hint(self, owner: Reader, scope: str) -> None:
         answer = owner.ask("GET", PATH, params={"scope": scope}, headers={"hx-request": "true"})
 
         assert (answer.status_code, "An absolute path" in answer.text) == (200, True)
 
-    def test_the_whole_machine_is_called_so(self, owner: Reader) -> None:
+    def test_root_scope_is_shown_as_the_whole_machine(self, owner: Reader) -> None:
         assert "the whole machine" in owner.get(f"{PATH}?scope=/", swap=True).text
 
 
 class TestStepUp:
-    """A stolen cookie alone must not be able to grant (specification.md#console-step-up)."""
+    """A stolen cookie is not sufficient for granting (specification.md#console-step-up)."""
 
     @pytest.mark.parametrize(
         "password",
         [{}, {"password": ""}, {"password": "another horse battery"}, {"password": "a" * 500}],
         ids=str,
     )
-    def test_a_cookie_alone_grants_nothing(
+    def test_granting_requires_the_password(
         self, later: Reader, context: Context, password: dict[str, str]
     ) -> None:
         answer = later.send(f"{PATH}/grant", **NGINX, **password)
@@ -225,23 +219,27 @@ class TestStepUp:
         assert "a" * 500 not in answer.text
         assert (rows(context)["grants"], audit_entries(context)) == (0, [])
 
-    def test_a_cookie_alone_revokes_nothing(self, later: Reader, context: Context) -> None:
+    def test_revoking_requires_the_password(self, later: Reader, context: Context) -> None:
         result = grant(
             context,
             later.caller,
             GrantRequest(scope="/etc/", ttl_minutes=5, actions=["read"], agent="a"),
         )
         refused = later.send(f"{PATH}/revoke", grant_id=result.grant_id)
-        busy = later.send(f"{PATH}/revoke", grant_id=result.grant_id, password=GOOD)
+        accepted = later.send(f"{PATH}/revoke", grant_id=result.grant_id, password=GOOD)
 
-        assert (refused.status_code, "Enter your password" in refused.text, busy.status_code) == (
+        assert (
+            refused.status_code,
+            "Enter your password" in refused.text,
+            accepted.status_code,
+        ) == (
             422,
             True,
             303,
         )
         assert [entry["kind"] for entry in audit_entries(context)] == ["grant", "revoke"]
 
-    def test_a_cookie_alone_makes_no_key_and_no_link_that_could_grant_instead(
+    def test_creating_keys_and_invitations_requires_the_password(
         self, later: Reader, context: Context
     ) -> None:
         before = rows(context)
@@ -262,20 +260,22 @@ class TestStepUp:
         )
         assert keys.list_keys(context)[0].label == "mine"
 
-    def test_the_password_opens_it_for_five_minutes(
+    def test_password_confirmation_lasts_five_minutes(
         self, later: Reader, clock: testing.FrozenClock
     ) -> None:
-        request = later.get(PATH).text
+        before = later.get(PATH).text
         first = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
-        asked_again = later.get(PATH).text
+        after = later.get(PATH).text
         second = later.send(f"{PATH}/grant", **NGINX)
         clock.advance(CONFIRMED_MS)
         third = later.send(f"{PATH}/grant", **NGINX)
 
-        assert ('type="password"' in request, 'type="password"' in asked_again) == (True, False)
-        assert [one.status_code for one in (first, second, third)] == [303, 303, 422]
+        assert ('type="password"' in before, 'type="password"' in after) == (True, False)
+        assert [answer.status_code for answer in (first, second, third)] == [303, 303, 422]
 
-    def test_guesses_are_limited_as_at_the_sign_in(self, later: Reader, context: Context) -> None:
+    def test_password_attempts_are_limited_as_at_sign_in(
+        self, later: Reader, context: Context
+    ) -> None:
         for _ in range(FREE_FAILURES):
             later.send(f"{PATH}/grant", **NGINX, password=GOOD.upper())
         answer = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
@@ -283,7 +283,7 @@ class TestStepUp:
         assert (answer.status_code, rows(context)["grants"]) == (422, 0)
         assert "Try again in 30 seconds" in words_of(answer.text)
 
-    def test_the_form_of_another_site_grants_nothing(self, owner: Reader, context: Context) -> None:
+    def test_cross_site_grant_form_is_rejected(self, owner: Reader, context: Context) -> None:
         foreign = owner.ask(
             "POST",
             f"{PATH}/grant",
@@ -295,10 +295,12 @@ class TestStepUp:
         assert (foreign.status_code, unsigned.status_code, rows(context)["grants"]) == (403, 403, 0)
 
 
-class TestTakingBack:
+class TestRevoke:
     """Revocation."""
 
-    def test_it_allows_nothing_any_more(self, owner: Reader, context: Context) -> None:
+    def test_revoked_grant_is_gone_and_in_the_audit_trail(
+        self, owner: Reader, context: Context
+    ) -> None:
         grant_id = add_grant(owner)
         page = owner.followed(owner.send(f"{PATH}/revoke", grant_id=grant_id))
 
@@ -310,12 +312,12 @@ class TestTakingBack:
         ]
 
     @pytest.mark.parametrize(("grant_id", "status"), [("g_none", 404), ("", 422), ("a" * 500, 422)])
-    def test_an_unknown_grant_is_reported(self, owner: Reader, grant_id: str, status: int) -> None:
+    def test_unknown_grant_is_reported(self, owner: Reader, grant_id: str, status: int) -> None:
         assert owner.send(f"{PATH}/revoke", grant_id=grant_id).status_code == status
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_the_time_counts_down_and_the_scope_is_explained_while_it_is_typed(
+def test_browser_counts_down_and_explains_the_scope_while_typing(
     site: Site, context: Context
 ) -> None:
     with site.window("owner") as page:

@@ -1,4 +1,4 @@
-"""Keys, the set-up of programs, the prompt, the password and the browsers that are signed in."""
+"""The profile page: keys, agent set-up, prompt, password and browser sessions."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ DAY_MS = 86_400_000
 
 
 def pasted(page: str, name: str) -> str:
-    """Return the content of the block of this name."""
-    matches = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
-    assert matches is not None
-    return unescape(matches[1])
+    """Return the content of the copyable block with this id."""
+    block = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
+    assert block is not None
+    return unescape(block[1])
 
 
-class TestMakingKeys:
-    """People create, label, pin, expire and revoke keys (specification.md#auth-key-page)."""
+class TestCreateKeys:
+    """Users create, label, pin, expire and revoke keys (specification.md#auth-key-page)."""
 
-    def test_a_key_works_and_is_shown_once(self, owner: Reader) -> None:
+    def test_key_works_and_is_shown_once(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="laptop", user_id="", may="write", lasts="")
         key = pasted(page.text, "new-key")
         answer = owner.client.post(
@@ -53,12 +53,12 @@ class TestMakingKeys:
             "no-store",
             200,
         )
-        assert page.text.count(key) == 3  # to copy, and in what is to be pasted
+        assert page.text.count(key) == 3  # once to copy and twice in the set-up texts
         later = owner.get("/profile").text
         assert key not in later
         assert f"sk_{key[3:11]}…" in later
 
-    def test_it_is_what_was_asked_for(self, owner: Reader) -> None:
+    def test_key_has_the_requested_label_user_scope_and_expiry(self, owner: Reader) -> None:
         owner.send("/profile/keys", label="phone", user_id="bo", may="read", lasts="30d")
         [key] = keys.list_keys(owner.context, "owner")
         now_ms = owner.context.clock()
@@ -74,7 +74,7 @@ class TestMakingKeys:
             part in page for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00")
         )
 
-    def test_a_member_makes_keys_of_the_own_account(self, ada: Reader) -> None:
+    def test_member_creates_keys_of_their_own_account(self, ada: Reader) -> None:
         ada.send("/profile/keys", label="", user_id="", may="write", lasts="")
 
         assert [key.account for key in keys.list_keys(ada.context)] == ["ada"]
@@ -94,7 +94,7 @@ class TestMakingKeys:
             ("lasts", "-1d", "when the key expires"),
         ],
     )
-    def test_invalid_input_is_reported_and_creates_no_key(
+    def test_invalid_key_form_creates_no_key(
         self, owner: Reader, field: str, value: str, message: str
     ) -> None:
         before = rows(owner.context)
@@ -107,17 +107,19 @@ class TestMakingKeys:
         assert (rows(owner.context), keys.list_keys(owner.context)) == (before, [])
         assert field == "label" or 'value="kept"' in answer.text
 
-    def test_when_a_key_was_used_last_is_shown(self, owner: Reader) -> None:
+    def test_last_use_of_a_key_is_shown(self, owner: Reader) -> None:
         key = new_key(owner.context)
         owner.client.get("/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"})
 
-        assert owner.get("/profile").text.count("2026-01-01 00:00") >= 3  # made, used, this browser
+        assert (
+            owner.get("/profile").text.count("2026-01-01 00:00") >= 3
+        )  # creation, last use, this browser session
 
 
-class TestChangingKeys:
-    """Revoking and labelling, of one's own alone."""
+class TestChangeKeys:
+    """Revoking and renaming the account's own keys."""
 
-    def test_a_revoked_key_is_refused_at_once_and_still_listed(self, owner: Reader) -> None:
+    def test_revoked_key_is_rejected_at_once_and_still_listed(self, owner: Reader) -> None:
         key = new_key(owner.context)
         [existing] = keys.list_keys(owner.context)
         page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(existing.id)))
@@ -132,7 +134,7 @@ class TestChangingKeys:
         assert "Expired and revoked: 1" in page.text
         assert owner.send("/profile/keys/revoke", key_id=str(existing.id)).status_code == 404
 
-    def test_a_label_changes(self, owner: Reader) -> None:
+    def test_key_label_can_be_changed(self, owner: Reader) -> None:
         new_key(owner.context)
         [existing] = keys.list_keys(owner.context)
         owner.send("/profile/keys/label", key_id=str(existing.id), label="old laptop")
@@ -141,13 +143,13 @@ class TestChangingKeys:
         assert keys.list_keys(owner.context)[0].label == "old laptop"
         assert (refused.status_code, "0 to 200 characters" in refused.text) == (422, True)
 
-    @pytest.mark.parametrize("key_id", ["", "0", "-1", "1.0", "١", "9" * 30, "another's"])
-    def test_of_another_account_there_is_none(
+    @pytest.mark.parametrize("key_id", ["", "0", "-1", "1.0", "١", "9" * 30, "of_another_account"])
+    def test_keys_of_another_account_cannot_be_changed(
         self, owner: Reader, ada: Reader, key_id: str
     ) -> None:
         new_key(owner.context)
         [existing] = keys.list_keys(owner.context)
-        named = str(existing.id) if key_id == "another's" else key_id
+        named = str(existing.id) if key_id == "of_another_account" else key_id
         answers = [
             ada.send("/profile/keys/revoke", key_id=named),
             ada.send("/profile/keys/label", key_id=named, label="mine"),
@@ -158,14 +160,12 @@ class TestChangingKeys:
         assert existing.hint not in ada.get("/profile").text
 
 
-class TestTheSetUp:
-    """The set-up that the page shows for each agent is what runs here."""
+class TestSetUp:
+    """The set-up instructions of the page, run as shown."""
 
     @pytest.fixture
     def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str, str], str]:
-        """Runs what the page shows under two names, one after another, in a real shell; gives what
-        was printed.
-        """
+        """Return a function that runs two copyable blocks in a real shell and returns stdout."""
 
         def run(first: str, second: str) -> str:
             with serving(app) as port:
@@ -195,19 +195,19 @@ class TestTheSetUp:
 
         return run
 
-    def test_curl_keeps_a_turn_and_finds_it(self, shell: Callable[[str, str], str]) -> None:
+    def test_curl_example_stores_and_finds_a_turn(self, shell: Callable[[str, str], str]) -> None:
         text = shell("paste-environment", "paste-curl")
 
         assert '"saved":true' in text
         assert text.count("At 9:40 from Piombino, pier 3.") == 1
 
-    def test_python_does_too(self, shell: Callable[[str, str], str]) -> None:
+    def test_python_example_stores_and_finds_a_turn(self, shell: Callable[[str, str], str]) -> None:
         assert shell("paste-environment", "paste-python") == "At 9:40 from Piombino, pier 3.\n"
 
-    def test_what_cursor_and_claude_code_are_given_leads_to_the_tools(self, owner: Reader) -> None:
+    def test_cursor_and_claude_code_set_up_reaches_the_mcp_server(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
         cursor = json.loads(pasted(page, "paste-cursor"))["mcpServers"]["remembrancer"]
-        hello = {
+        params = {
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
@@ -215,7 +215,7 @@ class TestTheSetUp:
         headers = {**cursor["headers"], "Accept": "application/json, text/event-stream"}
         answer = owner.client.post(
             cursor["url"],
-            json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+            json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
             headers=headers,
         )
 
@@ -228,17 +228,17 @@ class TestTheSetUp:
             "Authorization: Bearer $REMEMBRANCER_KEY",
         ]
 
-    def test_the_calls_that_other_agents_are_told_of_work(
-        self, shell: Callable[[str, str], str]
-    ) -> None:
+    def test_agent_set_up_calls_succeed(self, shell: Callable[[str, str], str]) -> None:
         text = shell("paste-environment", "paste-agent")
 
         assert '"prompt_text"' in text
         assert '"hits":[]' in text
         assert '"saved":true' in text
 
-    def test_whatever_an_account_is_called(self, read_as: Callable[[str], Reader]) -> None:
-        """Its name stands in quotes of JSON within quotes of a shell, and in a program."""
+    def test_account_names_are_quoted_in_shell_json_and_python(
+        self, read_as: Callable[[str], Reader]
+    ) -> None:
+        """The examples hold the account name in JSON inside shell quotes, and in a program."""
         read_as("owner")
         name = 'o\'neil "$(id)" `id` \\ \N{GRINNING FACE}'
         page = read_as(name).get("/profile").text
@@ -254,7 +254,7 @@ class TestTheSetUp:
         assert f"user_id={_json(name)}" in python
         compile(python, "try.py", "exec")
 
-    def test_until_a_key_is_made_there_is_a_place_for_it(self, owner: Reader) -> None:
+    def test_set_up_shows_a_placeholder_until_a_key_is_created(self, owner: Reader) -> None:
         assert "REMEMBRANCER_KEY=sk_..." in owner.get("/profile").text
 
 
@@ -268,10 +268,10 @@ def _json(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-class TestThePrompt:
+class TestPrompt:
     """The user's own part of the agent prompt (specification.md#prompt-write)."""
 
-    def test_it_is_what_agents_get(self, owner: Reader) -> None:
+    def test_stored_prompt_is_served_to_agents(self, owner: Reader) -> None:
         page = owner.followed(
             owner.send(
                 "/profile/prompt",
@@ -288,7 +288,7 @@ class TestThePrompt:
         assert "Answer in Latin.\n&lt;b&gt;Bo&lt;/b&gt; is an architect.</textarea>" in page.text
         assert "Answer in Latin" not in owner.get("/profile").text
 
-    def test_an_empty_one_takes_it_away(self, owner: Reader) -> None:
+    def test_empty_prompt_removes_the_stored_prompt(self, owner: Reader) -> None:
         owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
         page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt=""))
 
@@ -296,7 +296,7 @@ class TestThePrompt:
         assert rows(owner.context)["prompts"] == 0
 
     @pytest.mark.parametrize("prompt", ["x" * 20_001, "計" * 20_001])
-    def test_too_long_a_text_is_reported_and_stays_in_the_form(
+    def test_too_long_prompt_is_reported_and_stays_in_the_form(
         self, owner: Reader, prompt: str
     ) -> None:
         answer = owner.send("/profile/prompt", user_id="bo", prompt=prompt)
@@ -308,7 +308,7 @@ class TestThePrompt:
         ) == (422, True, True)
         assert owner.send("/profile/prompt", user_id="bo", prompt="計" * 20_000).status_code == 303
 
-    def test_an_accounts_prompts_are_its_own(self, owner: Reader, ada: Reader) -> None:
+    def test_prompts_of_another_account_are_not_shown(self, owner: Reader, ada: Reader) -> None:
         owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
 
         assert "Answer in Latin." not in ada.get("/profile?user_id=bo").text
@@ -316,12 +316,12 @@ class TestThePrompt:
     @pytest.mark.parametrize(
         "user_id", ["u" * (limits.ID_CHARACTERS_MAX + 1), "%00", "%ff", "a&user_id=b"]
     )
-    def test_an_invalid_user_id_is_reported(self, owner: Reader, user_id: str) -> None:
+    def test_invalid_user_id_is_reported(self, owner: Reader, user_id: str) -> None:
         assert owner.get(f"/profile?user_id={user_id}").status_code == 422
 
 
-class TestThePassword:
-    """Change of password: it asks for the old one and ends the other sessions."""
+class TestPassword:
+    """Changing the password requires the old one and ends the other sessions."""
 
     @pytest.fixture
     def bo(self, owner: Reader, context: Context, read_as: Callable[[str], Reader]) -> Reader:
@@ -329,7 +329,7 @@ class TestThePassword:
         accept(context, invite(context, "bo").reveal(), GOOD)
         return read_as("bo")
 
-    def test_the_new_one_signs_in_and_this_browser_stays(
+    def test_new_password_signs_in_and_only_other_sessions_end(
         self, bo: Reader, read_as: Callable[[str], Reader]
     ) -> None:
         other, old = read_as("bo"), dict(bo.cookies)
@@ -352,7 +352,7 @@ class TestThePassword:
             (GOOD, "x" * 201, "x" * 201, 422, "12 to 200 characters"),
         ],
     )
-    def test_invalid_input_is_reported_and_changes_nothing(
+    def test_invalid_password_change_is_rejected(
         self, bo: Reader, old: str, new: str, again: str, status: int, message: str
     ) -> None:
         answer = bo.send("/profile/password", old=old, new=new, again=again)
@@ -364,9 +364,7 @@ class TestThePassword:
         )
         assert bo.send("/profile/password", old=GOOD, new=BETTER, again=BETTER).status_code == 303
 
-    def test_who_only_has_the_browser_cannot_guess_for_long(
-        self, bo: Reader, context: Context
-    ) -> None:
+    def test_wrong_current_passwords_are_rate_limited(self, bo: Reader, context: Context) -> None:
         answers = [
             bo.send("/profile/password", old=f"guess number {n}", new=BETTER, again=BETTER)
             for n in range(6)
@@ -377,9 +375,11 @@ class TestThePassword:
 
 
 class TestBrowsers:
-    """Those that are signed in to the account."""
+    """The browser sessions of the account."""
 
-    def test_they_are_listed_with_this_one_marked(self, owner: Reader, context: Context) -> None:
+    def test_browser_sessions_are_listed_with_this_one_marked(
+        self, owner: Reader, context: Context
+    ) -> None:
         token = invite(context, "owner").reveal()
         agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
         owner.ask(
@@ -394,7 +394,7 @@ class TestBrowsers:
             owner.get("/profile").text,
         )
 
-    def test_they_are_all_signed_out_at_once(
+    def test_sign_out_everywhere_ends_all_sessions(
         self, owner: Reader, read_as: Callable[[str], Reader]
     ) -> None:
         other = read_as("owner")
@@ -402,7 +402,7 @@ class TestBrowsers:
 
         assert (owner.get("/profile").status_code, other.get("/profile").status_code) == (303, 303)
 
-    def test_one_that_ended_by_itself_is_not_listed(
+    def test_expired_session_is_not_listed(
         self, owner: Reader, read_as: Callable[[str], Reader], clock: FrozenClock
     ) -> None:
         clock.advance(13 * 3_600_000)
@@ -412,7 +412,7 @@ class TestBrowsers:
 
 
 @pytest.mark.xdist_group("browser")
-def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
+def test_key_is_created_and_copied_with_the_keyboard(site: Site) -> None:
     with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto("/profile")
         page.get_by_placeholder("laptop").fill("laptop")
@@ -428,7 +428,7 @@ def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
 
 
 @pytest.mark.xdist_group("browser")
-def test_without_scripts_the_page_does_all_of_it(site: Site) -> None:
+def test_keys_are_created_and_revoked_without_javascript(site: Site) -> None:
     with site.window("owner", java_script_enabled=False) as page:
         page.goto("/profile")
         page.get_by_placeholder("laptop").fill("laptop")

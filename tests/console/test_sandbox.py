@@ -1,4 +1,4 @@
-"""The playground: what `POST /api/execute/code` does, for people."""
+"""The sandbox page: the console's form for `POST /api/execute/code`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PATH = "/console/sandbox"
 
 
 def run(reader: Reader, code: str, mode: str = "fix", **more: str) -> str:
-    """The page after a run."""
+    """Run a program; return the page."""
     answer = reader.send(f"{PATH}/run", code=code, mode=mode, **more)
     assert answer.status_code == 200, answer.text
     return str(answer.text)
 
 
-def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> None:
+def test_run_shows_result_output_and_resource_usage(owner: Reader) -> None:
     page = run(owner, "print('<b>hello</b>')\r\n6 * 7")
     page_text = words_of(page)
 
@@ -43,14 +43,14 @@ def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> N
     assert "print(&#39;&lt;b&gt;hello&lt;/b&gt;&#39;)\n6 * 7</textarea>" in page
 
 
-def test_where_it_fails_is_marked(owner: Reader) -> None:
+def test_failing_line_is_marked(owner: Reader) -> None:
     page = run(owner, "a = 1\n1 / 0\nb = 2\n", mode="run")
 
     assert "ZeroDivisionError in line 2" in words_of(page)
     assert '<span class="line here"><span class="number">2</span>1 / 0</span>' in page
 
 
-def test_what_repair_changed_is_shown_line_by_line(owner: Reader) -> None:
+def test_repair_is_shown_as_a_line_diff(owner: Reader) -> None:
     page = run(owner, EXAMPLES["broken"][1])
 
     assert (
@@ -61,7 +61,7 @@ def test_what_repair_changed_is_shown_line_by_line(owner: Reader) -> None:
     assert "4.25" in words_of(page)
 
 
-def test_run_alone_mends_nothing(owner: Reader) -> None:
+def test_run_mode_does_not_repair(owner: Reader) -> None:
     page = words_of(run(owner, EXAMPLES["broken"][1], mode="run"))
 
     assert "failed" in page
@@ -69,7 +69,7 @@ def test_run_alone_mends_nothing(owner: Reader) -> None:
     assert "attempts" not in page
 
 
-def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) -> None:
+def test_plot_is_shown_with_its_size_and_files_are_linked(owner: Reader) -> None:
     code = f"{EXAMPLES['plot'][1]}\nopen('notes.txt', 'w').write('x')\n"
     page = run(owner, code)
     [(source, width, height)] = re.findall(
@@ -84,14 +84,14 @@ def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) 
     assert re.search(r"notes\.txt</a>", page)
 
 
-def test_a_session_keeps_it_as_a_turn(owner: Reader, context: Context) -> None:
+def test_run_with_a_session_is_stored_as_a_turn(owner: Reader, context: Context) -> None:
     page = run(owner, "print(1)", session_id="lab")
 
     assert "Stored as turn e_" in words_of(page)
     assert rows(context)["events"] == 1
 
 
-def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
+def test_partial_request_returns_only_the_result(owner: Reader) -> None:
     answer = owner.ask(
         "POST",
         f"{PATH}/run",
@@ -111,16 +111,18 @@ def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
         ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
         ({}, "must not be blank"),
     ],
-    ids=["empty", "long", "mode", "session", "nothing"],
+    ids=["empty code", "long code", "unknown mode", "long session id", "empty form"],
 )
-def test_an_invalid_program_is_reported(owner: Reader, form: dict[str, str], message: str) -> None:
+def test_invalid_program_form_is_reported(
+    owner: Reader, form: dict[str, str], message: str
+) -> None:
     answer = owner.send(f"{PATH}/run", **form)
 
     assert (answer.status_code, message in words_of(answer.text)) == (422, True)
 
 
 class TestLimits:
-    """The same as those of `POST /api/execute/code`."""
+    """The limits of `POST /api/execute/code` apply to the page, too."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -131,7 +133,7 @@ class TestLimits:
         )
         service.close()
 
-    def test_runs_a_minute_count_by_account_and_the_program_is_not_lost(
+    def test_sandbox_rate_limit_is_per_account_and_keeps_the_program(
         self, owner: Reader, ada: Reader
     ) -> None:
         run(owner, "1")
@@ -142,7 +144,7 @@ class TestLimits:
         assert "&#39;my work&#39;</textarea>" in refused.text
         run(ada, "1")
 
-    def test_files_without_room_are_named(self, owner: Reader) -> None:
+    def test_files_over_the_quota_are_reported_by_name(self, owner: Reader) -> None:
         assert (
             "a.txt was not saved: the files of this account have reached their quota"
             in words_of(run(owner, "open('a.txt', 'w').write('x')"))
@@ -163,12 +165,12 @@ class TestQueue:
         )
         service.close()
 
-    def test_a_full_queue_is_reported_and_the_program_stays_in_the_form(
+    def test_full_queue_is_reported_and_keeps_the_program(
         self, owner: Reader, app: Starlette
     ) -> None:
         app.state.sandbox.start()
-        with ThreadPoolExecutor(1) as beside:
-            busy = beside.submit(app.state.sandbox.run, "while True: pass")
+        with ThreadPoolExecutor(1) as pool:
+            busy = pool.submit(app.state.sandbox.run, "while True: pass")
             while not app.state.sandbox._active and not busy.done():
                 pass
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
@@ -188,7 +190,7 @@ class TestUnavailable:
         """Return the application with a sandbox of its own, not started yet."""
         return make_app(context)
 
-    def test_a_missing_confinement_is_reported(
+    def test_missing_isolation_is_reported(
         self, owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context
     ) -> None:
         monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
@@ -200,7 +202,7 @@ class TestUnavailable:
         assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)
 
 
-def test_runs_count_in_the_usage_of_the_account(context: Context) -> None:
+def test_runs_are_counted_in_the_accounts_usage(context: Context) -> None:
     with TestClient(
         make_app(context, sandbox=SharedSandbox(context.settings)), base_url=ORIGIN
     ) as client:
@@ -211,7 +213,7 @@ def test_runs_count_in_the_usage_of_the_account(context: Context) -> None:
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))
-def test_every_example_is_a_link_and_ends_well(owner: Reader, name: str) -> None:
+def test_examples_are_linked_and_succeed(owner: Reader, name: str) -> None:
     page = owner.get(f"{PATH}?example={name}").text
     code = EXAMPLES[name][1]
 
@@ -219,12 +221,12 @@ def test_every_example_is_a_link_and_ends_well(owner: Reader, name: str) -> None
     assert re.search(r">(ok|fixed)</span>", run(owner, code))
 
 
-def test_an_example_that_is_none_is_the_first(owner: Reader) -> None:
+def test_unknown_example_shows_the_first_one(owner: Reader) -> None:
     assert owner.get(f"{PATH}?example=__class__").text.count("strftime") == 1
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_it_is_written_and_run_by_the_keyboard_alone(site: Site) -> None:
+def test_editor_indents_and_runs_with_the_keyboard(site: Site) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
         area = page.get_by_label("Program")

@@ -1,4 +1,4 @@
-"""Sessions and their timelines, as people read them."""
+"""The sessions page and session timelines."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from remembrancer.testing import FrozenClock
 HERE = "/console/sessions"
 
 
-def keyed(reader: Reader) -> Http:
-    """The interface for programs, with a key of the reader's account."""
+def api_client(reader: Reader) -> Http:
+    """Return an API client with a key of the reader's account."""
     return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
 
 
 def wait(reader: Reader) -> None:
-    """A second passes."""
+    """Advance the clock by one second."""
     assert isinstance(reader.context.clock, FrozenClock)
     reader.context.clock.advance(1000)
 
 
-def test_no_session_teaches_how_one_begins(owner: Reader) -> None:
+def test_empty_page_explains_how_to_start_a_session(owner: Reader) -> None:
     page = owner.get(HERE)
 
     assert "No sessions yet" in page.text
     assert "session_id" in page.text
 
 
-def test_they_are_listed_newest_first_with_their_counts_and_state(owner: Reader) -> None:
-    http = keyed(owner)
+def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -> None:
+    http = api_client(owner)
     for n in range(SESSIONS_LISTED_MAX + 1):
         http.remember(f"q{n}", "r", session_id=f"s{n}", task_done=n == 1)
         wait(owner)
@@ -51,8 +51,8 @@ def test_they_are_listed_newest_first_with_their_counts_and_state(owner: Reader)
     assert re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', rest.text) == ["s0"]
 
 
-def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
-    http = keyed(owner)
+def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:
+    http = api_client(owner)
     http.remember("Where is the saw?", "In the shed.", session_id="old")
     wait(owner)
     http.memory("saw", session_id="trip")
@@ -88,8 +88,8 @@ def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
     assert "Due now missed No turn was remembered since step 2" in page_text
 
 
-def test_a_long_one_leads_back_to_its_beginning(owner: Reader) -> None:
-    http = keyed(owner)
+def test_long_timeline_is_paginated(owner: Reader) -> None:
+    http = api_client(owner)
     for n in range(TURNS_SHOWN_MAX + 2):
         http.remember(f"question {n}.", "r", session_id="long")
         wait(owner)
@@ -104,8 +104,8 @@ def test_a_long_one_leads_back_to_its_beginning(owner: Reader) -> None:
     assert "To the latest" in first
 
 
-def test_it_can_be_forgotten_from_its_page(owner: Reader) -> None:
-    keyed(owner).remember("q", "r", session_id="trip & more")
+def test_session_page_has_a_forget_form(owner: Reader) -> None:
+    api_client(owner).remember("q", "r", session_id="trip & more")
     page = owner.get(f"{HERE}?{urlencode({'session_id': 'trip & more'})}")
     fields = dict(re.findall(r'name="(user_id|session_id)" value="([^"]*)"', page.text))
 
@@ -113,8 +113,8 @@ def test_it_can_be_forgotten_from_its_page(owner: Reader) -> None:
     assert 'action="/console/memory/forget"' in page.text
 
 
-def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
-    keyed(owner).remember("q", "r", session_id="concealed", user_id="ada")
+def test_session_of_another_account_returns_404(owner: Reader, ada: Reader) -> None:
+    api_client(owner).remember("q", "r", session_id="concealed", user_id="ada")
 
     assert "concealed" not in ada.get(HERE).text
     for user_id in ("ada", "owner"):

@@ -1,4 +1,4 @@
-"""Signing in, over a real socket, as browsers do it and as others try to."""
+"""Signing in over a real socket, as a browser and as an attacker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = "correct horse battery"
 
 @dataclass
 class Answer:
-    """The response of the server."""
+    """A response of the server."""
 
     status: int
     headers: dict[str, str]
@@ -34,7 +34,7 @@ class Answer:
 
 @dataclass
 class Browser:
-    """Keeps its cookie, and says where its forms stand."""
+    """A browser that keeps its cookie and sends forms with `Sec-Fetch-Site`."""
 
     port: int
     cookies: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Browser:
         return self.ask("GET", path)
 
     def send(self, path: str, site: str = "same-origin", **form: str) -> Answer:
-        """A form, as a browser sends it."""
+        """Send a form as a browser does."""
         return self.ask(
             "POST",
             path,
@@ -71,16 +71,16 @@ class Browser:
         )
 
     def form_token(self) -> str:
-        """The one on the page of the account."""
-        matches: list[str] = re.findall(
+        """Return the form token of the overview page."""
+        tokens: list[str] = re.findall(
             r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text
         )
-        return matches[0]
+        return tokens[0]
 
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    """The parts, with no limit of tries a minute but where a test sets one."""
+    """A context without a sign-in rate limit; single classes override it."""
     service = testing.context(folder)
     yield replace(service, settings=replace(service.settings, rate_sign_in_per_minute=0))
     service.close()
@@ -88,32 +88,32 @@ def context(folder: Path) -> Iterator[Context]:
 
 @pytest.fixture
 def port(context: Context) -> Iterator[int]:
-    """A real server."""
-    with serving(make_app(context)) as matches:
-        yield matches
+    """The port of a real server."""
+    with serving(make_app(context)) as listening_port:
+        yield listening_port
 
 
 @pytest.fixture
 def browser(port: int) -> Browser:
-    """Nobody is signed in."""
+    """A browser that is not signed in."""
     return Browser(port)
 
 
 @pytest.fixture
 def owner(port: int, context: Context) -> Browser:
-    """The owner is signed in."""
-    return joined(port, invite(context, "owner").reveal())
+    """A browser that is signed in as the owner."""
+    return accept_invitation(port, invite(context, "owner").reveal())
 
 
-def joined(port: int, token: str) -> Browser:
-    """A browser whose reader followed a link and set the password GOOD."""
+def accept_invitation(port: int, token: str) -> Browser:
+    """Set the password GOOD through an invitation; return the signed-in browser."""
     result = Browser(port)
     answer = result.send("/console/password", token=token, password=GOOD, again=GOOD)
     assert (answer.status, answer.headers["location"]) == (303, "/console")
     return result
 
 
-def test_the_first_start_shows_a_link_that_makes_its_reader_the_owner(
+def test_welcome_prints_a_link_that_sets_the_owners_password_once(
     context: Context, browser: Browser
 ) -> None:
     """The first start prints the owner's link once (specification.md#console-sign-in)."""
@@ -142,7 +142,7 @@ def test_name_and_password_sign_in(owner: Browser, browser: Browser) -> None:
     ("name", "password"),
     [("owner", "wrong horse battery"), ("nobody", GOOD), ("", ""), ("owner", "x" * 5000)],
 )
-def test_another_pair_does_not_and_both_are_told_the_same(
+def test_wrong_name_and_wrong_password_get_the_same_answer(
     owner: Browser, browser: Browser, name: str, password: str
 ) -> None:
     answer = browser.send("/console/sign-in", name=name, password=password)
@@ -152,7 +152,7 @@ def test_another_pair_does_not_and_both_are_told_the_same(
     assert password not in answer.text or not password
 
 
-def test_a_name_that_failed_too_often_has_to_wait(owner: Browser, browser: Browser) -> None:
+def test_repeated_failures_lock_the_name(owner: Browser, browser: Browser) -> None:
     """Failed sign-ins lock a name (specification.md#console-lockout)."""
     answers = [
         browser.send("/console/sign-in", name="owner", password=GOOD.upper()) for _ in range(6)
@@ -163,7 +163,7 @@ def test_a_name_that_failed_too_often_has_to_wait(owner: Browser, browser: Brows
     assert "owner of this service" in owner.get("/console").text
 
 
-class TestTheRateOfTries:
+class TestRateLimit:
     """Sign-in attempts are limited to 5 per minute and address (specification.md#rate-defaults)."""
 
     @pytest.fixture
@@ -172,14 +172,14 @@ class TestTheRateOfTries:
         yield service
         service.close()
 
-    def test_from_one_address_only_so_many_are_looked_at(self, browser: Browser) -> None:
+    def test_sign_in_attempts_per_address_are_limited(self, browser: Browser) -> None:
         answers = [browser.send("/console/sign-in", name=f"n{n}", password=GOOD) for n in range(6)]
 
         assert [answer.status for answer in answers] == [403] * 5 + [429]
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
 
 
-def test_the_cookie_is_for_this_host_and_no_script(browser: Browser, context: Context) -> None:
+def test_session_cookie_is_http_only_and_same_site(browser: Browser, context: Context) -> None:
     """The session is an `HttpOnly` cookie (specification.md#console-session-cookie)."""
     token = invite(context, "owner").reveal()
     answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
@@ -201,7 +201,9 @@ class TestBehindTls:
         )
         service.close()
 
-    def test_the_cookie_is_for_tls_alone(self, browser: Browser, context: Context) -> None:
+    def test_session_cookie_has_the_host_prefix_behind_tls(
+        self, browser: Browser, context: Context
+    ) -> None:
         token = invite(context, "owner").reveal()
         answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
 
@@ -220,17 +222,20 @@ class TestBehindTls:
     @pytest.mark.parametrize(
         "address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"]
     )
-    def test_an_invalid_address_stops_the_start(self, folder: Path, address: str) -> None:
-        text = Cli(folder)("accounts", "list", PUBLIC_URL=address)
+    def test_invalid_public_url_stops_the_start(self, folder: Path, address: str) -> None:
+        result = Cli(folder)("accounts", "list", PUBLIC_URL=address)
 
-        assert (text.returncode, "must start with http:// or https://" in text.stderr) == (2, True)
+        assert (result.returncode, "must start with http:// or https://" in result.stderr) == (
+            2,
+            True,
+        )
 
-    def test_links_name_the_public_address(self, context: Context) -> None:
+    def test_links_use_the_public_url(self, context: Context) -> None:
         assert "https://memory.example.org/console/password?token=" in welcome(
             context, "http://127.0.0.1:8460"
         )
 
-    def test_a_form_from_the_public_address_is_ours(self, browser: Browser) -> None:
+    def test_form_from_the_public_url_is_accepted(self, browser: Browser) -> None:
         form = {
             "Content_Type": "application/x-www-form-urlencoded",
             "Origin": "https://memory.example.org",
@@ -242,7 +247,7 @@ class TestBehindTls:
         )
 
 
-def test_a_session_is_no_key(owner: Browser) -> None:
+def test_session_token_is_not_an_api_key(owner: Browser) -> None:
     """A browser session is no API key (specification.md#console-not-for-api)."""
     [token] = owner.cookies.values()
     paths = [
@@ -256,15 +261,15 @@ def test_a_session_is_no_key(owner: Browser) -> None:
     assert owner.ask("GET", "/api/v7/feedback", Authorization=f"Bearer {token}").status == 401
 
 
-def test_a_key_opens_no_page(browser: Browser, context: Context) -> None:
+def test_api_key_does_not_open_pages(browser: Browser, context: Context) -> None:
     assert browser.ask("GET", "/console", Authorization=f"Bearer {new_key(context)}").status == 303
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none", ""])
 @pytest.mark.parametrize(
     "path", [path for path, page in PAGES.items() if page.post and page.is_public]
-)  # the others: tests/console
-def test_a_form_of_another_page_is_refused(
+)  # forms that need a session: test_frame.py
+def test_cross_site_form_is_rejected(
     owner: Browser, context: Context, path: str, site: str
 ) -> None:
     """Forms carry an anti-forgery token (specification.md#console-csrf)."""
@@ -284,12 +289,12 @@ def test_a_form_of_another_page_is_refused(
     [{}, {"Origin": "null"}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:1"}],
     ids=str,
 )
-def test_without_the_browsers_word_the_origin_must_be_ours(
+def test_origin_is_checked_without_sec_fetch_site(
     browser: Browser, headers: dict[str, str]
 ) -> None:
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     refused = browser.ask("POST", "/console/sign-in", "name=a&password=b", **form, **headers)
-    busy = browser.ask(
+    accepted = browser.ask(
         "POST",
         "/console/sign-in",
         "name=a&password=b",
@@ -298,19 +303,21 @@ def test_without_the_browsers_word_the_origin_must_be_ours(
     )
 
     assert "was not sent from a page" in refused.text
-    assert "name or the password is wrong" in busy.text
+    assert "name or the password is wrong" in accepted.text
 
 
 @pytest.mark.parametrize("path", ["/console/sign-out", "/console/invite"])
-def test_a_form_of_another_session_is_refused(owner: Browser, context: Context, path: str) -> None:
-    other = joined(owner.port, invite(context, "ada").reveal())
+def test_form_token_of_another_session_is_rejected(
+    owner: Browser, context: Context, path: str
+) -> None:
+    other = accept_invitation(owner.port, invite(context, "ada").reveal())
 
     for form_token in ("", "0" * 64, other.form_token()):
         assert owner.send(path, form_token=form_token, name="eve").status == 403
     assert owner.get("/console").status == 200
 
 
-def test_signing_out_ends_the_session_itself(owner: Browser) -> None:
+def test_sign_out_ends_the_session_on_the_server(owner: Browser) -> None:
     stolen = Browser(owner.port, dict(owner.cookies))
     answer = owner.send("/console/sign-out", form_token=owner.form_token(), where="here")
 
@@ -319,17 +326,19 @@ def test_signing_out_ends_the_session_itself(owner: Browser) -> None:
     assert stolen.send("/console/sign-out", form_token="0" * 64).status == 401
 
 
-def test_everywhere_is_every_browser_of_this_account(owner: Browser, context: Context) -> None:
+def test_sign_out_everywhere_ends_all_sessions_of_the_account(
+    owner: Browser, context: Context
+) -> None:
     """Signing out everywhere ends every session of the account."""
     phone = Browser(owner.port)
     phone.send("/console/sign-in", name="owner", password=GOOD)
-    ada = joined(owner.port, invite(context, "ada").reveal())
+    ada = accept_invitation(owner.port, invite(context, "ada").reveal())
     owner.send("/console/sign-out", form_token=owner.form_token(), where="everywhere")
 
-    assert [one.get("/console").status for one in (owner, phone, ada)] == [303, 303, 200]
+    assert [browser.get("/console").status for browser in (owner, phone, ada)] == [303, 303, 200]
 
 
-def test_signing_in_again_is_a_new_session_and_the_old_one_ends(owner: Browser) -> None:
+def test_signing_in_again_replaces_the_session(owner: Browser) -> None:
     old = Browser(owner.port, dict(owner.cookies))
     owner.send("/console/sign-in", name="owner", password=GOOD)
 
@@ -337,21 +346,21 @@ def test_signing_in_again_is_a_new_session_and_the_old_one_ends(owner: Browser) 
     assert (owner.get("/console").status, old.get("/console").status) == (200, 303)
 
 
-class TestInviting:
+class TestInvitations:
     """The owner invites people with a link (specification.md#console-sign-in)."""
 
-    def test_the_link_lets_somebody_in(self, owner: Browser) -> None:
+    def test_invitation_link_signs_the_invited_user_in(self, owner: Browser) -> None:
         page = owner.send("/console/invite", form_token=owner.form_token(), name="ada <b>")
         [token] = re.findall(
             rf"http://127\.0\.0\.1:{owner.port}/console/password\?token=([\w-]+)", page.text
         )
-        ada = joined(owner.port, token)
+        ada = accept_invitation(owner.port, token)
 
         assert "<h1>ada &lt;b&gt;</h1>" in ada.get("/console").text
         assert "Invite" not in ada.get("/console").text
 
-    def test_nobody_else_invites(self, owner: Browser, context: Context) -> None:
-        ada = joined(owner.port, invite(context, "ada").reveal())
+    def test_only_the_owner_creates_invitations(self, owner: Browser, context: Context) -> None:
+        ada = accept_invitation(owner.port, invite(context, "ada").reveal())
         token = re.findall(r'name="form_token" value="(\w+)"', ada.get("/console").text)[0]
 
         assert ada.send("/console/invite", form_token=token, name="owner").status == 403
@@ -360,22 +369,25 @@ class TestInviting:
             == 401
         )
 
-    def test_an_invalid_name_is_reported(self, owner: Browser) -> None:
+    def test_invalid_account_name_is_reported(self, owner: Browser) -> None:
         answer = owner.send("/console/invite", form_token=owner.form_token(), name=" ")
 
         assert (answer.status, "must have 1 to 200 characters" in answer.text) == (422, True)
 
-    def test_on_the_machine_itself_the_command_makes_links(
+    def test_invitations_can_be_created_on_the_command_line(
         self, browser: Browser, folder: Path
     ) -> None:
         link = Cli(folder)("accounts", "invite", "ada").stdout.strip()
 
         assert re.fullmatch(r"http://127\.0\.0\.1:8460/console/password\?token=[\w-]{43}", link)
-        assert "<h1>ada</h1>" in joined(browser.port, link.partition("=")[2]).get("/console").text
+        assert (
+            "<h1>ada</h1>"
+            in accept_invitation(browser.port, link.partition("=")[2]).get("/console").text
+        )
 
 
-class TestSettingAPassword:
-    """A link, a form, a password typed twice."""
+class TestSetPassword:
+    """The form behind an invitation link: a password typed twice."""
 
     @pytest.mark.parametrize(
         ("password", "again", "message"),
@@ -385,17 +397,17 @@ class TestSettingAPassword:
             ("", "", "12 to"),
         ],
     )
-    def test_invalid_input_is_reported_and_the_link_still_works(
+    def test_invalid_password_is_reported_and_the_link_still_works(
         self, browser: Browser, context: Context, password: str, again: str, message: str
     ) -> None:
         token = invite(context, "ada").reveal()
         answer = browser.send("/console/password", token=token, password=password, again=again)
 
         assert (answer.status, message in answer.text, browser.cookies) == (422, True, {})
-        assert joined(browser.port, token).get("/console").status == 200
+        assert accept_invitation(browser.port, token).get("/console").status == 200
 
     @pytest.mark.parametrize("token", ["", "x", "%00", "%ff", "'%22<script>"])
-    def test_a_link_that_is_none_is_404(self, browser: Browser, token: str) -> None:
+    def test_invalid_link_returns_404(self, browser: Browser, token: str) -> None:
         answer = browser.get(f"/console/password?token={token}")
 
         assert (answer.status, "<script>" in answer.text) == (404, False)
@@ -413,7 +425,7 @@ class TestSettingAPassword:
         ("a" * 20_000, "application/x-www-form-urlencoded", 413),
     ],
 )
-def test_an_invalid_form_is_reported(browser: Browser, body: str, kind: str, status: int) -> None:
+def test_invalid_form_is_rejected(browser: Browser, body: str, kind: str, status: int) -> None:
     assert (
         browser.ask(
             "POST", "/console/sign-in", body, Content_Type=kind, Sec_Fetch_Site="same-origin"
@@ -422,7 +434,7 @@ def test_an_invalid_form_is_reported(browser: Browser, body: str, kind: str, sta
     )
 
 
-def test_pages_load_nothing_from_outside_and_are_not_kept(
+def test_pages_have_a_strict_policy_and_are_not_cached(
     owner: Browser, browser: Browser, context: Context
 ) -> None:
     """A strict policy for every page (specification.md#console-csp)."""
@@ -449,6 +461,6 @@ def test_pages_load_nothing_from_outside_and_are_not_kept(
         assert re.search(r"<script(?! src=\"/console/assets/)", answer.text) is None
 
 
-def test_other_methods_are_405_and_unknown_pages_404(browser: Browser) -> None:
+def test_unsupported_methods_return_405_and_unknown_pages_404(browser: Browser) -> None:
     assert {path: browser.ask("DELETE", path).status for path in PAGES} == dict.fromkeys(PAGES, 405)
     assert {path: browser.get(f"{path}/none").status for path in PAGES} == dict.fromkeys(PAGES, 404)

@@ -1,4 +1,4 @@
-"""The charts of usage, and the tables that say the same."""
+"""The usage charts and the tables with the same numbers."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from remembrancer.context import Context
 PATH = "/console/usage"
 
 
-def used(context: Context, account: str) -> None:
-    """Three searches with a key, a run in a browser."""
+def count_usage(context: Context, account: str) -> None:
+    """Count three searches with a key, a run in a browser and seven model calls."""
     caller = authenticate(context, new_key(context, account))
-    tally = UsageCounter(context, 3_600)
-    tally.count("search", account_id=caller.account_id, key_id=caller.key_id, times=3)
-    tally.count("run", account_id=caller.account_id)
-    tally.count("model_call", times=7)
-    tally.close()
+    counter = UsageCounter(context, 3_600)
+    counter.count("search", account_id=caller.account_id, key_id=caller.key_id, times=3)
+    counter.count("run", account_id=caller.account_id)
+    counter.count("model_call", times=7)
+    counter.close()
 
 
-def test_each_chart_is_drawn_with_its_table_behind_it(owner: Reader, context: Context) -> None:
-    used(context, "owner")
+def test_charts_are_accessible_and_have_a_table(owner: Reader, context: Context) -> None:
+    count_usage(context, "owner")
     page = owner.get(PATH).text
     charts = [ET.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]  # noqa: S314 - our own page
 
     assert len(charts) == page.count("<summary>As a table</summary>") == 7
-    assert all(one.get("role") == "img" and one.get("aria-label") for one in charts)
+    assert all(chart.get("role") == "img" and chart.get("aria-label") for chart in charts)
     assert "<title>01 January: 3 searches</title>" in page
     assert "2026-01-01 3" in words_of(page)
 
 
-def test_the_owner_sees_all_and_others_their_own(
+def test_owner_sees_total_usage_and_members_their_own(
     owner: Reader, ada: Reader, context: Context
 ) -> None:
     """The owner sees all, others their own (specification.md#console-scope)."""
-    used(context, "owner")
-    used(context, "ada")
-    all_of_it, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)
+    count_usage(context, "owner")
+    count_usage(context, "ada")
+    total, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)
 
-    assert ("6 searches" in all_of_it, "3 searches" in own, "6 searches" in own) == (
+    assert ("6 searches" in total, "3 searches" in own, "6 searches" in own) == (
         True,
         True,
         False,
     )
-    assert ("14 succeeded" in all_of_it, "succeeded" in own) == (True, False)
-    assert ("ada: for a test" in all_of_it, "ada: browser" in all_of_it) == (True, True)
+    assert ("14 succeeded" in total, "succeeded" in own) == (True, False)
+    assert ("ada: for a test" in total, "ada: browser" in total) == (True, True)
     assert "owner:" not in own
 
 
-def test_nothing_to_count_teaches_what_is_counted(ada: Reader) -> None:
+def test_empty_page_shows_a_hint(ada: Reader) -> None:
     assert "No usage yet" in ada.get(PATH).text
 
 
@@ -66,7 +66,7 @@ def test_nothing_to_count_teaches_what_is_counted(ada: Reader) -> None:
     lists(integers(0, 10**9), min_size=1, max_size=40),
     lists(integers(0, 10**9), min_size=1, max_size=40),
 )
-def test_every_count_is_a_bar_within_the_drawing_and_a_number_in_the_table(
+def test_every_count_is_a_bar_in_the_chart_and_a_cell_in_the_table(
     first: list[int], second: list[int]
 ) -> None:
     most = min(len(first), len(second))

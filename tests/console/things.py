@@ -1,7 +1,4 @@
-"""Things of every kind that the service keeps, put in over HTTP:
-
-with words of people for people to look at, or with hostile ones.
-"""
+"""Records of every kind, stored over HTTP, with ordinary or with hostile texts."""
 
 from __future__ import annotations
 
@@ -17,20 +14,20 @@ from remembrancer.memory.exchange.importer import read, store
 
 Words: TypeAlias = Callable[
     [str, int], str
-]  # what to write into a field: of what people would write there, and how much fits
+]  # returns the text for a field, given an ordinary text and the maximum length
 
 
 def usual(text: str, _room: int) -> str:
-    """Return the text unchanged, as people would write it."""
+    """Return the ordinary text unchanged."""
     return text
 
 
 def put_things(
     http: Http, words: Words = usual, *, user_id: str = "owner", session_id: str = "trip-to-elba"
 ) -> None:
-    """One of each kind, as agents and people leave them, permissions aside.
+    """Store one record of each kind except permissions.
 
-    Raises AssertionError where the service refuses one.
+    Raises AssertionError if the service rejects one.
     """
     put_turns(http, words, user_id=user_id, session_id=session_id)
     put_lesson(http, words, user_id=user_id, session_id=session_id)
@@ -59,7 +56,7 @@ def put_things(
 
 
 def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
-    """Two turns with a fact, a summary and a map of them, and what the user adds to the prompt."""
+    """Store two turns with a fact, a summary and a map, and the user's part of the prompt."""
     where = {"user_id": user_id, "session_id": session_id}
     query, response = (
         words("When does the ferry to Elba leave?", 2_000),
@@ -108,7 +105,7 @@ def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str
 
 
 def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
-    """A cube, and a vote against it."""
+    """Store a cube and a vote against it."""
     lesson = {
         "topic": words("Ferries in summer", 200),
         "essence": words("Book the ferry two weeks ahead.", 1_000),
@@ -130,9 +127,7 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
 
 
 def put_permissions(http: Http, words: Words = usual) -> None:
-    """A grant, checks that were allowed and denied, and an action that was logged; with a key of
-    the owner.
-    """
+    """Store a grant, an allowed and a denied check, and a logged action; needs an owner's key."""
     site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
     value = {
         "scope": "/etc/nginx/*.conf",
@@ -142,14 +137,14 @@ def put_permissions(http: Http, words: Words = usual) -> None:
     }
     grant = _good(http, "POST", "/api/v7/sysperm/grant", **value)
     _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
-    denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path holds no star
+    denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path must not contain a star
     _good(http, "POST", "/api/v7/sysperm/check", path=denied, action="read", agent=agent)
     result = words("One line changed, nginx reloaded.", 4_000)
     _good(http, "POST", "/api/v7/sysperm/log", grant_id=grant["grant_id"], **site, result=result)
 
 
 def put_conversation(context: Context) -> None:
-    """The conversation of `make demo`, for the owner."""
+    """Import the conversation of `make demo` for the owner."""
     caller = caller_for(context)
     store(context, caller, read(context, caller, CONVERSATION))
 

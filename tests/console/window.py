@@ -1,7 +1,4 @@
-"""Chromium as people run it, and a watch over what its pages do:
-
-nothing may go wrong in it unseen.
-"""
+"""Chromium, and a watch that records every error in its pages."""
 
 from __future__ import annotations
 
@@ -27,9 +24,8 @@ from playwright.sync_api import (
 
 from remembrancer.context import Context
 
-# As root Chromium refuses to start with its own sandbox; containers give it a small /dev/shm;
-# nothing outside is looked up. That it
-# guards machines of a local network from pages of others must not hide whether we do.
+# Chromium refuses to start its sandbox as root; containers have a small /dev/shm; host names must
+# not be resolved. Its own protection of local networks is off, so that tests exercise ours.
 _FLAGS = [
     "--disable-dev-shm-usage",
     "--disable-features=LocalNetworkAccessChecks",
@@ -42,7 +38,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def launch(playwright: Playwright) -> Browser:
-    """Chromium, as the machine has it."""
+    """Start the installed Chromium."""
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     return playwright.chromium.launch(
         executable_path=shutil.which("chromium"), args=_FLAGS + as_root
@@ -67,19 +63,17 @@ class Watch:
         window.on("request", self._request)
 
     def foresee(self, pattern: str) -> None:
-        """Something that the test itself brings about, such as a status of 422, which Chromium
-        writes to its console.
-        """
+        """Expect an error that the test causes, such as status 422 in Chromium's console."""
         self.foreseen.append(pattern)
 
     def check(self) -> None:
-        """Raises AssertionError where something went wrong that was not foreseen."""
-        unforeseen = [
-            one
-            for one in self.wrong
-            if not any(re.search(pattern, one) for pattern in self.foreseen)
+        """Raise AssertionError if an unexpected error occurred."""
+        unexpected = [
+            error
+            for error in self.wrong
+            if not any(re.search(pattern, error) for pattern in self.foreseen)
         ]
-        assert unforeseen == []
+        assert unexpected == []
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
@@ -93,7 +87,7 @@ class Watch:
 
 @dataclass
 class Site:
-    """The service at a real address, and the browser that looks at it."""
+    """The service at a real address, and the browser that opens its pages."""
 
     address: str
     browser: Browser
@@ -102,9 +96,7 @@ class Site:
 
     @contextmanager
     def window(self, account: str | None = None, **how: Any) -> Iterator[Page]:
-        """A window of its own, signed in to an account when one is named; `how` goes to Chromium,
-        such as its `color_scheme`.
-        """
+        """Open a window, signed in if an account is given. `how` goes to Chromium (`color_scheme`)."""
         result = self.browser.new_context(
             base_url=self.address,
             locale="en-GB",
@@ -135,5 +127,5 @@ class Site:
 
     @property
     def watch(self) -> Watch:
-        """That of the newest window."""
+        """The watch of the newest window."""
         return self.watches[-1]

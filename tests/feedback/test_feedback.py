@@ -1,4 +1,4 @@
-"""Feedback as the owner reads it: all of it, newest first, page by page; nobody else does."""
+"""The list of feedback: owner only, newest first, paginated."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PATH = "/api/v7/feedback"
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """A caller of the first account, the owner."""
     return authenticate(context, new_key(context))
 
 
 @pytest.fixture
 def ada(context: Context, owner: Caller) -> Caller:
-    """Another account."""
+    """A caller of another account."""
     return authenticate(context, new_key(context, "ada"))
 
 
-def give(context: Context, caller: Caller, title: str, **more: Any) -> str:
-    """Its id."""
+def submit(context: Context, caller: Caller, title: str, **more: Any) -> str:
+    """Submit feedback; return its id."""
     return submit_feedback(
         context, caller, Feedback(**{"type": "bug", "title": title, "description": "Told.", **more})
     ).feedback_id
@@ -40,69 +40,73 @@ def page(context: Context, owner: Caller, **query: Any) -> FeedbackList:
 
 
 def titles(listing: FeedbackList) -> list[str]:
-    return [one.title for one in listing.feedback]
+    return [report.title for report in listing.feedback]
 
 
-def test_the_newest_of_all_accounts_comes_first(
+def test_newest_feedback_of_all_accounts_is_first(
     context: Context, owner: Caller, ada: Caller
 ) -> None:
     feedback_ids = [
-        give(context, owner, "first"),
-        give(context, ada, "second"),
-        give(context, owner, "third"),
+        submit(context, owner, "first"),
+        submit(context, ada, "second"),
+        submit(context, owner, "third"),
     ]
     listing = page(context, owner)
 
-    assert [(one.title, one.account) for one in listing.feedback] == [
+    assert [(report.title, report.account) for report in listing.feedback] == [
         ("third", "owner"),
         ("second", "ada"),
         ("first", "owner"),
     ]
-    assert [one.feedback_id for one in listing.feedback] == feedback_ids[::-1]
+    assert [report.feedback_id for report in listing.feedback] == feedback_ids[::-1]
     assert listing.next is None
 
 
-def test_pages_follow_each_other_without_gap_or_repetition(context: Context, owner: Caller) -> None:
+def test_pages_have_no_gaps_or_repetitions(context: Context, owner: Caller) -> None:
     for n in range(5):
-        give(context, owner, f"n{n}")
+        submit(context, owner, f"n{n}")
     first = page(context, owner, limit=2)
-    give(context, owner, "while reading")
+    submit(context, owner, "while reading")
     second = page(context, owner, limit=2, before=first.next)
     third = page(context, owner, limit=2, before=second.next)
 
-    assert [titles(one) for one in (first, second, third)] == [["n4", "n3"], ["n2", "n1"], ["n0"]]
+    assert [titles(listing) for listing in (first, second, third)] == [
+        ["n4", "n3"],
+        ["n2", "n1"],
+        ["n0"],
+    ]
     assert (first.next, third.next) == (first.feedback[-1].feedback_id, None)
 
 
-def test_a_full_last_page_is_the_last(context: Context, owner: Caller) -> None:
+def test_full_last_page_has_no_next_cursor(context: Context, owner: Caller) -> None:
     for n in range(4):
-        give(context, owner, f"n{n}")
+        submit(context, owner, f"n{n}")
     second = page(context, owner, limit=2, before=page(context, owner, limit=2).next)
 
     assert (titles(second), second.next) == (["n1", "n0"], None)
 
 
-def test_one_type_alone_can_be_read_page_by_page(context: Context, owner: Caller) -> None:
+def test_feedback_is_filtered_by_type_and_paginated(context: Context, owner: Caller) -> None:
     for n, kind in enumerate(get_args(FeedbackType) * 2):
-        give(context, owner, f"{kind} {n}", type=kind)
+        submit(context, owner, f"{kind} {n}", type=kind)
     first = page(context, owner, type="security", limit=1)
     second = page(context, owner, type="security", limit=1, before=first.next)
 
     assert [titles(first), titles(second), second.next] == [["security 9"], ["security 4"], None]
 
 
-def test_a_place_that_does_not_exist_is_not_found(context: Context, owner: Caller) -> None:
-    give(context, owner, "first")
+def test_unknown_cursor_is_not_found(context: Context, owner: Caller) -> None:
+    submit(context, owner, "first")
 
     with pytest.raises(FeedbackUnknown):
         page(context, owner, before="f_none")
 
 
-def test_without_feedback_the_list_is_empty(http: Http) -> None:
+def test_list_is_empty_without_feedback(http: Http) -> None:
     assert http.get(PATH).json() == {"feedback": [], "next": None}
 
 
-def test_only_the_owner_reads_it(http: Http) -> None:
+def test_only_the_owner_lists_feedback(http: Http) -> None:
     """Only the owner lists feedback (specification.md#feedback-list)."""
     ada = http.as_account("ada")
     ada.post(PATH, {"type": "bug", "title": "t", "description": "d"})
@@ -133,7 +137,7 @@ def test_only_the_owner_reads_it(http: Http) -> None:
         ("limit=1&type=bug", 200),
     ],
 )
-def test_parameters_are_checked(http: Http, query: str, status: int) -> None:
+def test_list_parameters_are_validated(http: Http, query: str, status: int) -> None:
     answer = http.get(f"{PATH}?{query}")
 
     assert answer.status_code == status

@@ -1,4 +1,4 @@
-"""Archives, honest and not."""
+"""Valid and hostile archives."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def archive(entries: Mapping[str, bytes], *, mode: int | None = None) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive_file:
         for name, content in entries.items():
             entry = zipfile.ZipInfo(name)
-            entry.filename = name  # as it is, also where ZipInfo would have mended it
+            entry.filename = name  # unchanged: ZipInfo would normalize it
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (mode or 0o100644) << 16
             archive_file.writestr(entry, content)
     return buffer.getvalue()
 
 
-def saying(content: bytes, unpacked: int) -> bytes:
+def with_stated_size(content: bytes, unpacked: int) -> bytes:
     """Return a one-entry archive whose directory states this unpacked size."""
     at = content.rindex(b"PK\x01\x02") + 24
     return content[:at] + unpacked.to_bytes(4, "little") + content[at + 4 :]

@@ -1,6 +1,6 @@
-"""Makes and erases files until it is killed; prints what was answered, a line each:
+"""Create and erase files until killed; print a line per acknowledged operation.
 
-`+ NAME DIGEST` or `- NAME`.
+`+ NAME DIGEST` after a creation, `? NAME` before and `- NAME` after an erasure.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ caller = caller_for(context)
 
 
 def tell(thread: int) -> None:
-    """Files of some size, every third erased again."""
+    """Create files; erase every third."""
     for n in range(1_000_000):
         content = f"{sys.argv[2]} {thread} {n} " * 5_000
         file = create_file(

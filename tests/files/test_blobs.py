@@ -1,4 +1,4 @@
-"""The rules for every engine of blobs, tested on a folder and on a real S3 server.
+"""Rules for every blob engine, tested on a folder and on an S3 server.
 
 Further tests cover the folder alone.
 """
@@ -24,7 +24,7 @@ ABSENT = "0" * 64
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
-    """The address of an S3 server with the bucket `files`."""
+    """Yield the address of an S3 server with the bucket `files`."""
     pytest.importorskip("obstore")
     moto = pytest.importorskip("moto.server")
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -38,7 +38,7 @@ def s3() -> Iterator[str]:
 
 @pytest.fixture
 def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A prefix of its own in the bucket, and the variables that S3 tools read."""
+    """Settings with a new prefix in the bucket; sets the variables that S3 tools read."""
     variables = {
         "ACCESS_KEY_ID": "test",
         "SECRET_ACCESS_KEY": "test",
@@ -53,7 +53,7 @@ def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Set
 
 @pytest.fixture(params=["local", "s3"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
-    """Each engine, empty."""
+    """An empty blob store of each engine."""
     if request.param == "s3":
         settings: Settings = request.getfixturevalue("s3_settings")
         return open_blobs(settings)
@@ -82,7 +82,7 @@ def test_content_is_stored_under_its_digest(blobs: Blobs) -> None:
     assert names(blobs) == [hashlib.sha256(b"hello").hexdigest()]
 
 
-def test_any_part_of_it_is_read(blobs: Blobs) -> None:
+def test_any_range_of_a_blob_can_be_read(blobs: Blobs) -> None:
     content = os.urandom(5_000_000)
     name = put(blobs, content)
 
@@ -92,7 +92,7 @@ def test_any_part_of_it_is_read(blobs: Blobs) -> None:
     assert read(blobs, name, 3, 3) == b""
 
 
-def test_it_can_come_in_pieces_and_be_empty(blobs: Blobs) -> None:
+def test_content_can_be_chunked_or_empty(blobs: Blobs) -> None:
     with blobs.hold(iter([b"he", b"", b"llo"])) as name:
         assert read(blobs, name, 0, 5) == b"hello"
     with blobs.hold(b"") as empty:
@@ -128,7 +128,7 @@ def test_content_in_use_is_not_deleted(blobs: Blobs) -> None:
     assert names(blobs) == [name]
 
 
-def test_locked_content_is_not_deleted_until_its_release(blobs: Blobs) -> None:
+def test_held_content_cannot_be_deleted_until_released(blobs: Blobs) -> None:
     with blobs.hold(b"held") as name:
         with blobs.hold(b"held"):
             assert blobs.delete(name, unless=never) is False
@@ -138,31 +138,31 @@ def test_locked_content_is_not_deleted_until_its_release(blobs: Blobs) -> None:
     assert blobs.delete(name, unless=never) is True
 
 
-def test_it_is_let_go_after_an_error_too(blobs: Blobs) -> None:
+def test_hold_is_released_after_an_error(blobs: Blobs) -> None:
     with pytest.raises(ZeroDivisionError), blobs.hold(b"error") as name:
         raise ZeroDivisionError
 
     assert blobs.delete(name, unless=never) is True
 
 
-def test_only_what_was_put_before_is_named(blobs: Blobs) -> None:
+def test_names_lists_only_blobs_older_than_the_limit(blobs: Blobs) -> None:
     put(blobs, b"new")
 
     assert list(blobs.names(before_ms=0)) == []
 
 
-def test_there_is_one_engine_for_a_place(tmp_path: Path) -> None:
-    """It alone knows what is held."""
+def test_same_location_gets_the_same_engine(tmp_path: Path) -> None:
+    """Holds are tracked in the engine, so a location must have only one."""
     assert open_blobs(Settings(data=tmp_path)) is open_blobs(Settings(data=tmp_path, port=1))
 
 
 @pytest.mark.parametrize("where", ["", "disk", "s3:", "http://a/b", "LOCAL"])
-def test_an_invalid_location_is_reported(tmp_path: Path, where: str) -> None:
+def test_invalid_location_is_reported(tmp_path: Path, where: str) -> None:
     with pytest.raises(SettingInvalid, match=r"`blobs`.*s3://BUCKET/PREFIX"):
         open_blobs(Settings(data=tmp_path, blobs=where))
 
 
-def test_without_its_library_s3_says_how_to_get_it(
+def test_missing_obstore_error_names_the_pip_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
@@ -171,11 +171,11 @@ def test_without_its_library_s3_says_how_to_get_it(
         open_blobs(Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}"))
 
 
-def test_an_s3_that_does_not_answer_is_unavailable(s3_settings: Settings) -> None:
+def test_missing_s3_bucket_raises_blobs_unavailable(s3_settings: Settings) -> None:
     blobs = open_blobs(Settings(data=s3_settings.data, blobs="s3://no-such-bucket/a"))
 
     with pytest.raises(BlobsUnavailable), blobs.hold(b"a"):
-        pytest.fail("there is no such bucket")
+        pytest.fail("a missing bucket accepted a blob")
     with pytest.raises(BlobsUnavailable):
         list(blobs.names(before_ms=LATER_MS))
 
@@ -184,18 +184,18 @@ def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_a_write_that_breaks_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), LocalBlobs(tmp_path).hold(broken()):
-        pytest.fail("it was not whole")
+        pytest.fail("a failed write was accepted")
 
     assert files_in(tmp_path) == []
 
 
-def test_what_a_killed_process_left_half_written_is_no_blob_and_is_removed_later(
+def test_partial_file_of_a_killed_process_is_no_blob_and_is_removed(
     tmp_path: Path,
 ) -> None:
     blobs = LocalBlobs(tmp_path)
@@ -209,7 +209,7 @@ def test_what_a_killed_process_left_half_written_is_no_blob_and_is_removed_later
     assert not half.exists()
 
 
-def test_only_its_owner_reads_the_folder(tmp_path: Path) -> None:
+def test_blob_files_are_readable_by_the_owner_only(tmp_path: Path) -> None:
     put(LocalBlobs(tmp_path / "blobs"), b"private")
 
     assert {
@@ -217,8 +217,8 @@ def test_only_its_owner_reads_the_folder(tmp_path: Path) -> None:
     } == {0}
 
 
-def test_a_folder_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
+def test_unwritable_folder_raises_blobs_unavailable(tmp_path: Path) -> None:
     (tmp_path / "blobs").write_bytes(b"a file where a folder should be")
 
     with pytest.raises(BlobsUnavailable), LocalBlobs(tmp_path / "blobs").hold(b"a"):
-        pytest.fail("there is no folder")
+        pytest.fail("an unwritable folder accepted a blob")

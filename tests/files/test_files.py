@@ -1,7 +1,4 @@
-"""Files of an account:
-
-kept whole or not at all, within its quota, and swept when a crash left something.
-"""
+"""Files of an account: atomic writes, quota, download links and the sweep of orphans."""
 
 from __future__ import annotations
 
@@ -41,13 +38,13 @@ from remembrancer.store import StoreUnavailable
 MINUTE_MS = 60_000
 YEARS_MS = (
     100 * 365 * 24 * 60 * MINUTE_MS
-)  # the clock of a test stands still in the past, that of a file system does not
+)  # test clocks stand still in the past; file systems use the real time
 QUOTA = 20_000
 
 
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """The parts, with little room for files."""
+    """A context with a small file quota."""
     parts = testing.context(folder, clock=clock)
     yield replace(
         parts, settings=replace(parts.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
@@ -57,7 +54,7 @@ def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """A caller of the first account, the owner."""
     return authenticate(context, new_key(context))
 
 
@@ -91,20 +88,18 @@ def content(context: Context, caller: Caller, filename: str) -> bytes:
 
 
 def blobs(folder: Path) -> list[Path]:
-    """Every file of the blob store, whole or half."""
+    """Return every file of the blob store, complete or partial."""
     return [path for path in (folder / "blobs").rglob("*") if path.is_file()]
 
 
-def test_a_created_file_can_be_read(context: Context, owner: Caller) -> None:
+def test_created_file_can_be_read(context: Context, owner: Caller) -> None:
     file = make(context, owner, "Ferry at 9:40 é")
 
     assert content(context, owner, file.filename) == "Ferry at 9:40 é".encode()
     assert file.size_bytes == 16
 
 
-def test_its_name_has_twelve_hex_digits_and_never_comes_again(
-    context: Context, owner: Caller
-) -> None:
+def test_file_name_has_twelve_hex_digits_and_is_unique(context: Context, owner: Caller) -> None:
     """Names never collide and cannot be guessed (specification.md#files-name)."""
     names = {make(context, owner, filename="Ferry times").filename for _ in range(4)}
 
@@ -122,7 +117,7 @@ def test_its_name_has_twelve_hex_digits_and_never_comes_again(
         ("", "", "file"),
     ],
 )
-def test_a_file_of_a_program_gets_a_safe_name(
+def test_stored_file_of_a_program_gets_a_safe_name(
     context: Context, owner: Caller, filename: str, ext: str, stored: str
 ) -> None:
     stored_file = keep(context, owner, filename, ext)
@@ -131,7 +126,7 @@ def test_a_file_of_a_program_gets_a_safe_name(
     assert content(context, owner, stored_file.filename) == b"x"
 
 
-def test_another_accounts_file_is_unknown(context: Context, owner: Caller) -> None:
+def test_file_of_another_account_is_unknown(context: Context, owner: Caller) -> None:
     """Another account's file is a 404 (specification.md#download-unknown)."""
     ada = authenticate(context, new_key(context, "ada"))
     file = make(context, owner)
@@ -140,7 +135,7 @@ def test_another_accounts_file_is_unknown(context: Context, owner: Caller) -> No
         find_file(context, file.filename, ada)
 
 
-def test_a_pinned_key_finds_only_what_its_own_pin_made(context: Context, owner: Caller) -> None:
+def test_pinned_key_finds_only_files_of_its_own_user(context: Context, owner: Caller) -> None:
     bob, eve = (replace(owner, pinned_user_id=name) for name in ("bob", "eve"))
     by_bob, by_owner = make(context, bob), make(context, owner)
 
@@ -151,14 +146,14 @@ def test_a_pinned_key_finds_only_what_its_own_pin_made(context: Context, owner: 
             find_file(context, file.filename, caller)
 
 
-def test_a_read_only_key_makes_none(context: Context, owner: Caller, folder: Path) -> None:
+def test_read_only_key_cannot_create_files(context: Context, owner: Caller, folder: Path) -> None:
     with pytest.raises(KeyIsReadOnly):
         make(context, replace(owner, read_only=True))
 
     assert blobs(folder) == []
 
 
-def once(key: str, body: bytes) -> IdempotentRequest:
+def idempotent_request(key: str, body: bytes) -> IdempotentRequest:
     return IdempotentRequest(
         account_id=1,
         key_id=1,
@@ -168,37 +163,39 @@ def once(key: str, body: bytes) -> IdempotentRequest:
     )
 
 
-def test_a_repeated_write_gives_the_first_file(
+def test_repeated_write_returns_the_first_file(
     context: Context, owner: Caller, folder: Path
 ) -> None:
-    first, again = (make(context, owner, request=once("k", b"same")) for _ in range(2))
+    first, again = (
+        make(context, owner, request=idempotent_request("k", b"same")) for _ in range(2)
+    )
 
     assert first == again
     assert rows(context)["files"] == 1
     assert len(blobs(folder)) == 1
 
 
-def test_a_repeated_write_is_answered_also_when_the_account_is_full(
-    context: Context, owner: Caller
-) -> None:
-    first = make(context, owner, "x" * 12_000, once("k", b"same"))
+def test_repeated_write_succeeds_when_the_account_is_full(context: Context, owner: Caller) -> None:
+    first = make(context, owner, "x" * 12_000, idempotent_request("k", b"same"))
 
-    assert make(context, owner, "x" * 12_000, once("k", b"same")) == first
+    assert make(context, owner, "x" * 12_000, idempotent_request("k", b"same")) == first
 
 
-def test_another_body_with_the_same_key_leaves_nothing(
+def test_different_body_with_the_same_idempotency_key_stores_nothing(
     context: Context, owner: Caller, folder: Path
 ) -> None:
-    make(context, owner, "first", once("k", b"one"))
+    make(context, owner, "first", idempotent_request("k", b"one"))
     before = (rows(context), blobs(folder))
 
     with pytest.raises(IdempotencyKeyReused):
-        make(context, owner, "second", once("k", b"two"))
+        make(context, owner, "second", idempotent_request("k", b"two"))
 
     assert (rows(context), blobs(folder)) == before
 
 
-def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, folder: Path) -> None:
+def test_file_over_the_size_limit_is_rejected(
+    context: Context, owner: Caller, folder: Path
+) -> None:
     """A file has at most 32 MiB (specification.md#files-quota)."""
     assert keep(context, owner, "whole", "bin", bytes(15_000)).size_bytes == 15_000
     before = (rows(context), blobs(folder))
@@ -209,9 +206,7 @@ def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, fol
     assert (rows(context), blobs(folder)) == before
 
 
-def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(
-    context: Context, owner: Caller, folder: Path
-) -> None:
+def test_quota_can_be_filled_exactly(context: Context, owner: Caller, folder: Path) -> None:
     """An account has 1 GiB (specification.md#files-quota)."""
     make(context, owner, "x" * 10_000)
     make(context, owner, "y" * 10_000)
@@ -229,7 +224,7 @@ def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(
     assert (rows(context), blobs(folder)) == before
 
 
-def test_the_first_file_of_an_account_can_be_too_much(context: Context, owner: Caller) -> None:
+def test_first_file_of_an_account_can_exceed_the_quota(context: Context, owner: Caller) -> None:
     small = replace(
         context,
         settings=replace(context.settings, account_bytes_max=limits.FILE_CHARGED_BYTES_MIN - 1),
@@ -240,7 +235,7 @@ def test_the_first_file_of_an_account_can_be_too_much(context: Context, owner: C
     assert rows(context)["file_usage"] == 0
 
 
-def test_many_small_files_count_for_the_room_they_take(context: Context, owner: Caller) -> None:
+def test_small_files_are_charged_a_minimum_size(context: Context, owner: Caller) -> None:
     for _ in range(QUOTA // limits.FILE_CHARGED_BYTES_MIN):
         make(context, owner, "")
 
@@ -248,7 +243,7 @@ def test_many_small_files_count_for_the_room_they_take(context: Context, owner: 
         make(context, owner, "")
 
 
-def test_each_account_has_a_quota_of_its_own(context: Context, owner: Caller) -> None:
+def test_quota_is_per_account(context: Context, owner: Caller) -> None:
     make(context, owner, "x" * 10_000)
     make(context, owner, "y" * 10_000)
 
@@ -302,18 +297,20 @@ def test_invalid_content_stores_nothing(
     assert blobs(folder) == []
 
 
-def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
+def test_orphaned_blob_is_swept_after_a_grace_period(
     context: Context, owner: Caller, folder: Path, clock: testing.FrozenClock
 ) -> None:
     stored_file = make(context, owner, "kept")
     context.store.close()
     with pytest.raises(StoreUnavailable):
         make(context, owner, "lost")
-    with open_blobs(context.settings).hold(b"of a server that was killed before its row was there"):
+    with open_blobs(context.settings).hold(
+        b"orphan of a server that was killed before it wrote the row"
+    ):
         pass
     again = testing.context(folder, clock=clock)
 
-    assert sweep(again) == 0  # it may belong to a write under way
+    assert sweep(again) == 0  # it may belong to a write in progress
     clock.advance(YEARS_MS)
     assert sweep(again) == 1
     assert content(again, owner, stored_file.filename) == b"kept"
@@ -321,7 +318,7 @@ def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
     again.close()
 
 
-def test_a_link_opens_its_file_until_its_time_is_over(
+def test_link_opens_its_file_until_it_expires(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
     """A signed link expires (specification.md#download-access)."""
@@ -336,12 +333,14 @@ def test_a_link_opens_its_file_until_its_time_is_over(
 
 
 def link_of(file: CreatedFile) -> tuple[int, str]:
-    """`exp` and `sig` of its signed link."""
+    """Return `exp` and `sig` of the file's signed link."""
     query = parse_qs(urlsplit(file.download_url).query)
     return int(query["exp"][0]), query["sig"][0]
 
 
-def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) -> None:
+def test_link_with_another_file_expiry_or_signature_is_rejected(
+    context: Context, owner: Caller
+) -> None:
     file, other = make(context, owner), make(context, owner)
     exp, sig = link_of(file)
 
@@ -357,8 +356,8 @@ def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) ->
             file_by_link(context, filename, exp=until, sig=signature)
 
 
-def test_a_link_to_a_missing_file_opens_nothing(context: Context) -> None:
-    """Signed, though: only who has the secret can make one."""
+def test_signed_link_to_a_missing_file_is_not_found(context: Context) -> None:
+    """The signature is valid; only the file is missing."""
     exp = links.expiry(context.clock())
     sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
 
@@ -366,28 +365,29 @@ def test_a_link_to_a_missing_file_opens_nothing(context: Context) -> None:
         file_by_link(context, "none.txt", exp=exp, sig=sig)
 
 
-class TestTheSecretOfLinks:
-    """It is made once for a store, so that every server of it signs alike."""
+class TestLinkSecret:
+    """Each store has one link secret, which all its servers share."""
 
-    def test_there_is_none_before_the_first_link(self, context: Context) -> None:
+    def test_link_secret_is_created_on_first_use(self, context: Context) -> None:
         assert context.store.read(links.secret_of) is None
 
-    def test_it_is_made_once(self, context: Context) -> None:
+    def test_link_secret_does_not_change(self, context: Context) -> None:
         secrets = [context.store.write(lambda tx: links.secret_for(tx, 0)) for _ in range(2)]
 
         assert secrets == [context.store.read(links.secret_of)] * 2
         assert len(secrets[0]) == 32
 
-    def test_two_stores_have_two(self, context: Context, folder: Path) -> None:
+    def test_link_secret_differs_between_stores(self, context: Context, folder: Path) -> None:
         (folder / "other").mkdir()
         with closing(testing.context(folder / "other")) as other:
             secrets = [
-                one.store.write(lambda tx: links.secret_for(tx, 0)) for one in (context, other)
+                store_context.store.write(lambda tx: links.secret_for(tx, 0))
+                for store_context in (context, other)
             ]
 
         assert secrets[0] != secrets[1]
 
-    def test_concurrent_first_readers_get_the_same_secret(self, context: Context) -> None:
+    def test_concurrent_first_uses_get_the_same_link_secret(self, context: Context) -> None:
         secrets: list[bytes] = []
         at_once = threading.Barrier(8)
 

@@ -1,6 +1,4 @@
-"""An answered file is there and whole after the process was killed, an erased one is gone, and no
-content stays that no file has.
-"""
+"""After a kill, acknowledged files are complete, erased files are gone, and no orphan remains."""
 
 from __future__ import annotations
 
@@ -46,16 +44,16 @@ def content_of(context: Context, filename: str) -> bytes:
     return b"".join(open_blobs(context.settings).read(row.blob, 0, row.size_bytes))
 
 
-def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder: Path) -> None:
-    moments = random.Random(8460)
+def test_acknowledged_files_are_complete_after_kill_9(folder: Path) -> None:
+    rng = random.Random(8460)
     there: dict[str, str] = {}
     erased_names: set[str] = set()
     for run in range(4):
-        for line in killed_after(folder, run, moments.randrange(1, 60)):
+        for line in killed_after(folder, run, rng.randrange(1, 60)):
             match line.split():
                 case ["+", name, digest]:
                     there[name] = digest
-                case ["?", name]:  # being erased: what comes next was perhaps not answered
+                case ["?", name]:  # being erased: the process may be killed before it acknowledges
                     there.pop(name)
                 case ["-", name]:
                     erased_names.add(name)

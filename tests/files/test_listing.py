@@ -1,4 +1,4 @@
-"""The files of an account as its people see them."""
+"""The list of an account's files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def context(folder: Path) -> Iterator[Context]:
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """A caller of the first account, the owner."""
     return authenticate(context, new_key(context))
 
 
@@ -55,15 +55,15 @@ def make(
     ).filename
 
 
-def test_the_newest_is_first_with_its_author_and_source(context: Context, owner: Caller) -> None:
+def test_newest_file_is_first_with_its_author_and_source(context: Context, owner: Caller) -> None:
     first = make(context, owner, "one", "12345")
     left = FileOwner(account_id=owner.account_id, pinned_user_id=None, key_id=0, made_by="program")
     second = store_file(context, left, filename="plot", ext="png", content=PNG).filename
     page = list_files(context, owner)
 
     assert [
-        (one.filename, one.made_by, one.key_id, one.key, one.size_bytes, one.ext)
-        for one in page.files
+        (file.filename, file.made_by, file.key_id, file.key, file.size_bytes, file.ext)
+        for file in page.files
     ] == [
         (second, "program", 0, None, len(PNG), "png"),
         (first, "file", 1, "for a test", 5, "txt"),
@@ -71,21 +71,19 @@ def test_the_newest_is_first_with_its_author_and_source(context: Context, owner:
     assert (page.count, page.used_bytes, page.bytes_max, page.next) == (2, 8_192, 100_000, None)
 
 
-def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller) -> None:
+def test_pages_continue_after_the_cursor(context: Context, owner: Caller) -> None:
     names = [make(context, owner, f"f{n}") for n in range(3)]
     first = list_files(context, owner, most=2)
     second = list_files(context, owner, first.next, most=2)
 
-    assert [[one.filename for one in page.files] for page in (first, second)] == [
+    assert [[file.filename for file in page.files] for page in (first, second)] == [
         [names[2], names[1]],
         [names[0]],
     ]
     assert second.next is None
 
 
-def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(
-    context: Context, owner: Caller
-) -> None:
+def test_files_and_cursors_of_another_account_are_hidden(context: Context, owner: Caller) -> None:
     """Nothing of another account is readable (specification.md#api-other-accounts)."""
     ada = authenticate(context, new_key(context, "ada"))
     theirs = make(context, ada, "secret")
@@ -96,14 +94,14 @@ def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(
         list_files(context, owner, theirs)
 
 
-def test_an_erased_file_takes_no_room(context: Context, owner: Caller) -> None:
+def test_erased_file_frees_its_quota(context: Context, owner: Caller) -> None:
     erase_file(context, owner, make(context, owner, "one"))
     page = list_files(context, owner)
 
     assert (page.files, page.count, page.used_bytes) == ([], 0, 0)
 
 
-def test_the_size_of_a_picture_is_in_its_head(context: Context, owner: Caller) -> None:
+def test_picture_size_is_read_from_the_png_header(context: Context, owner: Caller) -> None:
     picture = make(context, owner, "plot", base64.b64encode(PNG).decode(), "png")
     rows = [
         find_file(context, name, owner)

@@ -1,4 +1,4 @@
-"""A name is safe on every system and still the name that was meant."""
+"""Stored names are safe on every system and close to the requested name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from remembrancer.protocol import limits
         ("h\u0301\u0302\u0303\u0304\u0305", "h\u0301\u0302\u0303"),
     ],
 )
-def test_a_name_is_made_safe(name: str, expected: str) -> None:
+def test_name_is_made_safe(name: str, expected: str) -> None:
     """The name is reduced to a safe base name (specification.md#files-safe-name)."""
     assert safe_name(name, "txt") == expected
 
@@ -61,7 +61,7 @@ def test_some_names_have_no_safe_part(name: str) -> None:
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "語", "𐐷"])
-def test_a_long_name_is_cut_between_characters(letter: str) -> None:
+def test_long_name_is_cut_at_a_character_boundary(letter: str) -> None:
     result = safe_name(letter * 300, "txt")
 
     assert set(result) == {letter}
@@ -98,5 +98,5 @@ def test_every_name_becomes_safe(name: str) -> None:
         ("x" * 11, "bin"),
     ],
 )
-def test_an_extension_of_a_program_is_made_safe(name: str, expected: str) -> None:
+def test_program_extension_is_made_safe(name: str, expected: str) -> None:
     assert safe_extension(name) == expected

@@ -1,4 +1,4 @@
-"""Two servers on one PostgreSQL that keep the contents of files in one folder."""
+"""Two servers that share one PostgreSQL database and one blob folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = "select count(*) as n from pg_locks where locktype = 'advisory' and no
 
 @pytest.fixture
 def contexts(tmp_path: Path) -> Iterator[list[Context]]:
-    """Two servers' parts, a data folder each: neither knows what the other one holds."""
+    """Contexts of two servers with separate data folders: neither sees the other's holds."""
     url = server().schema()
     (tmp_path / "files").mkdir()
     contexts = []
@@ -46,12 +46,10 @@ def owner(contexts: list[Context]) -> Caller:
     return authenticate(contexts[0], new_key(contexts[0]))
 
 
-def test_a_content_is_not_removed_between_its_put_and_its_row(
+def test_blob_is_not_deleted_while_another_server_adds_a_file_of_it(
     contexts: list[Context], owner: Caller
 ) -> None:
-    """The last file of a content is erased at one server while another is about to keep a new file
-    of it.
-    """
+    """One server erases the last file of a blob while another server adds a new one."""
     keeping, erasing = contexts
     old = create_file(erasing, owner, FileCreate(filename="old", type="txt", content="the same"))
     thread = threading.Thread(target=erase_file, args=(erasing, owner, old.filename))
@@ -63,7 +61,7 @@ def test_a_content_is_not_removed_between_its_put_and_its_row(
     ) as [file]:
         thread.start()
         while thread.is_alive() and not keeping.store.read(lambda tx: tx.one(WAITING)).n:
-            pass  # until it wants to remove the content, or has done so
+            pass  # until the other server waits for the lock or has deleted the blob
         keeping.store.write(file.add)
     thread.join()
 

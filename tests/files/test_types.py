@@ -1,4 +1,4 @@
-"""A content is what its type says, or it is refused with the reason."""
+"""Content must match its declared type; the error says why it does not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from typing import Any, get_args
 
 import pytest
-from files.archives import PDF, PNG, archive, encrypted, saying
+from files.archives import PDF, PNG, archive, encrypted, with_stated_size
 from hypothesis import given
 from hypothesis.strategies import binary, data, integers, text
 
@@ -85,7 +85,7 @@ def test_invalid_base64_is_refused(content: str, kind: FileType) -> None:
         (b"MZ" + archive({"a": b"a"}), "zip"),
     ],
 )
-def test_another_beginning_is_refused(content: bytes, kind: FileType) -> None:
+def test_content_with_a_wrong_signature_is_refused(content: bytes, kind: FileType) -> None:
     assert "base64" in refusal(coded(content), kind)
 
 
@@ -129,29 +129,29 @@ def test_invalid_json_is_refused(content: str) -> None:
         "a\\..\\..\\b",
     ],
 )
-def test_an_archive_that_unpacks_elsewhere_is_refused(name: str) -> None:
+def test_archive_with_paths_outside_its_folder_is_refused(name: str) -> None:
     assert "outside" in refusal(coded(archive({"good.txt": b"a", name: b"b"})), "zip")
 
 
-def test_an_archive_with_a_symbolic_link_is_refused() -> None:
+def test_archive_with_a_symbolic_link_is_refused() -> None:
     assert "outside" in refusal(coded(archive({"link": b"/etc/passwd"}, mode=LINK)), "zip")
 
 
-def test_an_archive_that_says_it_is_huge_is_refused() -> None:
+def test_archive_over_the_unpacked_size_limit_is_refused() -> None:
     noise = bytes(range(256)) * 20_000
     content = archive({"a": noise[:200_000]})
 
     assert f"{limits.ZIP_UNPACKED_BYTES_MAX:,}" in refusal(
-        coded(saying(content, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
+        coded(with_stated_size(content, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
     )
 
 
-def test_an_archive_that_grows_a_hundredfold_is_refused() -> None:
+def test_archive_with_a_compression_ratio_over_100_is_refused() -> None:
     assert "100 times" in refusal(coded(archive({"zeros": bytes(1_000_000)})), "zip")
     assert content_of(coded(archive({"zeros": bytes(10_000)})), "zip")
 
 
-def test_an_archive_of_too_many_entries_is_refused() -> None:
+def test_archive_with_too_many_entries_is_refused() -> None:
     content = archive({"a": b"a"})
     at = content.index(b"PK\x01\x02")
 
@@ -161,7 +161,7 @@ def test_an_archive_of_too_many_entries_is_refused() -> None:
 
 
 @given(data())
-def test_an_archive_cut_off_anywhere_is_refused(drawn: Any) -> None:
+def test_truncated_archive_is_refused(drawn: Any) -> None:
     whole = archive({"a.txt": b"some text", "b.txt": b"more text"})
     cut = drawn.draw(integers(4, len(whole) - 1))
 
@@ -169,7 +169,7 @@ def test_an_archive_cut_off_anywhere_is_refused(drawn: Any) -> None:
 
 
 @given(data())
-def test_a_broken_archive_never_breaks_the_reader(drawn: Any) -> None:
+def test_corrupt_archive_raises_only_content_invalid(drawn: Any) -> None:
     broken = bytearray(archive({"a.txt": b"some text", "b.txt": b"more text"}))
     for _ in range(drawn.draw(integers(1, 8))):
         broken[drawn.draw(integers(4, len(broken) - 1))] = drawn.draw(integers(0, 255))
@@ -180,18 +180,18 @@ def test_a_broken_archive_never_breaks_the_reader(drawn: Any) -> None:
 
 
 @given(binary(max_size=200))
-def test_bytes_behind_the_mark_of_an_archive_never_break_the_reader(rest: bytes) -> None:
+def test_random_bytes_after_the_zip_signature_are_refused(rest: bytes) -> None:
     with pytest.raises(ContentInvalid):
         content_of(coded(b"PK\x03\x04" + rest), "zip")
 
 
 @given(text())
-def test_a_refusal_does_not_repeat_the_content(request_text: str) -> None:
+def test_error_does_not_repeat_the_content(request_text: str) -> None:
     """Errors never repeat the input (specification.md#error-no-echo)."""
     assert "mark of mine" not in refusal(f"mark of mine {request_text}", "json")
 
 
-def test_every_type_has_its_media_type() -> None:
+def test_every_type_has_a_media_type() -> None:
     assert {kind: media_type(kind).partition(";")[0] for kind in get_args(FileType)} == {
         "html": "text/html",
         "txt": "text/plain",

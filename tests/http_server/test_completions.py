@@ -1,4 +1,4 @@
-"""The OpenAI-compatible dispatcher, over a real socket, with the client that people have."""
+"""The OpenAI-compatible API over a real socket, with the official `openai` client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MESSAGES = [
 
 
 class Served:
-    """A running service, a client of OpenAI's for it, and its model."""
+    """A running service, an OpenAI client connected to it, and its model."""
 
     def __init__(self, context: Context, client: Any, model: Endpoint) -> None:
         self.context, self.client, self.model = context, client, model
@@ -41,7 +41,7 @@ class Served:
 
 @pytest.fixture
 def serve(folder: Path) -> Iterator[Callable[..., Served]]:
-    """Serves with a chat model that plays these, and one remembered turn."""
+    """Return a function that starts a service with a scripted chat model and one stored turn."""
     with ExitStack() as stack:
 
         def begin(*plays: Play) -> Served:
@@ -67,14 +67,14 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
 
 def events(context: Context) -> list[tuple[str, str, str]]:
     """Return the session, query and response of each stored event."""
-    stored_rows = (
+    sql = (
         "select s.session_id, e.query, e.response from events e join sessions s on s.id "
         "= e.session order by e.id"
     )
-    return [tuple(row) for row in context.store.read(lambda tx: tx.all(stored_rows))]
+    return [tuple(row) for row in context.store.read(lambda tx: tx.all(sql))]
 
 
-def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None:
+def test_completion_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None:
     """Recall, fenced memory, model, stored turn, clean answer.
 
     See specification.md#completions-flow.
@@ -101,7 +101,7 @@ def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None
     assert (body["temperature"], body["max_tokens"]) == (0.7, 50)
 
 
-def test_it_streams(serve: Callable[..., Served]) -> None:
+def test_completion_is_streamed(serve: Callable[..., Served]) -> None:
     """`stream` sends chunks (specification.md#completions-stream)."""
     served = serve(replies("At 9:40. From pier 3."))
 
@@ -118,7 +118,7 @@ def test_it_streams(serve: Callable[..., Served]) -> None:
     assert events(served.context)[1][2] == "At 9:40. From pier 3."
 
 
-def test_a_stream_that_breaks_off_is_an_error_and_keeps_nothing(
+def test_broken_stream_is_an_error_and_stores_no_turn(
     serve: Callable[..., Served],
 ) -> None:
     """Streamed text cannot be withdrawn, so no other model continues in its place."""
@@ -131,7 +131,7 @@ def test_a_stream_that_breaks_off_is_an_error_and_keeps_nothing(
     assert len(events(served.context)) == 1
 
 
-def test_a_model_that_fails_is_a_503_and_keeps_nothing(serve: Callable[..., Served]) -> None:
+def test_failing_model_returns_503_and_stores_no_turn(serve: Callable[..., Served]) -> None:
     served = serve(fails(401))
 
     with pytest.raises(openai.InternalServerError) as failed:
@@ -142,7 +142,7 @@ def test_a_model_that_fails_is_a_503_and_keeps_nothing(serve: Callable[..., Serv
     assert len(events(served.context)) == 1
 
 
-def test_the_named_user_selects_the_memory(serve: Callable[..., Served]) -> None:
+def test_user_field_selects_the_memory(serve: Callable[..., Served]) -> None:
     served = serve(replies("I do not know."))
 
     served.ask(user="bob")
@@ -150,7 +150,7 @@ def test_the_named_user_selects_the_memory(serve: Callable[..., Served]) -> None
     assert "pier 3" not in served.model.prompts[0]
 
 
-def test_the_same_key_gives_the_first_answer_again(serve: Callable[..., Served]) -> None:
+def test_repeated_idempotency_key_returns_the_first_answer(serve: Callable[..., Served]) -> None:
     served = serve(replies("At 9:40."))
 
     first, again = (served.ask(extra_headers={"Idempotency-Key": "c-1"}) for _ in range(2))
@@ -165,7 +165,7 @@ def test_the_same_key_gives_the_first_answer_again(serve: Callable[..., Served])
     assert len(served.model.requests) == 2
 
 
-def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> None:
+def test_missing_chat_model_error_names_the_setting(http: Http) -> None:
     """Without a chat model: 503 (specification.md#completions-no-model)."""
     before = rows(http.context)
     answer = http.post(PATH, {"model": "memory", "messages": MESSAGES})
@@ -196,11 +196,11 @@ def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> No
         {"messages": MESSAGES, "max_tokens": 0},
     ],
 )
-def test_what_it_cannot_do_is_refused_not_passed_over(http: Http, body: dict[str, Any]) -> None:
+def test_unsupported_options_are_rejected(http: Http, body: dict[str, Any]) -> None:
     assert http.post(PATH, body).status_code == 422
 
 
-def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
+def test_text_parts_are_joined(serve: Callable[..., Served]) -> None:
     served = serve(replies("Hm."))
 
     served.ask(
@@ -218,7 +218,7 @@ def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
     assert events(served.context)[1][1] == "When does the ferry leave?"
 
 
-def test_it_lists_itself_for_clients_that_ask_what_models_there_are(
+def test_models_endpoint_lists_the_memory_model(
     serve: Callable[..., Served],
 ) -> None:
     """The list holds the model `memory` (specification.md#completions-models)."""
@@ -227,6 +227,6 @@ def test_it_lists_itself_for_clients_that_ask_what_models_there_are(
     assert [model.id for model in served.client.models.list()] == ["memory"]
 
 
-def test_without_a_chat_model_it_lists_none(http: Http) -> None:
+def test_models_list_is_empty_without_a_chat_model(http: Http) -> None:
     """Without a chat model the list is empty (specification.md#completions-models)."""
     assert http.get("/v1/models").json() == {"object": "list", "data": []}

@@ -1,6 +1,4 @@
-"""A created file comes as an attachment that can do nothing, to those who may have it, whole or in
-part.
-"""
+"""Downloads: headers, access, byte ranges, caching and orphaned blobs."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ CONTENT = "0123456789" * 10
 def make(
     http: Http, content: str = CONTENT, kind: str = "txt", filename: str = "Ferry times"
 ) -> Any:
-    """The answer to a file that was made."""
+    """Create a file; return the response body."""
     answer = http.post(CREATE, {"filename": filename, "content": content, "type": kind})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) -> None:
+def test_download_headers_prevent_execution_in_a_browser(http: Http) -> None:
     """An attachment with `nosniff` and a sandbox (specification.md#download-headers)."""
     result = make(http, "<script>alert(1)</script>", "html")
     headers = http.get(result["url"]).headers
@@ -56,7 +54,9 @@ def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) ->
         ('a"; filename="b', "a filenameb"),
     ],
 )
-def test_the_name_has_an_old_and_a_new_encoding(http: Http, filename: str, plain: str) -> None:
+def test_content_disposition_has_an_ascii_and_a_utf8_name(
+    http: Http, filename: str, plain: str
+) -> None:
     """RFC 6266 and RFC 5987: `filename*`."""
     result = make(http, filename=filename)
     end = result["filename"][-17:]
@@ -67,7 +67,7 @@ def test_the_name_has_an_old_and_a_new_encoding(http: Http, filename: str, plain
     )
 
 
-def test_without_key_or_link_the_answer_is_401(http: Http) -> None:
+def test_download_without_key_or_link_is_401(http: Http) -> None:
     """A key, a browser session or a signed link (specification.md#download-access)."""
     answer = http.with_key(None).get(make(http)["url"])
 
@@ -76,11 +76,11 @@ def test_without_key_or_link_the_answer_is_401(http: Http) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "sk_" + "ab" * 32])
-def test_a_link_needs_no_key(http: Http, key: str | None) -> None:
+def test_signed_link_needs_no_key(http: Http, key: str | None) -> None:
     assert http.with_key(key).get(make(http)["download_url"]).text == CONTENT
 
 
-def test_a_link_that_has_ended_is_not_found(http: Http, clock: testing.FrozenClock) -> None:
+def test_expired_link_returns_404(http: Http, clock: testing.FrozenClock) -> None:
     result = make(http)
     clock.advance(15 * 60_000)
 
@@ -103,13 +103,11 @@ def test_a_link_that_has_ended_is_not_found(http: Http, clock: testing.FrozenClo
         (lambda url: url.replace("/Ferry", "/ferry"), 404),
     ],
 )
-def test_a_link_that_was_changed_opens_nothing(
-    http: Http, change: Callable[[str], str], status: int
-) -> None:
+def test_altered_link_is_rejected(http: Http, change: Callable[[str], str], status: int) -> None:
     assert http.with_key(None).get(change(make(http)["download_url"])).status_code == status
 
 
-def test_another_accounts_file_is_not_found_as_one_that_does_not_exist(http: Http) -> None:
+def test_file_of_another_account_looks_like_a_missing_file(http: Http) -> None:
     """The same 404 for both (specification.md#download-unknown)."""
     result, ada = make(http), http.as_account("ada")
     answers = [ada.get(url).json() for url in (result["url"], "/download/none-0123456789ab.txt")]
@@ -118,15 +116,15 @@ def test_another_accounts_file_is_not_found_as_one_that_does_not_exist(http: Htt
     assert [answer["detail"] for answer in answers] == [answers[0]["detail"]] * 2
 
 
-def test_a_pinned_key_gets_only_what_its_own_pin_made(http: Http) -> None:
+def test_pinned_key_downloads_only_files_of_its_own_user(http: Http) -> None:
     bob, eve = (http.as_account("owner", user_id=name) for name in ("bob", "eve"))
     result = make(bob)
 
-    assert [asking.get(result["url"]).status_code for asking in (bob, eve, http)] == [200, 404, 200]
+    assert [client.get(result["url"]).status_code for client in (bob, eve, http)] == [200, 404, 200]
     assert bob.get(make(http)["url"]).status_code == 404
 
 
-def test_a_read_only_key_may_download(http: Http) -> None:
+def test_read_only_key_can_download(http: Http) -> None:
     assert http.as_account("owner", read_only=True).get(make(http)["url"]).text == CONTENT
 
 
@@ -143,7 +141,7 @@ def test_a_read_only_key_may_download(http: Http) -> None:
         "download.secret",
     ],
 )
-def test_a_path_that_is_no_name_is_not_found(http: Http, path: str) -> None:
+def test_invalid_file_name_returns_404(http: Http, path: str) -> None:
     answer = http.get(f"/download/{path}")
 
     assert answer.status_code == 404
@@ -151,7 +149,7 @@ def test_a_path_that_is_no_name_is_not_found(http: Http, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_fields", "part", "message"),
+    ("range_header", "part", "content_range"),
     [
         ("bytes=0-4", CONTENT[:5], "0-4"),
         ("bytes=95-", CONTENT[95:], "95-99"),
@@ -162,20 +160,20 @@ def test_a_path_that_is_no_name_is_not_found(http: Http, path: str) -> None:
         ("Bytes = 0 - 4 ", CONTENT[:5], "0-4"),
     ],
 )
-def test_one_range_can_be_requested(
-    http: Http, request_fields: str, part: str, message: str
+def test_single_range_is_served(
+    http: Http, range_header: str, part: str, content_range: str
 ) -> None:
     """RFC 9110, 14."""
-    answer = http.get(make(http)["url"], headers={"Range": request_fields})
+    answer = http.get(make(http)["url"], headers={"Range": range_header})
 
     assert (answer.status_code, answer.text) == (206, part)
-    assert answer.headers["content-range"] == f"bytes {message}/100"
+    assert answer.headers["content-range"] == f"bytes {content_range}/100"
     assert answer.headers["content-length"] == str(len(part))
     assert answer.headers["content-disposition"].startswith("attachment; ")
 
 
 @pytest.mark.parametrize(
-    "request_fields",
+    "range_header",
     [
         "bytes=0-1,4-5",
         "bytes=5-4",
@@ -189,33 +187,33 @@ def test_one_range_can_be_requested(
         "bytes=٠-٤",
     ],
 )
-def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, request_fields: str) -> None:
+def test_invalid_or_multiple_ranges_return_the_whole_file(http: Http, range_header: str) -> None:
     """Only one valid range is served (specification.md#download-ranges)."""
-    answer = http.get(make(http)["url"], headers={"Range": request_fields.encode()})
+    answer = http.get(make(http)["url"], headers={"Range": range_header.encode()})
 
     assert (answer.status_code, answer.text) == (200, CONTENT)
     assert answer.headers["accept-ranges"] == "bytes"
 
 
 @pytest.mark.parametrize(
-    "request_fields", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
+    "range_header", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
 )
-def test_a_part_that_is_not_there_is_416(http: Http, request_fields: str) -> None:
-    answer = http.get(make(http)["url"], headers={"Range": request_fields})
+def test_range_beyond_the_end_is_416(http: Http, range_header: str) -> None:
+    answer = http.get(make(http)["url"], headers={"Range": range_header})
 
     assert (answer.status_code, answer.json()["error"]) == (416, "range_not_satisfiable")
     assert answer.headers["content-range"] == "bytes */100"
 
 
-@pytest.mark.parametrize("request_fields", ["bytes=0-", "bytes=-5"])
-def test_an_empty_file_has_no_part(http: Http, request_fields: str) -> None:
+@pytest.mark.parametrize("range_header", ["bytes=0-", "bytes=-5"])
+def test_range_of_an_empty_file_is_416(http: Http, range_header: str) -> None:
     result = make(http, "")
 
     assert http.get(result["url"]).content == b""
-    assert http.get(result["url"], headers={"Range": request_fields}).status_code == 416
+    assert http.get(result["url"], headers={"Range": range_header}).status_code == 416
 
 
-def test_a_part_of_what_has_changed_is_the_whole(http: Http) -> None:
+def test_if_range_with_another_etag_returns_the_whole_file(http: Http) -> None:
     """RFC 9110, 13.1.5: If-Range."""
     result = make(http)
     etag = http.get(result["url"]).headers["etag"]
@@ -230,18 +228,18 @@ def test_a_part_of_what_has_changed_is_the_whole(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_known", "status"),
+    ("if_none_match", "status"),
     [("{}", 304), ("W/{}", 304), ('"x", {}', 304), ("*", 304), ('"x"', 200), ("", 200)],
 )
-def test_what_one_has_is_not_sent_again(http: Http, is_known: str, status: int) -> None:
+def test_if_none_match_returns_304(http: Http, if_none_match: str, status: int) -> None:
     """RFC 9110, 13.1.2: If-None-Match."""
     result = make(http)
     etag = http.get(result["url"]).headers["etag"]
     answer = http.get(
         result["url"],
-        headers={"If-None-Match": is_known.format(etag), "Range": "bytes=0-"}
+        headers={"If-None-Match": if_none_match.format(etag), "Range": "bytes=0-"}
         if status == 304
-        else {"If-None-Match": is_known},
+        else {"If-None-Match": if_none_match},
     )
 
     assert answer.status_code == status
@@ -249,7 +247,7 @@ def test_what_one_has_is_not_sent_again(http: Http, is_known: str, status: int) 
     assert (answer.content == b"") == (status == 304)
 
 
-def test_head_tells_the_size_and_reads_nothing(http: Http) -> None:
+def test_head_returns_the_headers_of_get(http: Http) -> None:
     receipt = make(http)
     result, head = http.get(receipt["url"]), http.ask("HEAD", receipt["url"])
     part = http.ask("HEAD", receipt["url"], headers={"Range": "bytes=0-4"})
@@ -261,7 +259,7 @@ def test_head_tells_the_size_and_reads_nothing(http: Http) -> None:
     assert (part.status_code, part.headers["content-length"]) == (206, "5")
 
 
-def test_missing_content_is_503_and_not_an_empty_file(http: Http, folder: Path) -> None:
+def test_missing_blob_is_503(http: Http, folder: Path) -> None:
     result = make(http)
     for path in (folder / "blobs").glob("*/*"):
         path.unlink()
@@ -271,10 +269,10 @@ def test_missing_content_is_503_and_not_an_empty_file(http: Http, folder: Path) 
     assert str(folder) not in http.get(result["url"]).text
 
 
-def test_a_large_file_comes_whole_over_a_real_connection(
+def test_large_file_is_streamed_over_a_real_connection(
     http: Http, connect: Callable[[], socket.socket]
 ) -> None:
-    """In pieces: no more than one of them is in memory."""
+    """The server sends the file in pieces and holds one piece in memory."""
     content = PNG + os.urandom(3_000_000)
     result = make(http, base64.b64encode(content).decode(), "png")
     connection = connect()
@@ -288,14 +286,14 @@ def test_a_large_file_comes_whole_over_a_real_connection(
     assert body == content
 
 
-def test_without_the_store_a_download_is_503(http: Http, context: Context) -> None:
+def test_download_without_the_store_is_503(http: Http, context: Context) -> None:
     result = make(http)
     context.store.close()
 
     assert [http.get(result[url]).status_code for url in ("url", "download_url")] == [503, 503]
 
 
-def test_its_answers_are_in_the_document(http: Http) -> None:
+def test_download_is_documented_in_openapi(http: Http) -> None:
     """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     operation = http.get("/openapi.json").json()["paths"]["/download/{filename}"]["get"]
 
@@ -311,18 +309,15 @@ def test_its_answers_are_in_the_document(http: Http) -> None:
 
 
 def make_orphan(context: Context) -> None:
-    """A content without a row."""
+    """Store a blob without a row."""
     with open_blobs(context.settings).hold(b"orphan"):
         pass
 
 
-class TestAfterAKill:
-    """The content is durable before its row:
+class TestOrphans:
+    """A server killed between writing a blob and its row sweeps the blob at its next start."""
 
-    a server that was killed in between removes it at its next start.
-    """
-
-    def test_an_orphan_is_swept_at_the_start(
+    def test_orphaned_blob_is_swept_at_start(
         self, folder: Path, clock: testing.FrozenClock
     ) -> None:
         clock.advance(100 * 365 * 24 * 3_600_000)
@@ -333,7 +328,7 @@ class TestAfterAKill:
 
         assert [path for path in (folder / "blobs").rglob("*") if path.is_file()] == []
 
-    def test_a_store_that_does_not_answer_stops_no_start(
+    def test_unavailable_store_does_not_stop_the_start(
         self, folder: Path, clock: testing.FrozenClock, caplog: pytest.LogCaptureFixture
     ) -> None:
         context = testing.context(folder, clock=clock)

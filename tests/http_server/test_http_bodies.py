@@ -1,4 +1,4 @@
-"""Bodies that are wrong: each a clear answer, never a 500, nothing kept, nothing echoed."""
+"""Invalid bodies: a clear error, never a 500, nothing stored and nothing echoed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "/api/v7/event/write": {"query": "When?", "response": "At 9:40.", "user_id": "owner"},
 }
 PATHS = list(GOOD)
-MARK = "zanzibar-ocelot"  # what was sent, to be looked for in the answer
+MARK = "zanzibar-ocelot"  # sent in requests; must not appear in errors
 
 NOT_JSON = {
     "empty": b"",
@@ -66,7 +66,7 @@ def test_invalid_json_is_400(http: Http, path: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("body", NOT_AN_OBJECT.values(), ids=NOT_AN_OBJECT.keys())
-def test_json_that_is_no_object_is_400_and_says_so(http: Http, path: str, body: bytes) -> None:
+def test_non_object_json_is_400_with_a_hint(http: Http, path: str, body: bytes) -> None:
     answer = http.post_bytes(path, body)
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_json")
@@ -120,7 +120,7 @@ INVALID: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("path", "wrong", "pointer"), INVALID)
-def test_a_value_that_breaks_the_model_is_422_and_says_where(
+def test_invalid_value_is_422_with_a_pointer(
     http: Http, path: str, wrong: dict[str, Any], pointer: str
 ) -> None:
     """`errors` lists pointers and details (specification.md#error-pointer)."""
@@ -134,7 +134,7 @@ def test_a_value_that_breaks_the_model_is_422_and_says_where(
 
 
 @pytest.mark.parametrize(("path", "name"), [(path, name) for path in PATHS for name in GOOD[path]])
-def test_a_missing_member_is_422_and_named(http: Http, path: str, name: str) -> None:
+def test_missing_member_is_422_with_a_pointer(http: Http, path: str, name: str) -> None:
     body = {key: value for key, value in GOOD[path].items() if key != name}
     answer = http.post(path, body)
 
@@ -157,7 +157,7 @@ def test_a_missing_member_is_422_and_named(http: Http, path: str, name: str) -> 
         (b'{"query_text": "a", "user_id": "owner", "\\ud800": 1}', ""),
     ],
 )
-def test_a_lone_surrogate_is_422_and_says_where(http: Http, body: bytes, pointer: str) -> None:
+def test_lone_surrogate_is_422_with_a_pointer(http: Http, body: bytes, pointer: str) -> None:
     """A lone surrogate is a 422 (specification.md#api-text)."""
     answer = http.post_bytes("/api/v7/memory", body)
 
@@ -165,7 +165,7 @@ def test_a_lone_surrogate_is_422_and_says_where(http: Http, body: bytes, pointer
     assert answer.json()["errors"][0]["pointer"] == pointer
 
 
-def test_a_surrogate_pair_is_a_character_like_any_other(http: Http) -> None:
+def test_surrogate_pair_is_decoded(http: Http) -> None:
     answer = http.post_bytes(
         "/api/v7/remember", b'{"query": "\\ud83e\\udd94?", "response": "a hedgehog"}'
     )
@@ -186,14 +186,14 @@ def test_a_surrogate_pair_is_a_character_like_any_other(http: Http) -> None:
         "text/json",
     ],
 )
-def test_another_content_type_or_none_is_415(http: Http, path: str, kind: str | None) -> None:
+def test_other_or_missing_content_type_is_415(http: Http, path: str, kind: str | None) -> None:
     headers = {} if kind is None else {"Content-Type": kind}
     answer = http.ask("POST", path, content=json.dumps(GOOD[path]).encode(), headers=headers)
 
     assert (answer.status_code, answer.json()["error"]) == (415, "unsupported_media_type")
 
 
-def test_a_compressed_body_is_415(http: Http) -> None:
+def test_compressed_body_is_415(http: Http) -> None:
     """Compressed bodies are a 415 (specification.md#api-no-compression)."""
     assert (
         http.post_bytes("/api/v7/memory", b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code
@@ -210,7 +210,7 @@ def test_a_compressed_body_is_415(http: Http) -> None:
         'application/json;charset="utf-8"',
     ],
 )
-def test_json_is_announced_in_several_ways(http: Http, kind: str) -> None:
+def test_json_content_type_variants_are_accepted(http: Http, kind: str) -> None:
     body = json.dumps(GOOD["/api/v7/memory"]).encode()
 
     assert (
@@ -220,9 +220,7 @@ def test_json_is_announced_in_several_ways(http: Http, kind: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(
-    http: Http, path: str
-) -> None:
+def test_unknown_members_are_ignored_and_the_last_duplicate_wins(http: Http, path: str) -> None:
     """Unknown fields are ignored.
 
     See specification.md#api-unknown-fields, specification.md#api-duplicate-keys.
@@ -253,7 +251,7 @@ def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(
         b'{"query_text": ' + MARK.encode(),
     ],
 )
-def test_what_was_sent_is_never_echoed(http: Http, body: bytes) -> None:
+def test_errors_do_not_echo_the_input(http: Http, body: bytes) -> None:
     """Errors never repeat the input (specification.md#error-no-echo)."""
     answer = http.post_bytes("/api/v7/memory", body)
 
@@ -262,7 +260,7 @@ def test_what_was_sent_is_never_echoed(http: Http, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http, path: str) -> None:
+def test_body_of_exactly_the_size_limit_is_accepted(http: Http, path: str) -> None:
     """A body may have 1 MiB (specification.md#limit-body)."""
     largest = json.dumps({**GOOD[path], "ignored": ""}).encode()
     largest = largest[:-2] + b"x" * ((1 << 20) - len(largest)) + largest[-2:]
@@ -273,7 +271,7 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
 
 
 @pytest.mark.parametrize("value", ["", "k" * 256, "two words", "é".encode()])
-def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, value: str | bytes) -> None:
+def test_invalid_idempotency_key_is_422(http: Http, value: str | bytes) -> None:
     """Printable ASCII, 1 to 255 characters (specification.md#idempotency-key)."""
     before = http.rows()
 
@@ -297,7 +295,7 @@ NAMES = st.sampled_from(sorted({*MemoryQuery.model_fields, *Turn.model_fields, "
     st.binary()
     | st.dictionaries(NAMES | st.text(), ANY_JSON).map(lambda body: json.dumps(body).encode())
 )
-def test_any_bytes_are_read_or_refused_with_a_problem(raw: bytes) -> None:
+def test_any_bytes_are_parsed_or_rejected_with_a_problem(raw: bytes) -> None:
     for model in (MemoryQuery, Turn):
         try:
             bodies.parse(model, raw)
@@ -307,7 +305,7 @@ def test_any_bytes_are_read_or_refused_with_a_problem(raw: bytes) -> None:
 
 
 @given(st.text(), st.text())
-def test_pointers_are_escaped_as_rfc_6901_has_it(first: str, second: str) -> None:
+def test_json_pointers_are_escaped_per_rfc_6901(first: str, second: str) -> None:
     pointer = bodies.pointer((first, 3, second))
 
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")]

@@ -1,4 +1,4 @@
-"""Byte for byte, on a real server: what only a socket can send."""
+"""Raw HTTP on a real socket."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TURN = json.dumps({"query": "When?", "response": "At 9:40."}).encode()
 
 
 def head(method: str, path: str, *headers: str) -> bytes:
-    """The head of a request."""
+    """Return the head of a request."""
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode(
         "latin-1"
     )
 
 
 def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the next answer."""
+    """Read the next response: status, headers and body."""
     stream = connection.makefile("rb")
     status = int(stream.readline().split()[1])
     headers = {}
@@ -42,7 +42,7 @@ def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
 
 
 def chunks(total: int, size: int = 64 * 1024) -> Iterator[bytes]:
-    """`total` bytes in chunked coding, never ended."""
+    """Yield `total` bytes in chunked coding, without the final chunk."""
     for _ in range(total // size):
         yield f"{size:x}\r\n".encode() + b" " * size + b"\r\n"
 
@@ -53,9 +53,7 @@ def key(context: Context) -> str:
     return new_key(context)
 
 
-def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(
-    connect: Connect, context: Context, key: str
-) -> None:
+def test_oversized_chunked_body_is_413(connect: Connect, context: Context, key: str) -> None:
     """An unannounced size counts, too (specification.md#limit-body)."""
     connection, before = connect(), rows(context)
     connection.sendall(
@@ -81,7 +79,7 @@ def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(
     assert rows(context) == before
 
 
-def test_too_many_bytes_without_a_key_are_too_many_bytes(connect: Connect) -> None:
+def test_oversized_body_without_a_key_is_413(connect: Connect) -> None:
     """413 precedes 401 (specification.md#error-order)."""
     connection = connect()
     connection.sendall(head("POST", "/api/v7/remember", "Transfer-Encoding: chunked"))
@@ -91,9 +89,7 @@ def test_too_many_bytes_without_a_key_are_too_many_bytes(connect: Connect) -> No
     assert read_answer(connection)[0] == 413
 
 
-def test_an_announced_ten_megabytes_are_refused_before_one_is_sent(
-    connect: Connect, key: str
-) -> None:
+def test_oversized_content_length_is_413_before_the_body(connect: Connect, key: str) -> None:
     connection = connect()
     connection.sendall(
         head(
@@ -108,7 +104,7 @@ def test_an_announced_ten_megabytes_are_refused_before_one_is_sent(
     assert read_answer(connection)[0] == 413
 
 
-def test_after_a_refused_body_the_same_connection_still_serves(connect: Connect) -> None:
+def test_connection_stays_open_after_a_refused_body(connect: Connect) -> None:
     connection = connect()
     connection.sendall(
         head("POST", "/api/v7/remember", f"Content-Length: {2 * MIB}") + b" " * (2 * MIB)
@@ -119,7 +115,7 @@ def test_after_a_refused_body_the_same_connection_still_serves(connect: Connect)
     assert (refused, read_answer(connection)[0]) == (413, 200)
 
 
-def test_a_body_in_small_chunks_is_one_body(connect: Connect, key: str) -> None:
+def test_small_chunks_form_one_body(connect: Connect, key: str) -> None:
     connection = connect()
     connection.sendall(
         head(
@@ -139,7 +135,7 @@ def test_a_body_in_small_chunks_is_one_body(connect: Connect, key: str) -> None:
     assert (status, json.loads(body)["saved"]) == (200, True)
 
 
-def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
+def test_deeply_nested_json_is_400(connect: Connect, key: str) -> None:
     """Deep nesting is a 400 (specification.md#limit-nested-json)."""
     body = b'{"query":' * 100_000 + b"1" + b"}" * 100_000
     connection = connect()
@@ -161,7 +157,7 @@ def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
 
 @pytest.mark.parametrize("second", ["Bearer sk_00", "Basic YTpi", ""])
 @pytest.mark.parametrize("good_first", [True, False])
-def test_doubled_keys_are_401_even_when_one_is_good(
+def test_two_authorization_headers_are_401(
     connect: Connect, key: str, second: str, good_first: bool
 ) -> None:
     """A second key header is a 401 (specification.md#auth-bearer)."""
@@ -174,7 +170,7 @@ def test_doubled_keys_are_401_even_when_one_is_good(
     assert (status, headers["www-authenticate"]) == (401, "Bearer")
 
 
-def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None:
+def test_head_sends_no_body_and_keeps_the_connection(connect: Connect) -> None:
     connection = connect()
     connection.sendall(head("HEAD", "/docs") + head("GET", "/healthz"))
     stream = connection.makefile("rb")
@@ -203,7 +199,7 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
         b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * wire.HEAD_BYTES_MAX,
     ],
 )
-def test_invalid_http_is_a_problem_and_closes_the_connection(connect: Connect, data: bytes) -> None:
+def test_invalid_http_is_400_and_closes_the_connection(connect: Connect, data: bytes) -> None:
     connection = connect()
     connection.sendall(data)
 
@@ -217,9 +213,7 @@ def test_invalid_http_is_a_problem_and_closes_the_connection(connect: Connect, d
     assert connection.recv(1) == b""
 
 
-def test_a_head_that_never_ends_is_hung_up_on(
-    monkeypatch: pytest.MonkeyPatch, connect: Connect
-) -> None:
+def test_slow_request_head_times_out(monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
     monkeypatch.setattr(wire, "HEAD_SECONDS_MAX", 0.05)
     slow, idle = connect(), connect()
     slow.sendall(b"GET / HTTP/1.1\r\nHost:")
@@ -227,7 +221,7 @@ def test_a_head_that_never_ends_is_hung_up_on(
     assert (slow.recv(1), idle.recv(1)) == (b"", b"")
 
 
-def test_a_further_request_on_a_connection_has_as_little_time(
+def test_slow_second_request_head_times_out(
     monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
     connection = connect()
@@ -239,20 +233,20 @@ def test_a_further_request_on_a_connection_has_as_little_time(
     assert (status, connection.recv(1)) == (200, b"")
 
 
-def test_an_endless_body_times_out() -> None:
-    async def nothing_comes() -> Message:
+def test_slow_body_times_out() -> None:
+    async def receive_nothing() -> Message:
         await asyncio.Event().wait()
         raise AssertionError
 
     with pytest.raises(TooSlow):
         asyncio.run(
             bodies.receive(
-                Request({"type": "http", "headers": []}, nothing_comes), 100, seconds_max=0.01
+                Request({"type": "http", "headers": []}, receive_nothing), 100, seconds_max=0.01
             )
         )
 
 
-def test_the_same_write_sent_eight_times_at_once_is_done_once(
+def test_concurrent_identical_writes_are_stored_once(
     connect: Connect, context: Context, key: str
 ) -> None:
     """Concurrent repeats return the first response (specification.md#idempotency-replay)."""
@@ -279,7 +273,7 @@ def test_the_same_write_sent_eight_times_at_once_is_done_once(
     assert rows(context)["events"] == 1
 
 
-def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
+def test_disconnect_during_the_body_stores_nothing(
     connect: Connect, context: Context, key: str
 ) -> None:
     before, connection = rows(context), connect()
@@ -302,7 +296,7 @@ def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
     assert rows(context) == before
 
 
-def test_the_server_does_not_say_what_it_is_made_of(connect: Connect) -> None:
+def test_server_header_is_not_sent(connect: Connect) -> None:
     connection = connect()
     connection.sendall(head("GET", "/healthz"))
 

@@ -1,6 +1,4 @@
-"""OpenAPI says what is served and nothing else, its examples work, and the pages need nothing from
-outside.
-"""
+"""The OpenAPI document matches the routes, its examples work, and the docs pages work offline."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def methods() -> set[str]:
     return {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 
-def test_the_document_lists_exactly_the_served_routes(app: Starlette, methods: set[str]) -> None:
+def test_openapi_lists_exactly_the_served_routes(app: Starlette, methods: set[str]) -> None:
     """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     documented = {
         (method.upper(), path)
@@ -56,14 +54,14 @@ def test_the_document_lists_exactly_the_served_routes(app: Starlette, methods: s
     routes = [r for r in app.routes if isinstance(r, Route)]
     served = {
         (m, r.path) for r in routes for m in r.methods or () if r.path not in {*CONSOLE, MCP}
-    }  # pages for people; another protocol
+    }  # without console pages and MCP
 
     assert documented == {(m, p) for m, p in served if m != "HEAD"}
     assert {r.path for r in routes} == {path for _, path in served} | {*CONSOLE, MCP}
     assert len(app.routes) == len({r.path for r in routes})
 
 
-def test_it_is_openapi_3_1_labelled_8_3_for_everyone(http: Http) -> None:
+def test_openapi_version_is_3_1_and_interface_version_8_3(http: Http) -> None:
     """The interface description is version 8.3 (specification.md#version-interface)."""
     document = http.with_key(None).get("/openapi.json").json()
 
@@ -79,7 +77,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
-def test_each_operation_has_an_id_of_its_own_and_says_what_it_does(app: Starlette) -> None:
+def test_operations_have_unique_ids_and_descriptions(app: Starlette) -> None:
     every = operations(openapi.document(app.state.routes))
 
     assert len({operation["operationId"] for _, _, operation in every}) == len(every)
@@ -88,7 +86,7 @@ def test_each_operation_has_an_id_of_its_own_and_says_what_it_does(app: Starlett
     )
 
 
-def test_every_reference_leads_somewhere(app: Starlette) -> None:
+def test_all_refs_in_the_openapi_document_resolve(app: Starlette) -> None:
     document = openapi.document(app.state.routes)
 
     def follow(node: Any) -> None:
@@ -111,14 +109,14 @@ def test_every_reference_leads_somewhere(app: Starlette) -> None:
     }
 
 
-def test_a_key_is_required_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
+def test_keys_are_required_exactly_where_documented(http: Http, app: Starlette) -> None:
     for method, path, operation in operations(openapi.document(app.state.routes)):
-        open_to_all = not operation["security"] or {} in operation["security"]
+        is_public = not operation["security"] or {} in operation["security"]
         status = (
             http.with_key(None).ask(method.upper(), path.replace("{event_id}", "ev_1")).status_code
         )
 
-        assert (status != 401) == open_to_all or path in ("/metrics", "/download/{filename}"), path
+        assert (status != 401) == is_public or path in ("/metrics", "/download/{filename}"), path
 
 
 EXAMPLES = [
@@ -131,17 +129,14 @@ EXAMPLES = [
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    """The real parts and a language model that follows a script, for the examples that need one."""
+    """A real context with a scripted language model, for the examples that need one."""
     service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
     yield service
     service.close()
 
 
 def make_mentioned(context: Context) -> None:
-    """Store everything that the examples refer to:
-
-    the turns of the summary, the draft of the second look, the cube of the vote.
-    """
+    """Store the turns, the draft and the cube that the examples refer to."""
     remember(
         context,
         caller_for(context, "owner"),
@@ -159,7 +154,7 @@ def make_mentioned(context: Context) -> None:
 
 
 def make_granted(context: Context, owner: Caller) -> None:
-    """The grant that one logs an action under, and revokes."""
+    """Create the grant that the examples log an action under and revoke."""
     nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
     result = grant(
         context,
@@ -172,7 +167,7 @@ def make_granted(context: Context, owner: Caller) -> None:
 
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
-def test_every_example_works(http: Http, endpoint: Any, example: Any) -> None:
+def test_every_example_request_works(http: Http, endpoint: Any, example: Any) -> None:
     """The examples are valid requests (specification.md#status-openapi)."""
     make_mentioned(http.context)
     answer = http.ask(endpoint.method, endpoint.path, json=example)
@@ -182,14 +177,14 @@ def test_every_example_works(http: Http, endpoint: Any, example: Any) -> None:
     model.model_validate_json(answer.content)
 
 
-def test_every_request_has_an_example() -> None:
+def test_every_request_model_has_an_example() -> None:
     assert {endpoint.path for endpoint, _ in EXAMPLES} == {e.path for e in ROUTES if e.body}
 
 
 @pytest.mark.parametrize(
     "path", [e.path for e in ROUTES if e.method == "GET" and e.answer and "{" not in e.path]
 )
-def test_every_record_is_what_the_document_says(http: Http, path: str) -> None:
+def test_get_responses_match_their_models(http: Http, path: str) -> None:
     endpoint = next(e for e in ROUTES if e.path == path and e.method == "GET")
     http.remember("When?", "At nine.", l1_summary="It was at nine.", l2_map="Nine.", user_id="ada")
     answer = http.get(path, params={"user_id": "ada"}, headers={"Accept": "application/json"})
@@ -198,7 +193,7 @@ def test_every_record_is_what_the_document_says(http: Http, path: str) -> None:
     endpoint.answer.model_validate_json(answer.content)
 
 
-def test_absent_members_are_left_out_and_needed_ones_are_there(http: Http) -> None:
+def test_absent_members_are_omitted_and_required_ones_present(http: Http) -> None:
     saved = http.remember("When does the ferry leave?", "At 9:40.")
     answer = http.memory("ferry")
 
@@ -208,21 +203,21 @@ def test_absent_members_are_left_out_and_needed_ones_are_there(http: Http) -> No
     assert http.get(f"/api/v7/event/{saved['event_id']}").json()["topic"] is None
 
 
-def test_every_member_of_every_body_says_what_it_is(app: Starlette) -> None:
+def test_every_schema_member_has_a_description(app: Starlette) -> None:
     schemas = openapi.document(app.state.routes)["components"]["schemas"]
 
-    silent = [
+    undocumented = [
         f"{name}.{member}"
         for name, schema in schemas.items()
         for member, part in schema["properties"].items()
         if not part.get("description")
     ]
 
-    assert silent == []
+    assert undocumented == []
 
 
 class Links(HTMLParser):
-    """Collects what a page would load or run."""
+    """Collect the resources that a page would load or run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -232,7 +227,7 @@ class Links(HTMLParser):
         self.ids: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """One element."""
+        """Record the ids, links and forbidden parts of one element."""
         values = {name: value or "" for name, value in attrs}
         self.ids |= {values["id"]} if "id" in values else set()
         if tag in {"script", "style", "iframe", "object", "embed", "base", "form"} or any(
@@ -246,7 +241,7 @@ class Links(HTMLParser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_needs_no_script_and_nothing_from_outside(http: Http, path: str) -> None:
+def test_docs_pages_use_no_scripts_and_no_external_resources(http: Http, path: str) -> None:
     """`/docs` works offline (specification.md#status-docs-offline)."""
     answer = http.with_key(None).get(path)
     page = Links()
@@ -263,7 +258,7 @@ def test_a_page_needs_no_script_and_nothing_from_outside(http: Http, path: str) 
     assert "script-src" not in policy
 
 
-def test_the_style_sheet_asks_for_nothing_and_knows_the_dark(http: Http) -> None:
+def test_style_sheet_loads_nothing_and_supports_dark_mode(http: Http) -> None:
     sheet = http.get("/docs/style.css")
 
     assert sheet.headers["content-type"] == "text/css; charset=utf-8"
@@ -271,7 +266,7 @@ def test_the_style_sheet_asks_for_nothing_and_knows_the_dark(http: Http) -> None
     assert "color-scheme: light dark" in sheet.text
 
 
-def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> None:
+def test_docs_list_every_endpoint_and_error(http: Http) -> None:
     text = http.get("/docs").text
 
     assert [e.path for e in ROUTES if f"<code>{e.path}</code>" not in text] == []
@@ -284,14 +279,14 @@ def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> Non
 @pytest.mark.parametrize(
     "host", ["evil.example'; rm -rf ~; '", '"><script>', "a b.example", "$(reboot)", "`x`"]
 )
-def test_the_lines_to_paste_hold_no_host_but_a_real_one(http: Http, host: str) -> None:
+def test_invalid_host_header_is_not_shown_in_examples(http: Http, host: str) -> None:
     text = http.get("/docs", headers={"Host": host}).text
 
     assert "http://localhost/api/v7/memory" in text
     assert host not in text
 
 
-def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
+def test_curl_examples_of_the_docs_work(context: Context) -> None:
     key, ran = new_key(context), 0
     make_mentioned(context)
     with serving(make_app(context)) as port:
@@ -304,7 +299,7 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
         for block in re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL):
             line = Unescaped.of(block)
             if "$EVENT_ID" in line or "$FILENAME" in line:
-                continue  # of an event or a file that the reader has
+                continue  # needs an existing event or file
             process = subprocess.run(
                 ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
                 capture_output=True,
@@ -318,7 +313,7 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
     assert ran == len([endpoint for endpoint in ROUTES if "{" not in endpoint.path])
 
 
-def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> None:
+def test_home_page_command_creates_a_working_key(http: Http, folder: Path) -> None:
     page = http.get("/", headers={"Accept": "text/html"}).text
     (line,) = [
         Unescaped.of(block)
@@ -344,19 +339,19 @@ def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> N
 
 
 class Unescaped(HTMLParser):
-    """The text of a piece of HTML."""
+    """The text content of an HTML fragment."""
 
     def __init__(self) -> None:
         super().__init__()
         self.text = ""
 
     def handle_data(self, data: str) -> None:
-        """Some text."""
+        """Append a piece of text."""
         self.text += data
 
     @classmethod
     def of(cls, html: str) -> str:
-        """The text in `html`."""
+        """Return the text in `html`."""
         parser = cls()
         parser.feed(html)
         return parser.text
@@ -372,7 +367,7 @@ class Unescaped(HTMLParser):
         ("application/json, text/plain, */*", "application/json"),
     ],
 )
-def test_home_is_a_page_for_people_and_the_record_for_machines(
+def test_home_serves_html_to_browsers_and_json_to_clients(
     http: Http, accept: str, kind: str
 ) -> None:
     """`/` serves a page or the record (specification.md#status-home)."""
@@ -382,7 +377,7 @@ def test_home_is_a_page_for_people_and_the_record_for_machines(
     assert answer.headers["vary"] == "Accept"
 
 
-def test_the_document_is_plain_json(http: Http) -> None:
+def test_openapi_json_is_the_generated_document(http: Http) -> None:
     app: Any = http.client.app
 
     assert json.loads(http.get("/openapi.json").content) == openapi.document(app.state.routes)

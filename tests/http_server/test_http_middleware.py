@@ -1,4 +1,4 @@
-"""The headers that every answer has, and the outermost error handler."""
+"""Headers of every response, error handling, access log, metrics and rate limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY = "sk_" + "ab" * 32
 
 
 def problem(answer: Any) -> dict[str, Any]:
-    """The answer's body, which must be a whole problem."""
+    """Return the body of a response, which must be a complete problem document."""
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     body: dict[str, Any] = answer.json()
     ProblemBody.model_validate(body)
@@ -39,7 +39,7 @@ def problem(answer: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("method", "path"), [*EVERYWHERE, ("GET", "/nothing"), ("DELETE", "/docs")]
 )
-def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(
+def test_responses_have_a_request_id_and_security_headers(
     http: Http, method: str, path: str
 ) -> None:
     """Every response has these headers.
@@ -57,12 +57,12 @@ def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(
 
 
 @pytest.mark.parametrize("value", ["a", "A-b_c.9", "x" * 64])
-def test_a_well_formed_request_id_is_returned(http: Http, value: str) -> None:
+def test_well_formed_request_id_is_returned(http: Http, value: str) -> None:
     assert http.get("/healthz", headers={"X-Request-Id": value}).headers["x-request-id"] == value
 
 
 @pytest.mark.parametrize("value", ["", "x" * 65, "a b", "a\tb", "<b>", "é"])
-def test_any_other_request_id_is_replaced(http: Http, value: str) -> None:
+def test_invalid_request_id_is_replaced(http: Http, value: str) -> None:
     answer = http.get("/healthz", headers={"X-Request-Id": value.encode("latin-1")})
 
     assert answer.headers["x-request-id"] not in ("", value)
@@ -83,7 +83,7 @@ def test_any_other_request_id_is_replaced(http: Http, value: str) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "PROPFIND"])
-def test_an_unknown_path_is_not_found_with_any_method(http: Http, method: str, path: str) -> None:
+def test_unknown_path_is_404_with_any_method(http: Http, method: str, path: str) -> None:
     answer = http.with_key(None).ask(method, path)
 
     assert answer.status_code == 404
@@ -91,7 +91,7 @@ def test_an_unknown_path_is_not_found_with_any_method(http: Http, method: str, p
 
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.path != "/"])
-def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, path: str) -> None:
+def test_trailing_slash_is_404_without_redirect(http: Http, path: str) -> None:
     answer = http.ask("POST", path + "/", follow_redirects=False)
 
     assert answer.status_code == 404
@@ -99,9 +99,9 @@ def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, 
 
 @pytest.mark.parametrize("path", sorted({path for _, path in EVERYWHERE}))
 @pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
-def test_another_method_is_answered_with_those_there_are(http: Http, path: str, other: str) -> None:
-    there = {e.method for e in ROUTES if e.path == path}
-    if other in there or (other, path) == (
+def test_unsupported_method_is_405_with_an_allow_header(http: Http, path: str, other: str) -> None:
+    allowed = {e.method for e in ROUTES if e.path == path}
+    if other in allowed or (other, path) == (
         "DELETE",
         "/api/v7/event/write",
     ):  # `write` could be an event's id
@@ -110,25 +110,25 @@ def test_another_method_is_answered_with_those_there_are(http: Http, path: str, 
 
     assert answer.status_code == 405
     assert problem(answer)["error"] == "method_not_allowed"
-    assert set(answer.headers["allow"].split(", ")) == there | (
-        {"HEAD"} if "GET" in there else set()
+    assert set(answer.headers["allow"].split(", ")) == allowed | (
+        {"HEAD"} if "GET" in allowed else set()
     )
 
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])
 def test_head_is_get_without_the_body(http: Http, path: str) -> None:
-    value, head = http.get(path), http.ask("HEAD", path)
+    get, head = http.get(path), http.ask("HEAD", path)
 
-    assert head.status_code == value.status_code
-    assert head.headers["content-type"] == value.headers["content-type"]
+    assert head.status_code == get.status_code
+    assert head.headers["content-type"] == get.headers["content-type"]
     assert head.content == b""
 
 
-def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_knows(
+def test_unexpected_error_is_500_without_traceback_and_is_logged(
     context: Context, caplog: pytest.LogCaptureFixture
 ) -> None:
     def break_down(_call: Call[None]) -> Any:
-        """Break."""
+        """Raise an unexpected error."""
         raise ZeroDivisionError("secret inner matter")
 
     routes = (
@@ -138,7 +138,7 @@ def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_k
             handle=break_down,
             operation_id="break_down",
             summary="Break",
-            description="Raises an error that nobody foresaw.",
+            description="Raises an unexpected error.",
             media_type="text/plain",
             needs_key=False,
         ),
@@ -158,7 +158,7 @@ def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_k
     ("method", "path"),
     [("POST", "/api/v7/memory"), ("POST", "/api/v7/remember"), ("GET", "/api/v7/event/ev_1")],
 )
-def test_without_the_store_the_answer_is_503_and_says_the_store(
+def test_unavailable_store_is_503_and_named(
     http: Http, context: Context, method: str, path: str
 ) -> None:
     """A 503 names the missing part (specification.md#error-503-names-part)."""
@@ -174,17 +174,17 @@ def test_without_the_store_the_answer_is_503_and_says_the_store(
 
 
 class BrokenEmbedder:
-    """An embedder whose model is gone."""
+    """An embedder whose model is missing."""
 
     name = "broken/1"
     dimensions = 4
 
     def encode(self, texts: Any) -> Any:
-        """Never works."""
+        """Raise EmbedderUnavailable."""
         raise EmbedderUnavailable("the weights are gone from /secret/place")
 
 
-def test_without_the_embedder_readiness_is_503_and_says_the_embedder(folder: Path) -> None:
+def test_broken_embedder_makes_readyz_503(folder: Path) -> None:
     context = testing.context(folder, embedder=BrokenEmbedder())
     with TestClient(make_app(context)) as client:
         answer = client.get("/readyz")
@@ -199,9 +199,9 @@ def test_without_the_embedder_readiness_is_503_and_says_the_embedder(folder: Pat
     assert "/secret" not in answer.text
 
 
-def test_requests_beyond_the_capacity_are_refused(context: Context) -> None:
+def test_requests_over_capacity_are_503(context: Context) -> None:
     async def never(*_: object) -> None:
-        pytest.fail("a request too many was let in")
+        pytest.fail("a request over capacity was accepted")
 
     answer = TestClient(RequestMiddleware(never, Dispatcher(context), in_flight_max=0)).get(
         "/healthz"
@@ -212,9 +212,7 @@ def test_requests_beyond_the_capacity_are_refused(context: Context) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/nothing", "/api/v7/remember", "/api/v7/status"])
-def test_a_body_announced_as_too_large_is_refused_before_anything_else(
-    http: Http, path: str
-) -> None:
+def test_oversized_content_length_is_413_before_other_checks(http: Http, path: str) -> None:
     """413 precedes every other check (specification.md#limit-413-first)."""
     answer = http.with_key(None).ask(
         "POST", path, content=b"x", headers={"Content-Length": "99999999999"}
@@ -224,7 +222,7 @@ def test_a_body_announced_as_too_large_is_refused_before_anything_else(
     assert problem(answer)["error"] == "too_large"
 
 
-def test_the_access_log_has_path_and_status_and_no_query_string(
+def test_access_log_has_path_and_status_but_no_query_string(
     http: Http, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "remembrancer.access"):
@@ -232,16 +230,14 @@ def test_the_access_log_has_path_and_status_and_no_query_string(
 
     lines = [
         record.getMessage() for record in caplog.records if record.name == "remembrancer.access"
-    ]  # the client logs too
+    ]  # without the log lines of the test client
     assert len(lines) == 1
     assert lines[0].startswith("r-1 GET /healthz 200 ")
     assert "ada" not in lines[0]
     assert KEY not in lines[0]
 
 
-def test_a_path_cannot_forge_a_line_of_the_log(
-    http: Http, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_path_cannot_inject_log_lines(http: Http, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "remembrancer.access"):
         http.get("/a%0Ar-2%20GET%20/healthz%20200")
 
@@ -260,16 +256,14 @@ class TestMetrics:
         return TestClient(http.client.app, client=(host, 5000))
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1"])
-    def test_this_machine_may_read_them(self, http: Http, host: str) -> None:
+    def test_loopback_clients_can_read_metrics(self, http: Http, host: str) -> None:
         answer = self.client(http, host).get("/metrics")
 
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/plain")
 
     @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
-    def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(
-        self, http: Http, header: str
-    ) -> None:
+    def test_proxied_requests_do_not_count_as_loopback(self, http: Http, header: str) -> None:
         assert (
             self.client(http, "127.0.0.1")
             .get("/metrics", headers={header: "for=10.1.1.1"})
@@ -277,7 +271,7 @@ class TestMetrics:
             == 401
         )
 
-    def test_another_machine_needs_the_owners_key(self, http: Http) -> None:
+    def test_remote_clients_need_the_owners_key(self, http: Http) -> None:
         far, member = self.client(http, "10.1.1.1"), http.as_account("bob").key
 
         assert far.get("/metrics").status_code == 401
@@ -286,7 +280,7 @@ class TestMetrics:
             far.get("/metrics", headers={"Authorization": f"Bearer {http.key}"}).status_code == 200
         )
 
-    def test_they_count_by_template_and_never_say_who(self, http: Http) -> None:
+    def test_metrics_use_route_templates_and_no_identifiers(self, http: Http) -> None:
         for path in ("/api/v7/event/ev_secret", "/unknown-ada", "/healthz"):
             http.get(path)
 
@@ -302,7 +296,7 @@ class TestMetrics:
         assert "ev_secret" not in text
         assert "ada" not in text
 
-    def test_a_method_nobody_knows_makes_no_new_label(self, http: Http) -> None:
+    def test_unknown_methods_share_one_metric_label(self, http: Http) -> None:
         http.ask("FROBNICATE", "/healthz")
 
         assert 'method="other"' in http.get("/metrics").text
@@ -321,7 +315,7 @@ class TestRateLimits:
         yield service
         service.close()
 
-    def test_past_the_limit_is_429_saying_how_long_to_wait(self, http: Http) -> None:
+    def test_request_over_the_rate_limit_is_429_with_retry_after(self, http: Http) -> None:
         allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]
         answer = http.get("/api/v7/event/ev_none")
 
@@ -332,14 +326,14 @@ class TestRateLimits:
         assert 1 <= int(answer.headers["retry-after"]) <= 30
         assert answer.headers["ratelimit-policy"] == '"memory";q=2;w=60'
 
-    def test_another_key_is_not_held_up_and_open_paths_are_not_counted(self, http: Http) -> None:
+    def test_rate_limit_is_per_key_and_skips_public_paths(self, http: Http) -> None:
         for _ in range(3):
             http.get("/api/v7/event/ev_none")
 
         assert http.as_account("owner").get("/api/v7/event/ev_none").status_code == 404
         assert [http.get("/api/v7/status").status_code for _ in range(5)] == [200] * 5
 
-    def test_it_comes_after_the_key_and_before_the_body(self, http: Http) -> None:
+    def test_rate_limit_is_checked_after_the_key_and_before_the_body(self, http: Http) -> None:
         for _ in range(2):
             http.get("/api/v7/event/ev_none")
 

@@ -1,7 +1,4 @@
-"""Parameters in the query string:
-
-read as strictly as a body, each wrong one named, nothing echoed; and in the document, as they are.
-"""
+"""Query parameters: strict parsing, errors that name them, and their documentation."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from remembrancer.protocol.message import Id, Message, example
 from remembrancer.protocol.text import Moment, Text
 from remembrancer.server.app import make_app
 
-MARK = "zanzibar-ocelot"  # what was sent, to be looked for in the answer
+MARK = "zanzibar-ocelot"  # sent in requests; must not appear in errors
 
 
 class Parameters(Message):
-    """One parameter of every kind."""
+    """One parameter of every type."""
 
     model_config = example({"who": "ada & bo"})
 
@@ -62,12 +59,12 @@ ROUTES = (
 
 @pytest.fixture
 def http(context: Context) -> Iterator[Http]:
-    """A client of an application with one endpoint, which says what it understood."""
+    """A client of an application with one endpoint, which echoes its parsed parameters."""
     with TestClient(make_app(context, ROUTES)) as client:
         yield Http(client, context, new_key(context))
 
 
-def understood(http: Http, query: str) -> dict[str, Any]:
+def parsed(http: Http, query: str) -> dict[str, Any]:
     """Return the parameters that the endpoint received."""
     answer = http.get(f"/asked?{query}")
     assert answer.status_code == 200, answer.text
@@ -98,8 +95,8 @@ def understood(http: Http, query: str) -> dict[str, Any]:
         ("&&who=ada&", "who", "ada"),
     ],
 )
-def test_a_parameter_is_read_as_its_kind(http: Http, query: str, name: str, value: Any) -> None:
-    assert understood(http, query)[name] == value
+def test_parameter_is_parsed_as_its_type(http: Http, query: str, name: str, value: Any) -> None:
+    assert parsed(http, query)[name] == value
 
 
 WRONG = [
@@ -111,7 +108,7 @@ WRONG = [
     ("who=a%00b", "who"),
     ("who=%FF%FE", "who"),
     ("who=%ED%A0%80", "who"),  # a lone surrogate
-    ("who=%C0%AF", "who"),  # a slash, written too long
+    ("who=%C0%AF", "who"),  # an overlong encoding of a slash
     ("who=50%", "who"),
     ("who=%zz", "who"),
     ("who=%u0041", "who"),
@@ -130,7 +127,7 @@ WRONG = [
     ("who=ada&most=%2B5", "most"),
     ("who=ada&most=5_0", "most"),
     ("who=ada&most=%D9%A5", "most"),  # an Arabic five
-    ("who=ada&most=%EF%BC%95", "most"),  # a wide five
+    ("who=ada&most=%EF%BC%95", "most"),  # a full-width five
     ("who=ada&most=" + "9" * 5_000, "most"),
     ("who=ada&most=", "most"),
     ("who=ada&most=null", "most"),
@@ -150,7 +147,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("query", "name"), WRONG)
-def test_a_wrong_parameter_is_422_and_named(http: Http, query: str, name: str) -> None:
+def test_invalid_parameter_is_422_and_named(http: Http, query: str, name: str) -> None:
     """Parameters are strict, valid UTF-8 without NUL.
 
     See specification.md#api-query-parameters, specification.md#api-strict-types.
@@ -162,7 +159,7 @@ def test_a_wrong_parameter_is_422_and_named(http: Http, query: str, name: str) -
     assert len(answer.content) < 1_000
 
 
-def test_every_wrong_parameter_is_named_at_once(http: Http) -> None:
+def test_all_invalid_parameters_are_reported(http: Http) -> None:
     faults = http.get("/asked?most=0&whole=1").json()["errors"]
 
     assert {fault["pointer"] for fault in faults} == {"/who", "/most", "/whole"}
@@ -171,9 +168,9 @@ def test_every_wrong_parameter_is_named_at_once(http: Http) -> None:
 @pytest.mark.parametrize(
     "unknown", ["new=5", "new=1&new=2", "new=%FF", "%FF=1", "who[]=x", "=x", "who%00=x"]
 )
-def test_an_unknown_parameter_is_passed_over(http: Http, unknown: str) -> None:
+def test_unknown_parameter_is_ignored(http: Http, unknown: str) -> None:
     """Unknown parameters are ignored (specification.md#api-unknown-fields)."""
-    assert understood(http, f"who=ada&{unknown}")["who"] == "ada"
+    assert parsed(http, f"who=ada&{unknown}")["who"] == "ada"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +183,7 @@ def test_an_unknown_parameter_is_passed_over(http: Http, unknown: str) -> None:
         f"{MARK}=1",
     ],
 )
-def test_what_was_sent_is_never_echoed(http: Http, query: str) -> None:
+def test_errors_do_not_echo_the_input(http: Http, query: str) -> None:
     """Errors never repeat the input (specification.md#error-no-echo)."""
     answer = http.get(f"/asked?{query}")
 
@@ -194,13 +191,13 @@ def test_what_was_sent_is_never_echoed(http: Http, query: str) -> None:
     assert MARK not in answer.text
 
 
-def test_the_key_is_looked_at_first(http: Http) -> None:
+def test_key_is_checked_before_the_parameters(http: Http) -> None:
     """401 precedes 422 (specification.md#error-order)."""
     assert http.with_key(None).get("/asked?most=0").status_code == 401
 
 
 @given(st.binary())
-def test_any_bytes_are_read_or_refused(query: bytes) -> None:
+def test_any_query_bytes_are_parsed_or_rejected(query: bytes) -> None:
     for raw in (query, b"who=a&about=" + query.replace(b"&", b""), b"who=a&most=" + query):
         try:
             read = parse_query(Parameters, raw)
@@ -212,7 +209,7 @@ def test_any_bytes_are_read_or_refused(query: bytes) -> None:
             assert "\0" not in (read.about or "")
 
 
-def test_the_document_says_what_each_parameter_takes(http: Http) -> None:
+def test_openapi_describes_each_parameter(http: Http) -> None:
     operation = openapi.document(http.client.app.state.routes)["paths"]["/asked"]["get"]  # type: ignore[attr-defined]
     rows = {row["name"]: row for row in operation["parameters"]}
 
@@ -230,7 +227,7 @@ def test_the_document_says_what_each_parameter_takes(http: Http) -> None:
     assert "422" in operation["responses"]
 
 
-def test_the_page_shows_each_parameter_and_a_line_to_paste(context: Context) -> None:
+def test_docs_page_shows_parameters_and_a_curl_example(context: Context) -> None:
     docs = [endpoint for endpoint in SERVED if endpoint.path == "/docs"]
     with TestClient(make_app(context, [*ROUTES, *docs])) as client:
         text = client.get("/docs").text

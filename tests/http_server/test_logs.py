@@ -1,4 +1,4 @@
-"""No key reaches the log."""
+"""Keys are redacted in logs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def written() -> Iterator[io.StringIO]:
 @pytest.mark.parametrize(
     "logger", ["remembrancer.http", "uvicorn.error", "uvicorn.access", "anything.else"]
 )
-def test_a_key_in_a_message_or_its_values_is_not_written(written: io.StringIO, logger: str) -> None:
-    logging.getLogger(logger).warning(f"key %s and {KEY}", KEY)  # noqa: G004 - a careless message is what this is about
+def test_key_in_a_message_or_its_arguments_is_redacted(written: io.StringIO, logger: str) -> None:
+    logging.getLogger(logger).warning(f"key %s and {KEY}", KEY)  # noqa: G004 - simulates a careless log call
 
     assert "key sk_*** and sk_***" in written.getvalue()
     assert KEY not in written.getvalue()
 
 
-def test_a_key_in_a_trace_is_not_written(written: io.StringIO) -> None:
+def test_key_in_a_traceback_is_redacted(written: io.StringIO) -> None:
     try:
-        raise ValueError(f"bad header Bearer {KEY}")  # noqa: TRY301 - a trace is wanted
+        raise ValueError(f"bad header Bearer {KEY}")  # noqa: TRY301 - the test needs a traceback
     except ValueError:
         logging.getLogger("remembrancer").exception("failed")
 
@@ -45,12 +45,12 @@ def test_a_key_in_a_trace_is_not_written(written: io.StringIO) -> None:
     assert KEY not in written.getvalue()
 
 
-def test_every_handler_of_the_web_server_goes_through_ours(written: io.StringIO) -> None:
-    logging.getLogger("uvicorn.error").error("said once")
+def test_uvicorn_logs_go_through_the_redacting_handler(written: io.StringIO) -> None:
+    logging.getLogger("uvicorn.error").error("logged once")
 
-    assert len(re.findall("said once", written.getvalue())) == 1
+    assert len(re.findall("logged once", written.getvalue())) == 1
     assert any(isinstance(f, Redaction) for f in logging.root.handlers[0].filters)
 
 
-def test_what_only_looks_like_a_key_a_little_is_left_alone() -> None:
+def test_strings_that_resemble_keys_are_not_redacted() -> None:
     assert redact("task_1 sk_ sk_12 ask_me") == "task_1 sk_ sk_12 ask_me"

@@ -1,4 +1,4 @@
-"""From errors to answers: what a client may conclude from each."""
+"""Mapping from exceptions to HTTP problem responses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachabl
         (EmbedderUnavailable("down at db:5432"), "embedder"),
     ],
 )
-def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_the_request(
+def test_unavailable_component_is_503_with_retry_after_and_outcome(
     error: Exception, message: str
 ) -> None:
     """The outcome may be unknown.

@@ -1,4 +1,4 @@
-"""The rate limiter, with a clock of its own."""
+"""The rate limiter, with a manual clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECOND = 1_000_000_000
 
 
 class Clock:
-    """Nanoseconds, moved by hand."""
+    """A clock in nanoseconds that the test moves."""
 
     def __init__(self) -> None:
         self.now = 10 * SECOND
@@ -21,7 +21,7 @@ class Clock:
         return self.now
 
 
-def test_a_minutes_worth_may_come_at_once_and_then_no_more() -> None:
+def test_burst_up_to_the_limit_is_allowed_then_rejected() -> None:
     limiter = RateLimiter("memory", 3, Clock())
 
     left = [limiter.take(1).remaining for _ in range(3)]  # type: ignore[union-attr]
@@ -32,7 +32,7 @@ def test_a_minutes_worth_may_come_at_once_and_then_no_more() -> None:
     assert refused.value.extra == {"retry_after": 20}
 
 
-def test_the_stated_wait_is_sufficient() -> None:
+def test_request_after_retry_after_is_allowed() -> None:
     clock = Clock()
     limiter = RateLimiter("memory", 3, clock)
     for _ in range(3):
@@ -43,20 +43,20 @@ def test_the_stated_wait_is_sufficient() -> None:
     assert limiter.take(1) is not None
 
 
-def test_one_key_does_not_use_up_anothers() -> None:
+def test_keys_have_separate_limits() -> None:
     limiter = RateLimiter("memory", 1, Clock())
     limiter.take(1)
 
     assert limiter.take(2) is not None
 
 
-def test_without_a_limit_nothing_is_counted() -> None:
+def test_zero_means_no_limit() -> None:
     limiter = RateLimiter("memory", 0, Clock())
 
     assert [limiter.take(1) for _ in range(1000)] == [None] * 1000
 
 
-def test_the_headers_state_the_remaining_requests() -> None:
+def test_headers_state_the_remaining_requests() -> None:
     allowance = RateLimiter("memory", 60, Clock()).take(1)
 
     assert allowance is not None
@@ -67,7 +67,7 @@ def test_the_headers_state_the_remaining_requests() -> None:
 
 
 @given(st.integers(1, 200), st.lists(st.integers(0, 5 * SECOND), max_size=300))
-def test_in_no_two_minutes_are_more_than_twice_the_minutes_worth_let_through(
+def test_rate_limit_allows_at_most_twice_the_limit_in_any_minute(
     per_minute: int, waits: list[int]
 ) -> None:
     clock, passed = Clock(), []

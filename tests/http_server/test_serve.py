@@ -1,7 +1,4 @@
-"""`serve`, from an empty folder to the end:
-
-another process, real sockets, the lines it prints pasted into a shell.
-"""
+"""`serve` as a separate process with real sockets, from first start to shutdown."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ Start = Callable[[], subprocess.Popen[str]]
 
 @pytest.fixture
 def start(folder: Path) -> Iterator[Start]:
-    """Starts a server on the folder, on a free port."""
+    """Return a function that starts a server on the folder, on a free port."""
     started: list[subprocess.Popen[str]] = []
     settings = {"DATA": str(folder), "PORT": "0", "EMBEDDER": "none", "DURABILITY": "normal"}
     environment = {
@@ -63,7 +60,7 @@ def start(folder: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def said_until(process: subprocess.Popen[str], last: str) -> str:
+def output_until(process: subprocess.Popen[str], last: str) -> str:
     """Return the output of the server, up to the line that contains `last`."""
     assert process.stdout is not None
     text = ""
@@ -72,50 +69,48 @@ def said_until(process: subprocess.Popen[str], last: str) -> str:
         if last in line:
             return text
     pytest.fail(
-        f"it ended without saying {last!r}: {text} "
+        f"the server ended without printing {last!r}: {text} "
         f"{process.stderr.read() if process.stderr else ''}"
     )
 
 
 def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
-    """Ask it to stop; its exit status and what it logged."""
+    """Send a signal; return the exit status and the log."""
     process.send_signal(how)
     _, log = process.communicate(timeout=30)
     return process.returncode, log
 
 
-def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: Start) -> None:
-    """A first start prints the address, the owner's first key (once), and a working curl line."""
-    text = said_until(start(), "/api/v7/memory")
+def test_first_start_prints_a_working_key_and_curl_lines(start: Start) -> None:
+    """A first start prints the address, the owner's first key (once) and working curl lines."""
+    text = output_until(start(), "/api/v7/memory")
 
-    page = set(re.findall(r"sk_[0-9a-f]{64}", text))
+    keys_printed = set(re.findall(r"sk_[0-9a-f]{64}", text))
     answers = [
         json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout)
         for line in text.splitlines()
         if line.startswith("curl")
     ]
-    assert len(page) == 1
+    assert len(keys_printed) == 1
     assert "will not be shown again" in text
     assert answers[0]["saved"] is True
     assert answers[1]["hits"][0]["event_id"] == answers[0]["event_id"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_cleanly_and_says_no_key_the_second_time(start: Start, how: int) -> None:
+def test_server_stops_cleanly_and_prints_no_key_on_restart(start: Start, how: int) -> None:
     first = start()
-    key = re.findall(r"sk_[0-9a-f]{64}", said_until(first, "/api/v7/memory"))[0]
+    key = re.findall(r"sk_[0-9a-f]{64}", output_until(first, "/api/v7/memory"))[0]
     ended, log = stop(first, how)
     again = start()
-    text = said_until(again, "keys create")
+    text = output_until(again, "keys create")
 
     assert (ended, key in log) == (0, False)
     assert "sk_" not in text
     assert stop(again, how)[0] == 0
 
 
-def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending(
-    folder: Path, start: Start
-) -> None:
+def test_restart_reindexes_after_an_embedder_change(folder: Path, start: Start) -> None:
     """Search goes on meanwhile (specification.md#status-embedding-pending)."""
     context = testing.context(folder)
     keys.create(context, account="owner")
@@ -127,15 +122,17 @@ def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending
     before = status.readiness(context).embedding
     context.close()
     server = start()
-    address = re.findall(r"http://\S+", said_until(server, "keys create"))[0]
-    body: list[int] = []
-    while not body or body[-1]:  # the tests' own time limit ends it if it never comes to that
+    address = re.findall(r"http://\S+", output_until(server, "keys create"))[0]
+    pending: list[int] = []
+    while (
+        not pending or pending[-1]
+    ):  # the test's time limit ends the loop if indexing never completes
         with urllib.request.urlopen(f"{address}/readyz") as answer:  # noqa: S310 - our own address
-            body.append(json.load(answer)["embedding"]["pending"])
+            pending.append(json.load(answer)["embedding"]["pending"])
 
     assert before is not None
     assert before.pending == 0
-    assert body == sorted(body, reverse=True)
+    assert pending == sorted(pending, reverse=True)
     assert stop(server, signal.SIGTERM)[0] == 0
     with sqlite3.connect(folder / "remembrancer.sqlite3") as rows:
         derived_by = rows.execute(
@@ -144,25 +141,28 @@ def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending
     assert [name.split(" ")[0] for (name,) in derived_by] == ["none"]
 
 
-def test_a_second_server_on_the_folder_is_refused(folder: Path) -> None:
+def test_second_server_on_a_folder_is_refused(folder: Path) -> None:
     """A lock protects the data folder from a second server."""
     with hold(folder), pytest.raises(DataFolderBusy):
-        run(Settings(data=folder, port=0, embedder="none"), lambda _: pytest.fail("it was started"))
+        run(
+            Settings(data=folder, port=0, embedder="none"),
+            lambda _: pytest.fail("the server was started"),
+        )
 
 
-def test_a_port_in_use_is_refused_before_a_key_is_made(folder: Path) -> None:
-    busy = socket.create_server(("127.0.0.1", 0))
-    port = busy.getsockname()[1]
+def test_port_in_use_is_reported_before_a_key_is_created(folder: Path) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
 
-    with busy, pytest.raises(AddressUnusable, match=f"port {port}"):
+    with listener, pytest.raises(AddressUnusable, match=f"port {port}"):
         run(
             Settings(data=folder, port=port, embedder="none"),
-            lambda _: pytest.fail("it was started"),
+            lambda _: pytest.fail("the server was started"),
         )
     assert not (folder / "remembrancer.sqlite3").exists()
 
 
-def test_the_first_key_is_made_once(folder: Path) -> None:
+def test_first_key_is_printed_once(folder: Path) -> None:
     context = testing.context(folder)
 
     first, second = welcome(context, "http://a"), welcome(context, "http://a")

@@ -22,7 +22,7 @@ def cursor(home: Path, service_url: str, context: Context) -> Agent:
 
 
 def test_codex_session(codex: Agent, owner: Http) -> None:
-    """Codex and Cursor get the same, as far as their hooks allow."""
+    """Codex gets the same start text, recall and second look as Claude Code."""
     owner.remember("Where does the ferry to Elba leave?", "From Piombino, pier 3.")
 
     session_start = context(codex.trigger("SessionStart"))

@@ -109,7 +109,7 @@ def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> No
 
 
 def test_inserted_transcript_text_is_not_remembered(agent: Agent, owner: Http) -> None:
-    """A hook never captures what it injected."""
+    """Text that the hooks injected is not stored."""
     transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
 
     agent.trigger("UserPromptSubmit")

@@ -16,7 +16,7 @@ from remembrancer.context import Context
 def test_turns_during_an_outage_are_sent_later(
     home: Path, dead_url: str, service_url: str, context: Context
 ) -> None:
-    """Recall fails open; what could not be sent is sent next time."""
+    """Recall fails open; unsent requests are sent next time."""
     key = new_key(context)
     offline = Agent(home, dead_url, key)
 
@@ -64,7 +64,7 @@ def test_repeated_request_is_saved_once(agent: Agent, owner: Http, home: Path) -
     assert len(owner.memory("ladder")["hits"]) == 1
 
 
-def test_concurrent_hooks_lose_nothing(home: Path, dead_url: str) -> None:
+def test_concurrent_hooks_lose_no_turn(home: Path, dead_url: str) -> None:
     """The hooks' state is safe under concurrency."""
     offline = Agent(home, dead_url, "sk_0")
 

@@ -124,7 +124,7 @@ def _holds(whole: Any, part: Any) -> bool:
         )
     if isinstance(part, list):
         return isinstance(whole, list) and all(
-            any(_holds(one, install_options) for one in whole) for install_options in part
+            any(_holds(candidate, item) for candidate in whole) for item in part
         )
     return (
         bool(whole.startswith(part))
@@ -189,7 +189,7 @@ def test_older_setup_is_replaced(home: Path) -> None:
     write(plan_changes("claude-code", install_options(home)))
 
     stop = json.loads(settings.read_text("utf-8"))["hooks"]["Stop"]
-    assert [one["command"] for group in stop for one in group["hooks"]] == [
+    assert [hook["command"] for group in stop for hook in group["hooks"]] == [
         hook_command("claude-code", URL)
     ]
 
@@ -340,7 +340,7 @@ def test_plugin_is_complete_and_equals_the_installation(home: Path) -> None:
 def _bare(hooks: dict[str, Any]) -> list[Any]:
     """Return matchers and timeouts without the command."""
     return [
-        (event, [group.get("matcher")], [one["timeout"] for one in group["hooks"]])
+        (event, [group.get("matcher")], [hook["timeout"] for hook in group["hooks"]])
         for event, groups in hooks.items()
         for group in groups
     ]

@@ -1,6 +1,6 @@
-"""The texts about the tools that agents read, in every form.
+"""Texts for agents about the tools, in every format.
 
-They are made of the tools and the constitution, so that every form agrees with them.
+They are generated from the tools and the constitution.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic", "mcp"])
-def test_the_tools_are_described_as_each_api_wants_them(http: Http, form: str) -> None:
+def test_tools_are_listed_in_three_api_formats(http: Http, form: str) -> None:
     """`GET /api/v7/tools` has three formats (specification.md#tools-list)."""
     body = http.get("/api/v7/tools", params={"format": form}).json()
 
@@ -34,11 +34,11 @@ def test_the_tools_are_described_as_each_api_wants_them(http: Http, form: str) -
         assert {tool["type"] for tool in body["tools"]} == {"function"}
 
 
-def test_a_format_that_nobody_has_is_refused(http: Http) -> None:
+def test_unknown_format_is_422(http: Http) -> None:
     assert http.get("/api/v7/tools", params={"format": "yaml"}).status_code == 422
 
 
-def test_llms_txt_names_every_tool_and_where_to_read_on(http: Http) -> None:
+def test_llms_txt_names_every_tool_and_links_to_openapi(http: Http) -> None:
     """`/llms.txt` names every tool (specification.md#status-llms-txt)."""
     answer = http.with_key(None).get("/llms.txt")
 
@@ -49,12 +49,12 @@ def test_llms_txt_names_every_tool_and_where_to_read_on(http: Http) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(files()))
-def test_the_files_of_the_repository_are_as_they_are_made(name: str) -> None:
-    """Write them with `python -m remembrancer.entrypoints.agent_texts`."""
+def test_generated_files_are_up_to_date(name: str) -> None:
+    """Regenerate them with `python -m remembrancer.entrypoints.agent_texts`."""
     assert (ROOT / name).read_text("utf-8") == files()[name]
 
 
-def test_the_skill_has_every_rule_and_every_tool() -> None:
+def test_skill_contains_every_rule_and_tool() -> None:
     skill = files()["integrations/claude-code/skills/memory/SKILL.md"]
 
     assert skill.startswith("---\nname: memory\ndescription: ")
@@ -62,7 +62,7 @@ def test_the_skill_has_every_rule_and_every_tool() -> None:
     assert all(f"`{tool.name}`: {tool.description}" in skill for tool in TOOLS)
 
 
-def test_a_tool_that_is_not_there_is_an_error_before_anything_is_sent() -> None:
+def test_unknown_tool_fails_before_any_request() -> None:
     with (
         Client("http://127.0.0.1:9", "sk_0") as client,
         pytest.raises(ToolArgumentsError, match="there is no tool 'drop'"),

@@ -1,7 +1,4 @@
-"""The same tools over standard input and output, as agents start them:
-
-a process of its own beside a running service.
-"""
+"""The tools over standard input and output: a separate process beside a running service."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from starlette.applications import Starlette
 from remembrancer.context import Context
 
 
-def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette) -> None:
+def test_turn_is_remembered_and_recalled_over_stdio(context: Context, app: Starlette) -> None:
     """`remembrancer mcp` speaks MCP over standard input and output.
 
     See specification.md#mcp-endpoint.
@@ -36,23 +33,23 @@ def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette
             await client.call_tool(
                 "remember", {"query": "When does the ferry leave?", "response": "At 9:40."}
             )
-            matches = await client.call_tool("recall", {"query_text": "ferry"})
+            recalled = await client.call_tool("recall", {"query_text": "ferry"})
             start: Any = (await client.read_resource("memory://start")).contents[0]
             return (
-                matches.structured_content,
+                recalled.structured_content,
                 start.text,
                 [tool.name for tool in (await client.list_tools()).tools],
             )
 
     with serving(app) as port:
-        matches, start, tools = asyncio.run(whole(port))
+        recalled, start, tools = asyncio.run(whole(port))
 
-    assert matches["hits"][0]["response"] == "At 9:40."
+    assert recalled["hits"][0]["response"] == "At 9:40."
     assert "Never invent a memory" in start
     assert {"recall", "remember", "search", "fetch"} <= set(tools)
 
 
-def test_an_absent_service_is_reported_in_the_result() -> None:
+def test_unreachable_service_is_reported_in_the_result() -> None:
     async def whole() -> Any:
         environment = {"REMEMBRANCER_URL": "http://127.0.0.1:9", "REMEMBRANCER_KEY": "sk_0"}
         started = StdioServerParameters(
@@ -67,7 +64,7 @@ def test_an_absent_service_is_reported_in_the_result() -> None:
     assert "gave no answer" in result.content[0].text
 
 
-def test_without_a_key_it_names_the_setting() -> None:
+def test_missing_key_error_names_the_setting() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "remembrancer", "mcp"],
         capture_output=True,

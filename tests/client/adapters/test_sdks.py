@@ -42,13 +42,15 @@ def model_url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("adapter", [adapters.openai_chat, adapters.openai_responses])
-def test_openai_client(model_url: str, adapter: Callable[..., adapters.DraftFunction]) -> None:
+def test_openai_adapters_return_the_reply(
+    model_url: str, adapter: Callable[..., adapters.DraftFunction]
+) -> None:
     with OpenAI(base_url=f"{model_url}/v1", api_key="none") as client:
         assert adapter(client, "scripted", temperature=0)(MESSAGES) == REPLY
 
 
 @pytest.mark.parametrize("adapter", [adapters.async_openai_chat, adapters.async_openai_responses])
-def test_async_openai_client(
+def test_async_openai_adapters_return_the_reply(
     model_url: str, adapter: Callable[..., adapters.AsyncDraftFunction]
 ) -> None:
     async def run_draft() -> str:
@@ -58,7 +60,7 @@ def test_async_openai_client(
     assert asyncio.run(run_draft()) == REPLY
 
 
-def test_anthropic_clients(model_url: str) -> None:
+def test_anthropic_adapters_return_the_reply(model_url: str) -> None:
     async def run_draft() -> str:
         async with AsyncAnthropic(base_url=model_url, api_key="none") as client:
             return await adapters.async_anthropic_messages(client, "scripted")(MESSAGES)
@@ -115,7 +117,7 @@ def test_pydantic_ai_agent_gets_history_and_both_instructions() -> None:
     assert asyncio.run(_awaited(adapters.async_pydantic_ai_agent(agent))) == "At 9:40."
     with closing(
         asyncio.new_event_loop()
-    ) as loop:  # run_sync leaves the one that it makes itself open
+    ) as loop:  # run_sync does not close a loop that it creates
         asyncio.set_event_loop(loop)
         assert adapters.pydantic_ai_agent(agent)(MESSAGES) == "At 9:40."
         asyncio.set_event_loop(None)
@@ -203,7 +205,7 @@ def test_node_uses_the_session_of_its_thread(client: Client) -> None:
     assert runtimes["trip"].counts.turns_saved == 1
 
 
-def test_async_node(url: str, key: str) -> None:
+def test_async_node_returns_the_reply(url: str, key: str) -> None:
     async def run_node() -> dict[str, Any]:
         from remembrancer.client import AsyncClient
 

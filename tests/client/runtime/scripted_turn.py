@@ -1,4 +1,4 @@
-"""Runs the turns of a conversation without a service: the answer to each call is scripted."""
+"""Run the turns of a conversation without a service: the answer to each call is scripted."""
 
 from __future__ import annotations
 

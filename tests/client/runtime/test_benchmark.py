@@ -22,22 +22,22 @@ def test_runtime_saves_seals_and_checks_each_turn_for_every_drafter(
 
 
 def test_lying_drafter_is_corrected_where_possible(client: Client) -> None:
-    with_it, without = (
+    with_runtime, without = (
         led(client, DRAFTERS["lying"], "led", TURNS),
         alone(client, DRAFTERS["lying"], "alone", TURNS),
     )
 
-    assert (with_it.failed_first, with_it.mended, with_it.passing) == (TURNS, 2, 2)
+    assert (with_runtime.failed_first, with_runtime.mended, with_runtime.passing) == (TURNS, 2, 2)
     assert (without.passing, without.remembered, without.leaking) == (0, 0, TURNS)
 
 
 def test_service_lines_leak_without_the_runtime(client: Client) -> None:
-    with_it, without = (
+    with_runtime, without = (
         led(client, DRAFTERS["good"], "led", TURNS),
         alone(client, DRAFTERS["good"], "alone", TURNS),
     )
 
-    assert (with_it.failed_first, with_it.leaking) == (0, 0)
+    assert (with_runtime.failed_first, with_runtime.leaking) == (0, 0)
     assert (without.sealed, without.leaking) == (TURNS, TURNS)
 
 

@@ -71,7 +71,7 @@ def test_compliant_model_leaves_no_duty_error(checked_client: Client) -> None:
     assert reply.step == 4
 
 
-def test_next_turn_recalls_this_one(checked_client: Client) -> None:
+def test_next_turn_recalls_the_saved_turn(checked_client: Client) -> None:
     draft, prompts = scripted("The ferry leaves at 9:40 [unverified].\n{seal}")
     runtime = Runtime(checked_client, draft, user_id="ada")
     first = runtime.turn("The ferry leaves at 9:40.")
@@ -129,10 +129,10 @@ def test_malformed_lines_do_not_affect_the_answer(checked_client: Client) -> Non
     assert reply.text == "It leaves."
     assert checked_client.get_start_pack().prompt_text
     assert set(runtime.counts.line_faults) == {"cube_fields", "rate_syntax", "seal_step"}
-    assert rows_of(checked_client) == "It leaves."
+    assert best_response(checked_client) == "It leaves."
 
 
-def rows_of(client: Client) -> str:
+def best_response(client: Client) -> str:
     """Return the response of the best hit, as saved by the service."""
     results = client.search_memory(MemoryQuery(query_text="ferry", user_id="ada", interact=False))
     return client.get_event(results.hits[0].event_id).response
@@ -181,7 +181,7 @@ def test_summary_is_requested_after_fifteen_turns_and_saved(checked_client: Clie
     assert replies[-1].remarks == ()
 
 
-def test_a_pasted_key_reaches_neither_model_nor_service(
+def test_pasted_key_reaches_neither_model_nor_service(
     context: Context, client: Client, key: str
 ) -> None:
     draft, prompts = scripted("I read it.")
@@ -260,7 +260,7 @@ def test_async_runtime_behaves_like_the_sync_one(url: str, key: str, awaited: bo
     async def slow(messages: list[ChatMessage]) -> str:
         return plain(messages)
 
-    async def talk() -> tuple[list[str], dict[str, float | None]]:
+    async def run_turns() -> tuple[list[str], dict[str, float | None]]:
         async with AsyncClient(url, key) as client:
             runtime = AsyncRuntime(
                 client, slow if awaited else plain, user_id="ada", session_id="s"
@@ -268,7 +268,7 @@ def test_async_runtime_behaves_like_the_sync_one(url: str, key: str, awaited: bo
             replies = [await runtime.turn("When does the ferry leave?") for _ in range(2)]
             return [reply.text for reply in replies], runtime.counts.compliance()
 
-    texts, compliance = asyncio.run(talk())
+    texts, compliance = asyncio.run(run_turns())
 
     assert texts == ["It leaves.", "It leaves."]
     assert (compliance["sealed"], compliance["remembered"]) == (1, 1)

@@ -93,7 +93,7 @@ def test_search_results_are_fenced_in_the_prompt() -> None:
     assert own.endswith("The user says:\nWhen does the ferry leave?")
 
 
-def test_prompt_contains_protocol_history_and_instructions_without_old_service_lines() -> None:
+def test_prompt_contains_protocol_history_and_instructions() -> None:
     conversation = new_conversation(instructions="You are a pilot.", history_turns=1)
     for _ in range(3):
         completed = run_turn(conversation, GOOD)
@@ -321,7 +321,7 @@ def test_draft_that_is_not_a_string_raises_type_error() -> None:
 
 @pytest.mark.parametrize("options", [{"user_id": ""}, {"top_k": 0}, {"session_id": "x" * 257}])
 def test_invalid_options_are_rejected_at_once(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - whatever pydantic says of it
+    with pytest.raises(ValueError):  # noqa: PT011 - the message is pydantic's
         new_conversation(**options)
 
 
@@ -399,5 +399,5 @@ def test_counts_are_none_before_the_first_turn() -> None:
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("abcd", 1), ("abcde", 2), ("渡轮", 2)])
-def test_token_estimate(text: str, count: int) -> None:
+def test_tokens_are_estimated(text: str, count: int) -> None:
     assert tokens(text) == count
