@@ -42,6 +42,7 @@ TABLES = (
     "steps",
     "memory_files",
     "looks",
+    "session_users",
 )
 
 

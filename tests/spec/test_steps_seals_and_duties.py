@@ -138,13 +138,13 @@ def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> 
     assert body["l2_due"] is False
 
 
-def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
-    """Other sessions without `task_done`, at most 5 (specification.md#search-open-tasks)."""
+def test_open_tasks_of_other_sessions_are_listed(http: Http) -> None:
+    """Other sessions with an open task, at most 5 (specification.md#search-open-tasks)."""
     for n in range(7):
-        http.remember(f"Task {n}?", "Begun.", session_id=f"s{n}", topic=f"t{n}")
+        http.remember(f"Task {n}?", "Begun.", session_id=f"s{n}", topic=f"t{n}", task_done=False)
     http.remember("Task 6 again?", "Done.", session_id="s6", task_done=True)
     http.post("/api/v7/remember", {"session_id": "s5", "task_done": True})
-    http.remember("Foreign?", "Begun.", user_id="bob", session_id="foreign")
+    http.remember("Foreign?", "Begun.", user_id="bob", session_id="foreign", task_done=False)
 
     tasks = http.memory("anything", session_id="s4")["open_tasks"]
 
@@ -158,14 +158,6 @@ def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
     }
     assert len(http.memory("anything", session_id="new")["open_tasks"]) == 5
     assert "open_tasks" not in http.memory("anything", user_id="carol")
-
-
-def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
-    """A resumed task is open again (specification.md#search-task-reopened)."""
-    http.remember("Task?", "Done.", session_id="s", task_done=True)
-    http.remember("And now?", "Begun.", session_id="s")
-
-    assert [task["session_id"] for task in http.memory("a", session_id="t")["open_tasks"]] == ["s"]
 
 
 def test_questions_about_the_service_are_answered_from_its_help(http: Http) -> None:

@@ -22,6 +22,7 @@ from .keys import (
     require_write,
     space_user_id,
 )
+from .session_users import is_user_of_session, name_session_user, session_user_id
 
 __all__ = [
     "NO_KEY",
@@ -34,9 +35,12 @@ __all__ = [
     "allow_outside_models",
     "caller_for",
     "default_user_id",
+    "is_user_of_session",
     "list_accounts",
     "may_use_outside_models",
+    "name_session_user",
     "require_owner",
     "require_write",
+    "session_user_id",
     "space_user_id",
 ]

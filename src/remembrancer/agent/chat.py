@@ -140,7 +140,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     )
 
     def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
-        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=1)
+        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=None)
         return _chat_answer(turn, result, seal, stored.event_id, notice).model_dump_json()
 
     return ChatAnswer.model_validate_json(

@@ -185,7 +185,7 @@ def _store_answer(turn: CompletionTurn, response: ModelResponse, text: str) -> C
     now_s = turn.context.clock() // 1000
 
     def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
-        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=1)
+        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=None)
         completed = Completed(
             id=stored.event_id,
             created=now_s,

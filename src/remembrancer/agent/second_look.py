@@ -158,6 +158,7 @@ def _answer(
         passed=len(checks) - failed,
         event_id=turn and turn.event_id,
         session_id=turn and turn.session_id,
+        user_id=turn and turn.user_id,
         judge=None
         if judgement is None
         else f"off: {judgement.failure}"

@@ -31,7 +31,7 @@ from ..protocol.memory import (
     Turn,
 )
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
-from ..protocol.own_key import OwnKey
+from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
@@ -199,9 +199,9 @@ def llms_txt() -> ApiRequest[str]:
     return get_raw("/llms.txt", parse_text)
 
 
-def own_key() -> ApiRequest[OwnKey]:
-    """Describe the API key: its account, its default user and its permissions."""
-    return get(OwnKey, "/api/v7/key")
+def own_key(query: OwnKeyQuery | None = None) -> ApiRequest[OwnKey]:
+    """Describe the API key: its account, its user (of a session) and its permissions."""
+    return get(OwnKey, "/api/v7/key", query)
 
 
 def get_prompt(query: PromptQuery) -> ApiRequest[AgentPrompt]:

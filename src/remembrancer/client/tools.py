@@ -31,6 +31,7 @@ from ..protocol.fence import fenced, new_delimiter
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
 from ..protocol.memory import Event, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.own_key import OwnKeyQuery
 from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
@@ -111,8 +112,8 @@ class Tool:
     def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
         """Yield the requests to send, receive their answers, and return the tool's answer.
 
-        `base_url` is the public address of the service, for links; `user_id` the key's own user,
-        if it is known. Raises ToolArgumentsError.
+        `base_url` is the public address of the service, for links; `user_id` the user the key is
+        pinned to, if it is pinned and that is known. Raises ToolArgumentsError.
         """
         unknown = sorted(set(arguments) - set(self.arguments))
         if unknown:
@@ -122,7 +123,7 @@ class Tool:
         values = dict(arguments)
         user_field = self.request_model.model_fields.get("user_id")
         if user_field is not None and user_field.is_required() and values.get("user_id") is None:
-            values["user_id"] = user_id or (yield requests.own_key()).user_id
+            values["user_id"] = user_id or (yield requests.own_key(_session(values))).user_id
         try:
             request = self.request_model.model_validate_json(json.dumps(values))
         except (ValidationError, TypeError, ValueError) as error:
@@ -243,6 +244,15 @@ def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolS
         return Erasing(event=(yield requests.erase_event(request.event_id)))
     scope = Forget.model_validate(request.model_dump(exclude={"event_id"}))
     return Erasing(memory=(yield requests.forget_memory(scope)))
+
+
+def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
+    """Return the question for the user of the session that the arguments name."""
+    session_id = arguments.get("session_id", "default")
+    try:
+        return OwnKeyQuery(session_id=session_id)
+    except ValidationError:  # reported for the arguments themselves
+        return None
 
 
 def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:

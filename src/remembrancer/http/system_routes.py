@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from .. import __version__, status
-from ..accounts import default_user_id
+from ..accounts import default_user_id, session_user_id
 from ..agent.compliance import service_compliance
 from ..context import Caller, Context
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Forbidden, Unauthorized, Unavailable
-from ..protocol.own_key import OwnKey
+from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.status import Readiness, StatusRecord
 from ..store import StoreUnavailable
 from . import metrics, openapi, pages
@@ -107,12 +107,17 @@ def llms_txt(call: Call[None]) -> Response:
     return PlainTextResponse(agent_instructions.llms_text(pages.base_url(call.request)))
 
 
-def own_key(call: Call[None]) -> OwnKey:
-    """Describe the key of the request."""
-    caller = call.caller
+def own_key(context: Context, caller: Caller, query: OwnKeyQuery) -> OwnKey:
+    """Describe the key of the request. Raises StoreUnavailable."""
+    user_id = default_user_id(caller)
+    if query.session_id is not None:
+        session_id = query.session_id
+        user_id = context.store.read(
+            lambda tx: session_user_id(tx, caller, None, session_id), account_id=caller.account_id
+        )
     return OwnKey(
         account=caller.account_name,
-        user_id=default_user_id(caller),
+        user_id=user_id,
         pinned=caller.pinned_user_id is not None,
         read_only=caller.read_only,
         is_owner=caller.is_owner,
@@ -147,7 +152,8 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         summary="This key",
         description="Describe the key of the request: its account, the `user_id` used when a "
         "request names none, and its permissions.",
-        handle=own_key,
+        read=own_key,
+        query=OwnKeyQuery,
         answer=OwnKey,
     ),
     Endpoint(

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..accounts import default_user_id
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
 from ..http.endpoint import ThreadPool
@@ -120,7 +119,7 @@ class McpTransport:
             retry=Retry(times=0),
         ) as client:
             yield McpSession(
-                client=client, base=base, user_id=default_user_id(request.scope["caller"])
+                client=client, base=base, user_id=request.scope["caller"].pinned_user_id
             )
 
     async def close(self) -> None:

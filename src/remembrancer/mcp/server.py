@@ -36,7 +36,7 @@ class McpSession:
 
     client: AsyncClient
     base: str
-    user_id: str | None  # the key's default user, if known
+    user_id: str | None  # the key's pin, if it has one and it is known
 
 
 RequestContext = ServerRequestContext[Any, Any]
@@ -195,14 +195,16 @@ async def _protocol_errors() -> AsyncIterator[None]:
 
 async def serve_stdio(client: AsyncClient, base: str) -> None:
     """Serve over standard input and output until end of file, then close the client."""
-    user_id: str | None = None  # of the key, once the service has answered
+    user_id: str | None = None  # the key's pin, once the service has answered
+    is_known = False
 
     @asynccontextmanager
     async def open_session(_: RequestContext) -> AsyncIterator[McpSession]:
-        nonlocal user_id
-        if user_id is None:
+        nonlocal user_id, is_known
+        if not is_known:
             with suppress(ClientError):  # the request itself reports the error
-                user_id = (await client.own_key()).user_id
+                key = await client.own_key()
+                user_id, is_known = key.user_id if key.pinned else None, True
         yield McpSession(client=client, base=base, user_id=user_id)
 
     server = mcp_server(open_session)

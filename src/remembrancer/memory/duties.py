@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ..accounts import name_session_user
 from ..context import Caller, Context
 from ..cubes import record_exposure, unrated_cubes
-from ..protocol.limits import OPEN_TASKS_MAX
+from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.text import rfc3339
@@ -22,6 +23,7 @@ from .spaces import SQL
 
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
 L2_SUMMARIES = 10  # an L2 is due after 10 L1s
+_DAY_MS = 24 * 60 * 60 * 1000
 TASK_CHARACTERS_MAX = 200  # of an open task's message
 
 
@@ -216,7 +218,11 @@ def count_search(
         )
         record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
         record_hits(tx, session=session.id, step=step, hits=answer.hits)
-        return step, check_duties(counts)
+        duties = check_duties(counts)
+        reminder = name_session_user(tx, caller, user_id, query.session_id, now_ms)
+        return step, duties._replace(
+            reminders=[*duties.reminders, *([reminder] if reminder else [])]
+        )
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
@@ -231,27 +237,39 @@ def record_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]
 
 
 def record_read(
-    context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer
+    context: Context, caller: Caller, user_id: str, query: MemoryQuery, hits: Sequence[Hit]
 ) -> None:
-    """Record the hits of a search that counts no step, for an existing session.
+    """Record the user and the hits of a search that counts no step.
 
-    So a second question within a turn may be cited. Raises StoreUnavailable.
+    Hits are recorded for an existing session, so that a second question within a turn may be
+    cited. Raises StoreUnavailable.
     """
 
     def record(tx: Transaction) -> None:
+        name_session_user(tx, caller, user_id, query.session_id, context.clock())
         space = tx.one_or_none(SQL.space_of, user_id=user_id)
         session = space and tx.one_or_none(
             SQL.session_of, space_id=space.id, session_id=query.session_id
         )
         if session:
-            record_hits(tx, session=session.id, step=session.step, hits=answer.hits)
+            record_hits(tx, session=session.id, step=session.step, hits=hits)
 
     context.store.write(record, account_id=caller.account_id, flush=False)
 
 
-def open_tasks(tx: Transaction, space_id: int, session_id: str) -> list[OpenTask]:
-    """Return the other sessions of a space with an open task, newest first."""
-    rows = tx.all(SQL.open_tasks, space_id=space_id, session_id=session_id, most=OPEN_TASKS_MAX)
+def open_tasks(tx: Transaction, space_id: int, session_id: str, now_ms: int) -> list[OpenTask]:
+    """Return the other sessions of a space with an open task, newest first.
+
+    A turn with `task_done: false` opens one; `task_done: true` or OPEN_TASK_DAYS without a turn end
+    it.
+    """
+    rows = tx.all(
+        SQL.open_tasks,
+        space_id=space_id,
+        session_id=session_id,
+        since_ms=now_ms - OPEN_TASK_DAYS * _DAY_MS,
+        most=OPEN_TASKS_MAX,
+    )
     return [
         OpenTask(
             session_id=row.session_id,

@@ -47,12 +47,12 @@ insert into sessions (account_id, space_id, session_id, created_ms) values (:acc
 on conflict (account_id, space_id, session_id) do update set session_id = excluded.session_id
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
--- count_turn: Count one more turn of a session, creating it if necessary; with :task_open it is the turn of the session's step
+-- count_turn: Count one more turn of a session, creating it if necessary; if :remembered it is the turn of the session's step
 insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
 values (:account_id, :space_id, :session_id, 1, coalesce(:task_open, 0), :now_ms, :now_ms)
 on conflict (space_id, session_id) do update set
     turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(:task_open, sessions.task_open),
-    remembered_step = case when :task_open is null then sessions.remembered_step else sessions.step end
+    remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- count_turn [postgresql]: the account leads every key
@@ -60,7 +60,7 @@ insert into sessions (account_id, space_id, session_id, turns, task_open, last_t
 values (:account_id, :space_id, :session_id, 1, coalesce(cast(:task_open as bigint), 0), :now_ms, :now_ms)
 on conflict (account_id, space_id, session_id) do update set
     turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(cast(:task_open as bigint), sessions.task_open),
-    remembered_step = case when cast(:task_open as bigint) is null then sessions.remembered_step else sessions.step end
+    remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- session_of: Return the state of a session
@@ -71,8 +71,8 @@ select sessions.step, sessions.turns, sessions.turns_summarised, spaces.l1_count
 from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where sessions.account_id = :account_id and sessions.id = :session;
 
--- note_remembered: Record that the turn of the session's step is remembered, and whether its task is done
-update sessions set remembered_step = step, task_open = :task_open where account_id = :account_id and id = :session;
+-- note_remembered: Record that the turn of the session's step is remembered, and whether its task is open, if it says so
+update sessions set remembered_step = step, task_open = coalesce(cast(:task_open as bigint), task_open) where account_id = :account_id and id = :session;
 
 -- close_task: Record that the session's task is done
 update sessions set task_open = 0 where account_id = :account_id and id = :session;
@@ -80,11 +80,27 @@ update sessions set task_open = 0 where account_id = :account_id and id = :sessi
 -- note_cube: Record that the session created a cube at its current turn
 update sessions set cube_turn = turns where account_id = :account_id and id = :session;
 
--- same_turn: The latest identical turn of a session stored since a time
+-- same_turn: The latest identical turn of a session and step stored since a time
 select id, event_id from events
 where account_id = :account_id and session = :session and created_ms > :since_ms and query = :query and response = :response
+    and superseded_by is null and coalesce(step, :step) = :step
     and (occurred_ms = :told_ms or (cast(:told_ms as bigint) is null and occurred_ms > :since_ms))
 order by created_ms desc limit 1;
+
+-- drafts_of_step: The other answers to a message that were remembered at one step of a session
+select id, event_id from events
+where account_id = :account_id and session = :session and step = :step and query = :query and superseded_by is null and id <> :id;
+
+-- supersede: Record that a revision took the place of a draft
+update events set superseded_by = :revision where account_id = :account_id and id = :id;
+
+-- drafts_of_events: The drafts that some events, whose ids are a JSON array, took the place of
+select id, event_id, session, created_ms, superseded_by from events
+where account_id = :account_id and session = :session and superseded_by in (select value from json_each(:ids));
+
+-- drafts_of_events [postgresql]: the values of an array have no type
+select id, event_id, session, created_ms, superseded_by from events
+where account_id = :account_id and session = :session and superseded_by in (select cast(value as bigint) from json_each(:ids));
 
 -- close_duty: Record the word that closed a duty
 insert into closed_duties (account_id, session, step, duty, reason, created_ms) values (:account_id, :session, :step, :duty, :reason, :now_ms);
@@ -94,7 +110,7 @@ select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic,
 from sessions join events on events.account_id = :account_id and events.id = (
     select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
 )
-where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
+where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
 -- open_tasks [postgresql]: one look-up for each session; the other form reads all turns of the account
@@ -103,7 +119,7 @@ from sessions cross join lateral (
     select events.topic, events.query from events
     where events.account_id = :account_id and events.session = sessions.id order by events.created_ms desc, events.id desc limit 1
 ) as newest
-where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
+where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
 -- next_step: Count one more search of a session
@@ -114,8 +130,8 @@ insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_i
 on conflict do nothing;
 
 -- add_event: Store the text of a turn
-insert into events (account_id, id, event_id, session, topic, query, response, flags, occurred_ms, created_ms)
-values (:account_id, :id, :event_id, :session, :topic, :query, :response, :flags, :occurred_ms, :created_ms);
+insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms)
+values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms);
 
 -- add_index: Store the index entry of an event, if its embedder has a number
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
@@ -151,8 +167,11 @@ from events where account_id = :account_id and id = any (array(select cast(value
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.created_ms
+    events.occurred_ms, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
+    looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
+left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.event_id = :event_id;
 
 -- event_of_origin: The event that an earlier import stored for an origin

@@ -71,6 +71,12 @@ def milliseconds(when: datetime | None, otherwise: int) -> int:
     return otherwise if when is None else round(when.timestamp() * 1000)
 
 
+def offset_minutes(when: datetime | None) -> int:
+    """Return the offset of a time in minutes east of UTC; 0 for None."""
+    offset = None if when is None else when.utcoffset()
+    return 0 if offset is None else round(offset.total_seconds() / 60)
+
+
 def space_of(row: int) -> int:
     """Return the id of the space of an event. `row` is its row id."""
     return row >> NUMBER_BITS

@@ -37,6 +37,7 @@ SUMMARY_MODEL_CHARACTERS_MAX = 24_000
 SUMMARY_DROPPED_MAX = 20  # dropped sentences of a model that a response lists
 MAP_CHARACTERS_MAX = 50_000  # characters of a map
 OPEN_TASKS_MAX = 5  # open tasks in the response of a search
+OPEN_TASK_DAYS = 7  # without a turn end an open task
 DEDUPE_MINUTES = 10  # minutes within which an identical turn of a session is stored once
 PROMPT_CHARACTERS_MAX = 20_000  # characters of the user's own part of the agent prompt
 FEEDBACK_TITLE_CHARACTERS_MAX = 200  # characters of the title of feedback

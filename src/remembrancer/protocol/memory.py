@@ -280,7 +280,8 @@ class Turn(Message):
     user_id: Annotated[
         Id | None,
         Field(
-            description="User whose memory to use. Default: the key's pin, else the account's name."
+            description="User whose memory to use. Default: the key's pin, else the user_id that "
+            "this key last named with this session, else the account's name."
         ),
     ] = None
     session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
@@ -306,9 +307,13 @@ class Turn(Message):
             "is erased; what was stored with it stays."
         ),
     ] = None
-    task_done: Annotated[bool, Field(description="True: the task of the session is finished.")] = (
-        False
-    )
+    task_done: Annotated[
+        bool | None,
+        Field(
+            description="True: the task of the session is finished. False: it is open, and "
+            "searches of other sessions list it."
+        ),
+    ] = None
     cube_topic: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None,
         Field(description="Topic of a proposed cube."),
@@ -421,6 +426,7 @@ class Remembered(Message):
     event_id: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="Event id of the turn, if one was stored.")
     ] = None
+    user_id: Annotated[str, Field(description="User whose memory it was stored in.")]
     step: Annotated[int, Field(description="Step of the last interacting search of this session.")]
     cube: Annotated[
         CubeMade | str, Field(description="The cube that was created, or why none was.")
@@ -428,6 +434,9 @@ class Remembered(Message):
     l1_due: Annotated[bool, Field(description="True if the session needs an L1 summary.")]
     l2_due: Annotated[bool, Field(description="True if the user's map needs an update.")]
     receipts: Annotated[list[Receipt], Field(description="Outcome of each part of the request.")]
+    reminders: Annotated[
+        list[str] | None, ABSENT_IF_NONE, Field(description="Reminders, one sentence each.")
+    ] = None
 
 
 class EventWrite(TurnText):
@@ -461,6 +470,15 @@ class EventWritten(Message):
     ] = None
 
 
+class LookRecord(Message):
+    """The second looks at a turn."""
+
+    status: Annotated[Literal["pass", "fail"], Field(description="Result of the last one.")]
+    passed: Annotated[int, Field(ge=0, description="Number of second looks that passed.")]
+    failed: Annotated[int, Field(ge=0, description="Number of second looks that failed.")]
+    looked_at: Annotated[str, Field(description="Time of the last one (RFC 3339, UTC).")]
+
+
 class Event(Message):
     """Answer of `GET /api/v7/event/{event_id}`: the complete turn."""
 
@@ -479,3 +497,16 @@ class Event(Message):
     ]
     occurred_at: Occurred
     created_at: Created
+    superseded_by: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="Event id of the revision that took the place of this draft. Searches and "
+            "summaries leave out a superseded draft."
+        ),
+    ] = None
+    second_look: Annotated[
+        LookRecord | None,
+        ABSENT_IF_NONE,
+        Field(description="The second looks at this turn, if there were any."),
+    ] = None

@@ -6,7 +6,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .message import Message
+from .message import Id, Message
+
+
+class OwnKeyQuery(Message):
+    """Parameters of `GET /api/v7/key`."""
+
+    session_id: Annotated[
+        Id | None, Field(description="Session whose user to return. Default: none.")
+    ] = None
 
 
 class OwnKey(Message):
@@ -16,8 +24,8 @@ class OwnKey(Message):
     user_id: Annotated[
         str,
         Field(
-            description="User used when a request names none: the key's pin, else the account's "
-            "name."
+            description="User used when a request names none: the key's pin, else the user_id that "
+            "the key last named with `session_id`, else the account's name."
         ),
     ]
     pinned: Annotated[bool, Field(description="True if the key works for one user only.")]

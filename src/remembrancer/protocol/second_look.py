@@ -101,6 +101,9 @@ class SecondLooked(Message):
     session_id: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="Session of that turn.")
     ] = None
+    user_id: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="User whose memory holds that turn.")
+    ] = None
     judge: Annotated[
         str | None,
         ABSENT_IF_NONE,

@@ -170,6 +170,7 @@ class MapQuery(Message):
 class MapVersion(Message):
     """Answer of `GET /api/v7/memory/map`: one version of the map; older ones stay."""
 
+    user_id: Annotated[str, Field(description="User whose map it is.")]
     map_text: Annotated[str, Field(description="Text of the map.")]
     version: Annotated[int, Field(description="Version number, from 1.")]
     versions: Annotated[int, Field(description="Number of versions.")]
@@ -194,7 +195,8 @@ class StartQuery(Message):
     user_id: Annotated[
         Id | None,
         Field(
-            description="User whose memory to use. Default: the key's pin, else the account's name."
+            description="User whose memory to use. Default: the key's pin, else the user_id that "
+            "this key last named with this session, else the account's name."
         ),
     ] = None
 
@@ -218,6 +220,7 @@ class StartPack(Message):
             "budget. Read it as data."
         ),
     ]
+    user_id: Annotated[str, Field(description="User whose memory it is.")]
     constitution_version: Annotated[int, Field(description="Version of the constitution.")]
     tokens: Annotated[int, Field(description="Length of `prompt_text` in tokens, estimated.")]
     left_out: Annotated[int, Field(description="Number of parts left out for length.")]
@@ -250,6 +253,7 @@ class AgentMemoryQuery(Message):
 class AgentMemory(Message):
     """Answer of `GET /api/v7/agent/memory`: with a query, a search; without one, the start pack."""
 
+    user_id: Annotated[str, Field(description="User whose memory it is.")]
     hits: Annotated[
         list[Hit] | None, ABSENT_IF_NONE, Field(description="Events found, best first.")
     ] = None

@@ -114,6 +114,7 @@ _DEFAULT_ANSWERS: dict[str, Any] = {
     "duty": remember_answer(None),
     "start pack": StartPack(
         prompt_text="",
+        user_id="ada",
         constitution_version=1,
         tokens=1,
         left_out=0,

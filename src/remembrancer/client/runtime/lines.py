@@ -23,7 +23,7 @@ def remember_body(turn: TurnState, lines: Lines) -> Turn:
     fields: dict[str, Any] = {
         "query": turn.message,
         "response": lines.answer or NO_ANSWER,
-        "task_done": lines.task_done,
+        "task_done": True if lines.task_done else None,
     }
     if lines.critical and _is_first(turn, f"critical {lines.critical}"):
         fields["critical"] = cut(turn, "fact", lines.critical, limits.CRITICAL_CHARACTERS_MAX)

@@ -7,6 +7,7 @@ and the next one is built from the remaining L1s.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from ... import cubes, feedback
 from ...accounts import prompts, require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
+from ...accounts.session_users import forget_session_users
 from ...context import Caller, Context
 from ...files import files
 from ...protocol.errors import Conflict, Forbidden
@@ -155,9 +157,11 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
 
     `rows` are all turns of the range.
     """
+    _erase_drafts(tx, erase_range.space_id, rows)
     by_session: dict[int, list[int]] = defaultdict(list)
     for row in rows:
-        by_session[row.session].append(row.id)
+        if row.superseded_by is None:  # drafts are not counted as turns
+            by_session[row.session].append(row.id)
     for session, ids in by_session.items():
         counts = tx.one(SQL.session_counts, session=session)
         latest = {
@@ -184,6 +188,48 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
         revision=revision,
         numbers=[number_of(row.id) for row in rows],
     )
+
+
+def _erase_drafts(tx: Transaction, space_id: int, rows: Sequence[Row]) -> None:
+    """Erase the drafts of these turns that are not among them: they hold nearly the same text."""
+    ids_by_session: dict[int, list[int]] = defaultdict(list)
+    for row in rows:
+        ids_by_session[row.session].append(row.id)
+    erased_ids = {row.id for row in rows}
+    for session, ids in ids_by_session.items():
+        for draft in tx.all(SPACES.drafts_of_events, session=session, ids=json.dumps(ids)):
+            if draft.id not in erased_ids:
+                erase_range = EraseRange(space_id=space_id, low=draft.id, high=draft.id + 1)
+                _erase_turns(tx, erase_range, [draft])
+
+
+def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> ErasedEvents:
+    """Let a revision take the place of a draft of the same turn.
+
+    The draft stays readable by its id, but is in no index and counts as no turn. Its facts and the
+    evidence of its cubes then belong to the revision. `draft` has id and event_id.
+    """
+    counts = tx.one(SQL.session_counts, session=replacement.session)
+    uncovered = counts.turns - counts.turns_summarised
+    latest = tx.all(SQL.latest_turns, session=replacement.session, most=uncovered)
+    is_summarised = draft.id not in {turn.id for turn in latest}
+    space_id = space_of(draft.id)
+    tx.run(SPACES.supersede, id=draft.id, revision=replacement.row)
+    tx.run(
+        SQL.set_counts,
+        session=replacement.session,
+        turns=counts.turns - 1,
+        # If an L1 covers the draft, it covers the turn.
+        summarised=counts.turns - 1 if is_summarised else counts.turns_summarised,
+    )
+    tx.run(SQL.move_facts, space_id=space_id, old=draft.id, new=replacement.row)
+    cubes.move_evidence(tx, draft.event_id, replacement.event_id)
+    erase_range = EraseRange(space_id=space_id, low=draft.id, high=draft.id + 1)
+    tx.run(SQL.erase_search, space_id=space_id, numbers=[number_of(draft.id)])
+    tx.run(SQL.erase_index, **erase_range.values)
+    tx.run(SPACES.revise_space, space_id=space_id)
+    revision = tx.one(SPACES.space_by_id, id=space_id).revision
+    return ErasedEvents(space_id=space_id, revision=revision, numbers=[number_of(draft.id)])
 
 
 def replace_turn(
@@ -286,6 +332,7 @@ def _forget_user(
     counts = {"prompts": 0, "files": 0}
     if not request.is_narrowed:
         counts["prompts"] = prompts.erase(tx, user_id)
+        forget_session_users(tx, user_id)
         counts["files"] = files.erase_all(tx, caller.account_id, outcome.blobs, pinned_to=user_id)
     if space is None:
         return Erased(**counts)
@@ -408,6 +455,7 @@ def _forget_account(context: Context, tx: Transaction, caller: Caller, outcome: 
             total[kind] += count
     delete_answers(tx, caller.account_id)
     total["prompts"] = prompts.erase(tx)
+    forget_session_users(tx)
     total["files"] = files.erase_all(tx, caller.account_id, outcome.blobs)
     total["cubes"] = cubes.erase_all(tx)
     total["feedback"] = feedback.erase_all(tx, caller.account_id)

@@ -1,5 +1,5 @@
 -- events_to_erase: The events of a range that are to be erased, in the order of their sessions
-select id, event_id, session, created_ms from events
+select id, event_id, session, created_ms, superseded_by from events
 where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 order by session, created_ms, id;
 
@@ -7,7 +7,7 @@ order by session, created_ms, id;
 select turns, turns_summarised from sessions where account_id = :account_id and id = :session;
 
 -- latest_turns: The latest turns of a session
-select id from events where account_id = :account_id and session = :session order by created_ms desc, id desc limit :most;
+select id from events where account_id = :account_id and session = :session and superseded_by is null order by created_ms desc, id desc limit :most;
 
 -- set_counts: Set the numbers of turns of a session
 update sessions set turns = :turns, turns_summarised = :summarised, cube_turn = case when cube_turn > :turns then :turns else cube_turn end where account_id = :account_id and id = :session;

@@ -29,7 +29,7 @@ select id, step, remembered_step, turns, turns_summarised, task_open, cube_turn,
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
 -- turns: The turns of a session before a cursor, latest first
-select id, event_id, topic, flags, occurred_ms, created_ms, substr(query, 1, cast(:characters as integer)) as query, substr(response, 1, cast(:characters as integer)) as response
+select id, event_id, topic, flags, superseded_by, occurred_ms, created_ms, substr(query, 1, cast(:characters as integer)) as query, substr(response, 1, cast(:characters as integer)) as response
 from events where account_id = :account_id and session = :session and (created_ms, id) < (:before_ms, :before_id) order by created_ms desc, id desc limit :most;
 
 -- steps_in: The counted searches of a session in a period

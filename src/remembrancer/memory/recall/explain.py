@@ -29,7 +29,8 @@ from ...search import SIGNALS, SUSPECT_COST, QueryWord, Ranking, Weights, highli
 from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
-from .recall import FocusMatches, RankedEvent, SearchOutcome, StageTimer, search
+from .recall import FocusMatches, SearchOutcome, StageTimer, search
+from .sources import RankedEvent
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...accounts import space_user_id
+from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import relevant_cubes
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
@@ -44,6 +44,7 @@ from ...store import Row, Transaction
 from ..duties import count_search, open_tasks, record_read
 from ..spaces import SQL, flag_names, milliseconds, row_id, space_view
 from .postgresql import view_for
+from .sources import RankedEvent, sources_first
 
 EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
 SPOTS_MAX = 200  # occurrences of query words examined in a passage
@@ -64,7 +65,7 @@ _ABOUT_SERVICE = re.compile(
     re.IGNORECASE,
 )
 
-ERASED_MAX = 5  # extra hits to rank, in case some were erased a moment ago
+EXTRA_HITS = 10  # ranked too: in case some were erased a moment ago, and as sources of others
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
@@ -100,15 +101,6 @@ class StageTimer:
         self._last = now
 
 
-@dataclass(frozen=True, slots=True)
-class RankedEvent:
-    """One event of a ranking."""
-
-    event: int  # its number in the space
-    score: float  # 0..1
-    part: int  # its best passage
-
-
 @dataclass(slots=True, kw_only=True)
 class SearchOutcome:
     """The answer of a search and how it was reached.
@@ -136,15 +128,19 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    answer = context.store.read(
-        lambda tx: search(context, tx, caller, user_id, query, StageTimer()),
-        account_id=caller.account_id,
-    ).answer
-    if caller.read_only:
-        return answer
-    if not query.interact:
-        if answer.hits and answer.step:  # without a counted search, the session cannot cite
-            record_read(context, caller, user_id, query, answer)
+
+    def read(tx: Transaction) -> tuple[MemoryAnswer, bool]:
+        return (
+            search(context, tx, caller, user_id, query, StageTimer()).answer,
+            is_user_of_session(tx, caller, user_id, query.session_id),
+        )
+
+    answer, is_known_user = context.store.read(read, account_id=caller.account_id)
+    if caller.read_only or not query.interact:
+        # Without a counted search, the session cannot cite.
+        may_cite = bool(answer.hits and answer.step) and not caller.read_only
+        if may_cite or not is_known_user:
+            record_read(context, caller, user_id, query, answer.hits if may_cite else [])
         return answer
     step, duties = count_search(context, caller, user_id, query, answer)
     return answer.model_copy(
@@ -182,7 +178,7 @@ def search(
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
     ranked = [
-        RankedEvent(*one) for one in ranking.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
+        RankedEvent(*one) for one in ranking.ranked(weights, focus.lifts, query.top_k + EXTRA_HITS)
     ]
     stages.end("ranking")
     hits, ranked_hits = _hits(tx, space.id, ranking, focus, ranked, query)
@@ -199,7 +195,7 @@ def search(
         total_hits=max(ranking.matching(weights, focus.lifts), len(hits)),
         focus_missing=focus.missing or None,
         help_hits=help_for(query.query_text) or None,
-        open_tasks=open_tasks(tx, space.id, query.session_id) or None,
+        open_tasks=open_tasks(tx, space.id, query.session_id, context.clock()) or None,
     )
     stages.end("session")
     return SearchOutcome(
@@ -315,6 +311,7 @@ def _hits(
             SQL.hits, ids=json.dumps([row_id(space_id, candidate.event) for candidate in ranked])
         )
     }
+    ranked = sources_first(ranked, rows, space_id)
     for candidate, reasons in zip(
         ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
     ):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...accounts import require_write, space_user_id
+from ...accounts import name_session_user, require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
@@ -67,6 +67,7 @@ def summarize(
         raise OnlyEchoedText
 
     def write(tx: Transaction) -> str:
+        reminder = name_session_user(tx, caller, user_id, summary.session_id, context.clock())
         space_id, session = _session_row(tx, user_id, summary.session_id)
         stored = store_l1(
             context,
@@ -78,9 +79,7 @@ def summarize(
             message_count=summary.message_count,
         )
         space = tx.one(SPACES.space_by_id, id=space_id)
-        warning = (
-            " ".join(sentence for sentence in (stored.warning, intake.notice) if sentence) or None
-        )
+        warning = " ".join(filter(None, (stored.warning, intake.notice, reminder))) or None
         is_due = is_l2_due(space.l1_count, space.l1_mapped)
         return SummarySaved(
             saved=True, l1_id=stored.l1_id, l2_due=is_due, ratio=stored.ratio, warning=warning

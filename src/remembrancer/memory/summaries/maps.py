@@ -196,6 +196,7 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
         if row is None:
             raise MapUnknown
         return MapVersion(
+            user_id=user_id,
             map_text=row.text,
             version=row.version,
             versions=newest.version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...accounts import space_user_id
+from ...accounts import session_user_id, space_user_id
 from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
@@ -42,16 +42,19 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
 
     Raises PinnedToOtherUser, StoreUnavailable.
     """
-    user_id = space_user_id(caller, request.user_id)
-    parts, unread = context.store.read(
-        lambda tx: _parts(tx, user_id, request.session_id), account_id=caller.account_id
-    )
+
+    def read(tx: Transaction) -> tuple[str, StartParts, int]:
+        user_id = session_user_id(tx, caller, request.user_id, request.session_id)
+        return user_id, *_parts(tx, user_id, request.session_id)
+
+    user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
     constitution = compact_text(context.settings.seal_name)
     text, left_out = render_pack(
         constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread
     )
     return StartPack(
         prompt_text=text,
+        user_id=user_id,
         constitution_version=VERSION,
         tokens=tokens(text),
         left_out=left_out,
@@ -72,7 +75,8 @@ def agent_memory(context: Context, caller: Caller, request: AgentMemoryQuery) ->
     query = MemoryQuery(
         query_text=request.query, user_id=user_id, top_k=request.top_k, interact=False
     )
-    return AgentMemory.model_validate(recall(context, caller, query).model_dump())
+    answer = recall(context, caller, query)
+    return AgentMemory.model_validate({**answer.model_dump(), "user_id": user_id})
 
 
 def render_pack(

@@ -5,7 +5,7 @@ select l1_id, text, ratio from summaries where account_id = :account_id and sess
 select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters
 from (
     select events.query, events.response from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-    where events.account_id = :account_id and sessions.id = :session
+    where events.account_id = :account_id and sessions.id = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
     limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)
 ) as later;
@@ -14,7 +14,7 @@ from (
 select event_id, topic, query, response, occurred_ms
 from (
     select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.created_ms from events
-    where events.account_id = :account_id and events.session = :session
+    where events.account_id = :account_id and events.session = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
     limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)
 ) as later

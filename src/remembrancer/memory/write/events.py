@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...accounts.idempotency import IdempotentRequest
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
-from ...protocol.memory import Event, EventWrite, EventWritten
+from ...protocol.memory import Event, EventWrite, EventWritten, LookRecord
 from ...protocol.text import rfc3339
 from ...search import EventText
 from ...store import Row, Transaction
@@ -66,6 +66,15 @@ def event_of(row: Row) -> Event:
         flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
+        superseded_by=row.revision_id,
+        second_look=None
+        if row.looked_ms is None
+        else LookRecord(
+            status="pass" if row.last_passed else "fail",
+            passed=row.passed,
+            failed=row.failed,
+            looked_at=rfc3339(row.looked_ms),
+        ),
     )
 
 

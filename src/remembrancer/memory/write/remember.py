@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ... import cubes
-from ...accounts import require_write, space_user_id
+from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
@@ -19,8 +19,8 @@ from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
 from ..facts import store_fact
-from ..history.forget import ErasedEvents, Replacement, replace_turn
-from ..spaces import SQL, milliseconds
+from ..history.forget import ErasedEvents, Replacement, replace_turn, supersede_draft
+from ..spaces import SQL, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
 from .turns import Intake, SessionAddress, store_turn
@@ -54,15 +54,16 @@ def remember(
     EmbedderUnavailable.
     """
     require_write(caller)
-    user_id = space_user_id(caller, turn.user_id)
+    space_user_id(caller, turn.user_id)  # first: an invalid one is refused before any work
     parts = _prepare(context, turn)
 
     erased: list[ErasedEvents] = []
 
     def write_parts(tx: Transaction) -> str:
+        user_id = session_user_id(tx, caller, turn.user_id, turn.session_id)
         writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
         answer = writing.answer().model_dump_json()
-        erased[:] = [writing.erased] if writing.erased else []
+        erased[:] = writing.erased
         return answer
 
     answer = context.store.write(
@@ -141,11 +142,16 @@ class _TurnWrite:
     receipts: list[Receipt] = field(default_factory=list)
     event_id: str | None = None
     event_row: int | None = None
-    erased: ErasedEvents | None = None
+    erased: list[ErasedEvents] = field(default_factory=list)
 
     def answer(self) -> Remembered:
         """Write every part and return the answer."""
         now_ms = self.context.clock()
+        reminder = None
+        if self.turn.user_id is not None:
+            reminder = name_session_user(
+                self.tx, self.caller, self.user_id, self.turn.session_id, now_ms
+            )
         space = self.tx.one(SQL.open_space, user_id=self.user_id, now_ms=now_ms)
         session = self.tx.one(
             SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms
@@ -160,11 +166,13 @@ class _TurnWrite:
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
+            user_id=self.user_id,
             step=state.step,
             cube=cube,
             l1_due=is_l1_due(state.turns, state.turns_summarised),
             l2_due=is_l2_due(state.l1_count, state.l1_mapped),
             receipts=self.receipts,
+            reminders=[reminder] if reminder else None,
         )
 
     def _add_receipt(
@@ -200,12 +208,21 @@ class _TurnWrite:
         occurred_ms = None if self.turn.occurred_at is None else text.occurred_ms
         sides = {"query": text.query, "response": text.response, "told_ms": occurred_ms}
         duplicate = self.tx.one_or_none(
-            SQL.same_turn, session=session.id, since_ms=now_ms - _DUPLICATE_MS, **sides
+            SQL.same_turn,
+            session=session.id,
+            step=session.step,
+            since_ms=now_ms - _DUPLICATE_MS,
+            **sides,
         )
-        task_open = not self.turn.task_done
+        task_done = self.turn.task_done
+        task_open = None if task_done is None else not task_done
         if duplicate is not None:
             self.event_id, self.event_row = duplicate.event_id, duplicate.id
-            self.tx.run(SQL.note_remembered, session=session.id, task_open=int(task_open))
+            self.tx.run(
+                SQL.note_remembered,
+                session=session.id,
+                task_open=None if task_open is None else int(task_open),
+            )
             self._add_receipt(
                 "turn",
                 "known",
@@ -218,17 +235,65 @@ class _TurnWrite:
                 user_id=self.user_id,
                 session_id=self.turn.session_id,
             )
-            stored = store_turn(self.context, self.tx, address, text, entry, task_open=task_open)
+            stored = store_turn(
+                self.context,
+                self.tx,
+                address,
+                text,
+                entry,
+                remembered=True,
+                task_open=task_open,
+                occurred_offset=offset_minutes(self.turn.occurred_at),
+            )
             self.event_id, self.event_row = stored.event_id, stored.row
-            self._add_receipt("turn", "stored", stored.event_id)
+            self._add_receipt(
+                "turn", "stored", stored.event_id, self._supersede_drafts(session, text)
+            )
         if self.turn.replaces is not None and self.event_id != self.turn.replaces:
             self._replace(self.turn.replaces, session)
+
+    def _supersede_drafts(self, session: Row, text: EventText) -> str | None:
+        """Let this turn take the place of earlier answers to its message at its step.
+
+        Return a notice, or None if there is no draft. Without a search there is no step to tell
+        a revision from a new turn.
+        """
+        if not session.step or not text.query.strip():
+            return None
+        assert self.event_id
+        assert self.event_row
+        revision = Replacement(self.event_id, self.event_row, session.id)
+        drafts = [
+            draft
+            for draft in self.tx.all(
+                SQL.drafts_of_step,
+                session=session.id,
+                step=session.step,
+                query=text.query,
+                id=self.event_row,
+            )
+            if draft.event_id != self.turn.replaces  # erased below
+        ]
+        for draft in drafts:
+            self.erased.append(supersede_draft(self.tx, draft, revision))
+        if not drafts:
+            return None
+        ids = ", ".join(draft.event_id for draft in drafts)
+        return (
+            f"It supersedes {ids}, an earlier answer to this message at this step. That is no "
+            "longer found by searches and stays readable by its id."
+        )
 
     def _replace(self, event_id: str, session: Row) -> None:
         assert self.event_id
         assert self.event_row
-        self.erased = replace_turn(
-            self.tx, self.caller, event_id, Replacement(self.event_id, self.event_row, session.id)
+        self.erased.append(
+            replace_turn(
+                self.tx,
+                self.caller,
+                event_id,
+                Replacement(self.event_id, self.event_row, session.id),
+            )
         )
         self._add_receipt("replaces", "erased", event_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ...accounts import require_write, space_user_id
+from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
@@ -44,12 +44,14 @@ def store_turn(
     text: EventText,
     entry: IndexEntry,
     *,
+    remembered: bool = False,
     task_open: bool | None = None,
+    occurred_offset: int = 0,
 ) -> StoredTurn:
     """Write one turn. It is durable and searchable once the transaction is.
 
-    With `task_open` it is the turn of the session's current step, and says whether the task
-    continues.
+    If `remembered`, it is the turn of the session's current step. `task_open` says whether the
+    session's task continues; None says nothing. `occurred_offset`: minutes east of UTC.
     """
     now_ms = context.clock()
     space = tx.one(SQL.claim_number, user_id=address.user_id, now_ms=now_ms)
@@ -59,6 +61,7 @@ def store_turn(
         space_id=space.id,
         session_id=address.session_id,
         now_ms=now_ms,
+        remembered=int(remembered),
         task_open=is_open,
     )
     row, event_id = row_id(space.id, space.number), context.ids("e_")
@@ -73,7 +76,9 @@ def store_turn(
         id=row,
         event_id=event_id,
         session=session.id,
+        step=session.step if remembered else None,
         occurred_ms=text.occurred_ms,
+        occurred_offset=occurred_offset,
         created_ms=now_ms,
         **texts,
     )
@@ -92,7 +97,7 @@ def store_turn(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
-    """The space and session to store a turn in; `user_id` None means the caller's own space."""
+    """The space and session to store a turn in; `user_id` None means the session's user."""
 
     user_id: str | None
     session_id: str
@@ -117,7 +122,7 @@ def store_turn_idempotently(
     EmbedderUnavailable.
     """
     require_write(caller)
-    user_id = space_user_id(caller, place.user_id)
+    space_user_id(caller, place.user_id)  # first: an invalid one is refused before any work
     intake = Intake(settings=context.settings)
     query, response = intake.take(turn.query), intake.take(turn.response)
     if not query.strip() and not response.strip():
@@ -125,12 +130,19 @@ def store_turn_idempotently(
     text = replace(turn, query=query, response=response)
     entry = index_entries(context.embedder, [text])[0]
     entry = replace(entry, flags=entry.flags + intake.flags)
-    address = SessionAddress(
-        account_id=caller.account_id, user_id=user_id, session_id=place.session_id
-    )
 
     def store(tx: Transaction) -> str:
-        return answer(tx, store_turn(context, tx, address, text, entry), intake.notice)
+        user_id = session_user_id(tx, caller, place.user_id, place.session_id)
+        notices = [intake.notice]
+        if place.user_id is not None:
+            notices.append(
+                name_session_user(tx, caller, user_id, place.session_id, context.clock())
+            )
+        address = SessionAddress(
+            account_id=caller.account_id, user_id=user_id, session_id=place.session_id
+        )
+        stored = store_turn(context, tx, address, text, entry)
+        return answer(tx, stored, " ".join(filter(None, notices)) or None)
 
     return context.store.write(
         lambda tx: idempotent(tx, idempotency, context.clock(), lambda: store(tx)),

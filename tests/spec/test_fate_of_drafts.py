@@ -1,0 +1,162 @@
+"""A draft that was revised is kept, but neither served nor counted.
+
+See specification.md#revision.
+"""
+
+from __future__ import annotations
+
+import pytest
+from service import Http
+
+QUESTION = "When does the ferry leave?"
+DRAFT = "The ferry leaves Piombino at 9:10."
+REVISION = "The ferry leaves Piombino at 9:40 (ref: {source})."
+
+
+def searched(http: Http, query: str = "ferry Piombino", session: str = "s") -> list[str]:
+    """Return the responses that a search finds; it counts no step."""
+    answer = http.memory(query, session_id=session, interact=False)
+    return [hit["response"] for hit in answer["hits"]]
+
+
+@pytest.fixture
+def revised(http: Http) -> dict[str, str]:
+    """Store a source, a draft that a second look fails, and its revision at the same step."""
+    source = http.remember("Ferry times?", "Piombino: 9:40, pier 3.", session_id="old")
+    http.memory(QUESTION, session_id="s")
+    draft = http.remember(QUESTION, DRAFT, session_id="s", critical="gets seasick")
+    result = http.post("/api/v7/agent/second-look", {"draft": DRAFT, "event_id": ""}).json()
+    assert result["status"] == "fail"
+    final = http.remember(QUESTION, REVISION.format(source=source["event_id"]), session_id="s")
+    return {
+        "source": source["event_id"],
+        "draft": draft["event_id"],
+        "final": final["event_id"],
+        "detail": final["receipts"][0]["detail"],
+    }
+
+
+def test_a_revision_takes_the_place_of_its_draft(http: Http, revised: dict[str, str]) -> None:
+    assert DRAFT not in searched(http)
+    assert revised["draft"] in revised["detail"]
+    draft = http.get(f"/api/v7/event/{revised['draft']}").json()
+    final = http.get(f"/api/v7/event/{revised['final']}").json()
+    assert (draft["response"], draft["superseded_by"]) == (DRAFT, revised["final"])
+    assert {**draft["second_look"], "looked_at": ""} == {
+        "status": "fail",
+        "passed": 0,
+        "failed": 1,
+        "looked_at": "",
+    }
+    assert "superseded_by" not in final
+
+
+def test_a_draft_counts_as_no_turn(http: Http) -> None:
+    """15 turns make an L1 due: 14 with a draft each are 14."""
+    for number in range(14):
+        http.memory(f"question {number}", session_id="s")
+        http.remember(f"question {number}", "a draft", session_id="s")
+        last = http.remember(f"question {number}", f"answer {number}", session_id="s")
+    assert last["l1_due"] is False
+    http.memory("question 14", session_id="s")
+    assert http.remember("question 14", "answer 14", session_id="s")["l1_due"] is True
+
+
+def test_the_facts_of_a_draft_belong_to_its_revision(http: Http, revised: dict[str, str]) -> None:
+    http.ask("DELETE", f"/api/v7/event/{revised['final']}")
+
+    parts = http.get("/api/v7/memory/start?format=json").json()["parts"]
+    assert parts["facts"] == []
+
+
+def test_erasing_a_turn_erases_its_drafts(http: Http, revised: dict[str, str]) -> None:
+    http.ask("DELETE", f"/api/v7/event/{revised['final']}")
+
+    assert http.get(f"/api/v7/event/{revised['draft']}").status_code == 404
+    assert http.get(f"/api/v7/event/{revised['source']}").status_code == 200
+    session = http.post(
+        "/api/v7/memory/forget", {"user_id": "owner", "session_id": "s", "dry_run": True}
+    )
+    assert session.json()["counts"]["events"] == 0
+
+
+def test_a_draft_that_an_l1_covers_hands_it_to_its_revision(http: Http) -> None:
+    http.memory(QUESTION, session_id="s")
+    http.remember(QUESTION, DRAFT, session_id="s", l1_summary="The ferry was looked up.")
+    http.remember(QUESTION, "At 9:40.", session_id="s")
+    summary = {"user_id": "owner", "session_id": "s", "summary_text": "Once more."}
+
+    assert http.post("/api/v7/memory/summarize", summary).status_code == 409
+
+
+def test_equal_words_at_other_steps_are_other_turns(http: Http) -> None:
+    events = set()
+    for _ in range(3):
+        http.memory("continue", session_id="s")
+        answer = http.remember("continue", "Done.", session_id="s")
+        again = http.remember("continue", "Done.", session_id="s")  # a retry
+        assert again["event_id"] == answer["event_id"]
+        events.add(answer["event_id"])
+
+    assert len(events) == 3
+
+
+def test_the_first_draft_saved_again_is_the_turn(http: Http, revised: dict[str, str]) -> None:
+    again = http.remember(QUESTION, DRAFT, session_id="s")
+
+    assert again["event_id"] != revised["draft"]
+    assert DRAFT in searched(http)
+    assert revised["final"] in again["receipts"][0]["detail"]
+
+
+def test_without_a_search_no_turn_is_a_revision(http: Http) -> None:
+    """Without a step, two answers to equal words are two turns."""
+    for answer in ("First part.", "Second part."):
+        http.remember("continue", answer, session_id="s")
+
+    assert set(searched(http, "part")) == {"First part.", "Second part."}
+
+
+@pytest.mark.parametrize(
+    "restatement",
+    ["Your ferry leaves Piombino at 9:40 (ref: {source}).", "Ferry Piombino: 9:40, from pier 3."],
+)
+def test_a_restatement_ranks_below_its_source(http: Http, restatement: str) -> None:
+    source = http.remember("Ferry times?", "Piombino ferry: 9:40, pier 3.", session_id="old")
+    text = restatement.format(source=source["event_id"])
+    http.remember(QUESTION, text, session_id="new")
+
+    hits = http.memory(QUESTION, session_id="later", interact=False)["hits"]
+
+    assert [hit["response"] for hit in hits[:2]] == ["Piombino ferry: 9:40, pier 3.", text]
+    assert hits[0]["score"] >= hits[1]["score"]
+
+
+class TestOpenTasks:
+    """A task is open from `task_done: false` to `task_done: true`; see
+    specification.md#search-open-tasks.
+    """
+
+    def sessions(self, http: Http) -> list[str]:
+        """Return the sessions whose tasks a search of another session lists."""
+        answer = http.memory("anything", session_id="other", interact=False)
+        return [task["session_id"] for task in answer.get("open_tasks", [])]
+
+    def test_a_session_that_never_spoke_of_a_task_has_none(self, http: Http) -> None:
+        http.remember("Hello", "Good day.", session_id="s")
+        http.remember("Hello", "Good evening.", session_id="t", task_done=None)
+
+        assert self.sessions(http) == []
+
+    def test_false_opens_a_task_until_true(self, http: Http) -> None:
+        http.remember("Paint it", "Started.", session_id="s", task_done=False)
+        http.remember("And?", "Half of it.", session_id="s")
+        assert self.sessions(http) == ["s"]
+        http.remember("And?", "All of it.", session_id="s", task_done=True)
+        assert self.sessions(http) == []
+
+    def test_seven_days_without_a_turn_end_it(self, http: Http, clock: object) -> None:
+        http.remember("Paint it", "Started.", session_id="s", task_done=False)
+        clock.advance(7 * 24 * 60 * 60 * 1000)  # type: ignore[attr-defined]
+
+        assert self.sessions(http) == []

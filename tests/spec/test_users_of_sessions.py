@@ -1,0 +1,153 @@
+"""A session keeps the user that its key last named: with the specification's fields alone.
+
+See specification.md#user-of-a-session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http, rows
+
+USERS = ("ada", "ben", "chen")
+ANTIBIOTICS = {
+    "ada": "allergic to penicillin",
+    "ben": "allergic to doxycycline",
+    "chen": "allergic to nothing",
+}
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+def turn(user: str, number: int) -> dict[str, str]:
+    """Return a turn that only this user says."""
+    return {
+        "query": f"Note {number}, please: what does {user} take?",
+        "response": f"{user} takes tea number {number}.",
+        "session_id": f"{user}-{number}",
+    }
+
+
+def test_interleaved_users_of_one_key_keep_their_own_memory(http: Http) -> None:
+    """Search with user_id and session_id; remember, look again and start with session_id alone."""
+    for number in (1, 2):
+        searched = {
+            user: http.memory("What do I take?", user, session_id=f"{user}-{number}")
+            for user in USERS
+        }
+        assert {answer["step"] for answer in searched.values()} == {1}
+        for user in reversed(USERS):
+            body = turn(user, number)
+            remembered = http.remember(**body, critical=ANTIBIOTICS[user])
+            checks = http.post("/api/v7/agent/second-look", {"draft": body["response"]}).json()
+            started = http.get(f"/api/v7/memory/start?session_id={user}-{number}&format=json")
+
+            assert (remembered["saved"], remembered["user_id"]) == (True, user)
+            assert (checks["user_id"], checks["session_id"]) == (user, f"{user}-{number}")
+            assert started.json()["user_id"] == user
+            assert started.json()["parts"]["facts"] == [ANTIBIOTICS[user]]
+
+    for user in USERS:
+        stored = http.memory("What do I take?", user, session_id="later", interact=False)
+        assert {hit["response"] for hit in stored["hits"]} == {
+            turn(user, number)["response"] for number in (1, 2)
+        }
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("memory", {"query_text": "tea"}),
+        ("memory", {"query_text": "tea", "interact": False}),
+        ("event/write", {"query": "Tea?", "response": "Green."}),
+        ("remember", {"query": "Tea?", "response": "Green."}),
+        ("agent/chat", {"message": "Which tea?"}),
+    ],
+)
+def test_each_request_with_user_id_and_session_id_names_the_user(
+    http: Http, path: str, body: dict[str, Any]
+) -> None:
+    named = http.post(f"/api/v7/{path}", {**body, "user_id": "ada", "session_id": "s"})
+
+    assert named.status_code == 200
+    assert http.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
+    assert http.remember("And there?", "There too.", session_id="t")["user_id"] == "owner"
+
+
+def test_a_summary_names_the_user(http: Http) -> None:
+    http.post("/api/v7/event/write", {"query": "Tea?", "response": "Green.", "user_id": "ada"})
+    other = http.as_account("owner")
+    saved = other.post(
+        "/api/v7/memory/summarize",
+        {"user_id": "ada", "session_id": "default", "summary_text": "Green tea."},
+    )
+
+    assert saved.status_code == 200
+    assert other.remember("And now?", "Now too.")["user_id"] == "ada"
+
+
+def test_the_users_of_a_session_are_those_of_each_key(http: Http) -> None:
+    other = http.as_account("owner")
+    http.memory("tea", "ada", session_id="s")
+    other.memory("tea", "ben", session_id="s")
+
+    assert http.remember("Tea?", "Green.", session_id="s")["user_id"] == "ada"
+    assert other.remember("Tea?", "Black.", session_id="s")["user_id"] == "ben"
+
+
+def test_a_pinned_key_has_one_user(http: Http) -> None:
+    pinned = http.as_account("owner", user_id="ada")
+    pinned.memory("tea", "ada", session_id="s")
+
+    assert pinned.remember("Tea?", "Green.", session_id="s")["user_id"] == "ada"
+    assert rows(http.context)["session_users"] == 0
+
+
+def test_a_read_only_key_starts_with_its_users_memory(http: Http) -> None:
+    http.remember("Allergies?", "Noted.", user_id="ada", critical=ANTIBIOTICS["ada"])
+    reader = http.as_account("owner", read_only=True)
+    reader.memory("Which antibiotic?", "ada", session_id="s")
+
+    started = reader.get("/api/v7/memory/start?session_id=s").json()
+
+    assert started["user_id"] == "ada"
+    assert ANTIBIOTICS["ada"] in started["prompt_text"]
+
+
+def test_one_session_of_two_users_is_the_last_ones_with_a_reminder(http: Http) -> None:
+    first = http.memory("tea", "ada", session_id="s")
+    second = http.memory("tea", "ben", session_id="s")
+
+    assert "reminders" not in first
+    assert second["reminders"] == [
+        (
+            "This key used session_id 's' for two users within a day: 'ada' and 'ben'. Requests of "
+            "this session without a user_id now use 'ben'. Give each user sessions of their own."
+        )
+    ]
+    assert http.remember("Tea?", "Green.", session_id="s")["user_id"] == "ben"
+    named = http.remember("Tea?", "Black.", session_id="s", user_id="ada")
+    assert (named["user_id"], len(named["reminders"])) == ("ada", 1)
+
+
+def test_after_a_day_a_session_may_change_its_user(http: Http, clock: Any) -> None:
+    http.memory("tea", "ada", session_id="s")
+    clock.advance(DAY_MS)
+
+    assert "reminders" not in http.memory("tea", "ben", session_id="s")
+
+
+def test_forgetting_a_user_forgets_who_used_a_session(http: Http) -> None:
+    http.memory("tea", "ada", session_id="s")
+    http.memory("tea", "ben", session_id="t")
+    http.post("/api/v7/memory/forget", {"user_id": "ada", "confirm": "ada"})
+
+    assert rows(http.context)["session_users"] == 1
+    assert http.remember("Tea?", "Green.", session_id="s")["user_id"] == "owner"
+
+
+def test_the_key_says_which_user_a_session_has(http: Http) -> None:
+    http.memory("tea", "ada", session_id="s")
+
+    assert http.get("/api/v7/key?session_id=s").json()["user_id"] == "ada"
+    assert http.get("/api/v7/key").json()["user_id"] == "owner"
