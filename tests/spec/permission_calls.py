@@ -43,5 +43,5 @@ def audit(http: Http, **parameters: Any) -> dict[str, Any]:
 
 
 def stored_counts(http: Http) -> dict[str, int]:
-    """Return the rows of permissions."""
+    """Return the row counts of the permission tables."""
     return {table: n for table, n in http.rows().items() if table in NOTHING}

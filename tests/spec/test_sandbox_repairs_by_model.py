@@ -36,7 +36,7 @@ def ran(http: Http, code: str, **more: Any) -> Any:
     return answer.json()
 
 
-def test_a_model_repairs_the_rest_and_the_answer_names_it(start: Start) -> None:
+def test_attempts_name_the_model_that_repaired_the_program(start: Start) -> None:
     """`attempts` names the model (specification.md#repair-attempts)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
@@ -63,7 +63,7 @@ def test_a_model_repairs_the_rest_and_the_answer_names_it(start: Start) -> None:
     assert "note" not in answer
 
 
-def test_rules_come_first_and_cost_nothing(start: Start) -> None:
+def test_rules_are_tried_before_models(start: Start) -> None:
     """Rules are tried before models (specification.md#repair-rules-first)."""
     http, tiny = start(replies(f"```python\n{GOOD}```"))
 
@@ -73,14 +73,14 @@ def test_rules_come_first_and_cost_nothing(start: Start) -> None:
     assert answer["attempts"][-1]["stage"] == "deterministic"
 
 
-def test_a_program_that_works_is_not_shown_to_a_model(start: Start) -> None:
+def test_working_program_is_not_sent_to_a_model(start: Start) -> None:
     """A working program is sent to no model (specification.md#repair-not-attempted)."""
     http, tiny = start(replies(f"```python\n{RIGHT}```"))
 
     assert (ran(http, RIGHT)["status"], tiny.requests) == ("ok", [])
 
 
-def test_a_cheating_model_mends_nothing(start: Start) -> None:
+def test_fix_that_cheats_its_tests_is_refused(start: Start) -> None:
     """A fix that cheats its tests is refused (specification.md#repair-guards)."""
     http, _ = start(
         replies("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```")
@@ -99,7 +99,7 @@ def test_a_cheating_model_mends_nothing(start: Start) -> None:
     ] * 2
 
 
-def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
+def test_account_can_forbid_outside_models(start: Start) -> None:
     """An account can forbid models on other machines (specification.md#repair-outside-models)."""
     http, _ = start(replies(""), model_repair_1="far@https://models.invalid/v1")
     allow_outside_models(http.context, "owner", allowed=False)
@@ -113,7 +113,7 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     )
 
 
-def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
+def test_model_calls_are_counted_in_the_metrics(start: Start) -> None:
     """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
@@ -125,7 +125,7 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
     )
 
 
-def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
+def test_repeated_request_calls_no_model(start: Start) -> None:
     """A repeated request asks no model again (specification.md#sandbox-idempotent)."""
     http, tiny = start(replies(f"```python\n{RIGHT}```"))
     request: dict[str, Any] = {
@@ -158,7 +158,7 @@ def test_optimize_reports_its_measurements(start: Start) -> None:
     assert answer["diff"]
 
 
-def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
+def test_unknown_strategy_is_refused(start: Start) -> None:
     """Another strategy is a 422 (specification.md#sandbox-invalid)."""
     http, tiny = start(replies(""))
 
@@ -171,7 +171,7 @@ def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
     )
 
 
-def test_a_stored_run_has_the_change_of_the_model(start: Start) -> None:
+def test_stored_run_has_the_change_of_the_model(start: Start) -> None:
     """A stored run holds the change (specification.md#repair-event)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 

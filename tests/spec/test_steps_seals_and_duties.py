@@ -17,7 +17,7 @@ def sealed(http: Http, step: int, **more: Any) -> Any:
     return http.memory("ferry", last_seal=render(step), **more)
 
 
-def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
+def test_steps_count_per_space_and_session(http: Http) -> None:
     """Steps count per space and session (specification.md#step-counts)."""
     steps = [
         http.memory("a", user_id=user, session_id=s)["step"]
@@ -27,15 +27,15 @@ def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
     assert steps == [1, 2, 1, 1]
 
 
-def test_the_first_search_owes_nothing(http: Http) -> None:
-    """The first search owes nothing (specification.md#duty-first-search)."""
+def test_first_search_reports_no_duties(http: Http) -> None:
+    """The first search reports no duties (specification.md#duty-first-search)."""
     answer = http.memory("ferry", last_seal="nonsense")
 
     assert "duty_error" not in answer
     assert "reminders" not in answer
 
 
-def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> None:
+def test_remembered_turn_and_correct_seal_settle_all_duties(http: Http) -> None:
     """A remembered turn and its seal settle all (specification.md#seal-last-seal)."""
     step = http.memory("ferry")["step"]
     http.remember(**FERRY)
@@ -46,7 +46,7 @@ def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> Non
     assert not {"duty_error", "reminders"} & set(answer)
 
 
-def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
+def test_missing_turn_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
     """It is reported until settled, and withholds nothing.
 
     See specification.md#duty-until-remembered.
@@ -63,7 +63,7 @@ def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Htt
     assert "duty_error" not in repaired
 
 
-def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
+def test_turn_of_another_session_does_not_settle_the_duty(http: Http) -> None:
     """Duties are per session (specification.md#duty-until-remembered)."""
     http.memory("ferry", session_id="s")
     http.remember(**FERRY, session_id="t")
@@ -82,7 +82,9 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
         (render(1, "SVC"), "duty_error"),
     ],
 )
-def test_a_wrong_seal_is_reported(http: Http, last_seal: str | None, message: str) -> None:
+def test_wrong_seal_is_a_duty_error_and_a_missing_one_a_reminder(
+    http: Http, last_seal: str | None, message: str
+) -> None:
     """A wrong seal is a duty error, a missing one a reminder.
 
     See specification.md#seal-wrong, specification.md#seal-missing.
@@ -96,7 +98,7 @@ def test_a_wrong_seal_is_reported(http: Http, last_seal: str | None, message: st
     assert render(1) in str(answer[message])
 
 
-def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) -> None:
+def test_read_only_search_counts_no_step_and_checks_no_duty(http: Http) -> None:
     """Only interacting searches are checked (specification.md#search-read-only)."""
     http.memory("ferry")
     read, other = (
@@ -109,7 +111,7 @@ def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) 
     assert http.memory("ferry")["step"] == 2
 
 
-def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Http) -> None:
+def test_l1_is_due_after_fifteen_turns_until_it_is_saved(http: Http) -> None:
     """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
     http.memory("a")
@@ -121,7 +123,7 @@ def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Htt
     assert value["l1_due"] is False
 
 
-def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> None:
+def test_l2_is_due_after_ten_l1s_until_it_is_saved(http: Http) -> None:
     """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
     due = [
         http.remember(f"Question {n}?", "Answer.", l1_summary=f"Question {n} was answered.")[
@@ -138,7 +140,7 @@ def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> 
     assert body["l2_due"] is False
 
 
-def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
+def test_open_tasks_of_other_sessions_are_listed(http: Http) -> None:
     """Other sessions without `task_done`, at most 5 (specification.md#search-open-tasks)."""
     for n in range(7):
         http.remember(f"Task {n}?", "Begun.", session_id=f"s{n}", topic=f"t{n}")
@@ -160,7 +162,7 @@ def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
     assert "open_tasks" not in http.memory("anything", user_id="carol")
 
 
-def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
+def test_resumed_task_is_open_again(http: Http) -> None:
     """A resumed task is open again (specification.md#search-task-reopened)."""
     http.remember("Task?", "Done.", session_id="s", task_done=True)
     http.remember("And now?", "Begun.", session_id="s")
@@ -168,7 +170,7 @@ def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
     assert [task["session_id"] for task in http.memory("a", session_id="t")["open_tasks"]] == ["s"]
 
 
-def test_questions_about_the_service_are_answered_from_its_help(http: Http) -> None:
+def test_questions_about_the_service_get_its_help(http: Http) -> None:
     """Only questions about the service get help (specification.md#search-help)."""
     assert http.memory("How do I vote on a cube?")["help_hits"][0]["title"] == "Voting on cubes"
     for about_life in (
@@ -179,8 +181,8 @@ def test_questions_about_the_service_are_answered_from_its_help(http: Http) -> N
         assert "help_hits" not in http.memory(about_life)
 
 
-def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
-    """Two agents end in a defined state (specification.md#duty-two-agents)."""
+def test_two_agents_in_one_session_share_its_steps(http: Http) -> None:
+    """Two agents of one session share its steps and duties (specification.md#duty-two-agents)."""
     other = http.as_account("owner")
     first, second = http.memory("ferry"), other.memory("train", last_seal=render(1))
     http.remember(**FERRY)
@@ -193,7 +195,7 @@ def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
     assert "duty_error" not in third
 
 
-def test_a_turn_remembered_before_any_search_owes_nothing(http: Http) -> None:
-    """A turn before any search owes nothing (specification.md#duty-before-search)."""
+def test_turn_before_any_search_causes_no_duty(http: Http) -> None:
+    """A turn before any search causes no duty (specification.md#duty-before-search)."""
     assert http.remember(**FERRY)["step"] == 0
     assert "duty_error" not in http.memory("ferry")
