@@ -1,6 +1,4 @@
-"""Secrets are found wherever they stand in a text, and what only looks a little like one is left
-alone.
-"""
+"""Detection of secrets in any text, without false positives on similar text."""
 
 from __future__ import annotations
 
@@ -30,22 +28,22 @@ _chance = random.Random(7)
 
 
 def drawn(length: int, letters: str = ALPHANUMERIC) -> str:
-    """Made up here, so that no file of the project holds what looks like a secret."""
+    """Return a random secret, so that no file of the project contains one."""
     return "".join(_chance.choice(letters) for _ in range(length))
 
 
 def token_part(text: str) -> str:
-    """A part of a JSON web token."""
+    """Return a part of a JSON web token."""
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def key_block(kind: str, lines: int) -> str:
-    """A private key in the armour of PEM."""
+    """Return a private key in PEM format."""
     body = "\n".join(drawn(64) for _ in range(lines))
     return f"-----BEGIN {kind}PRIVATE KEY-----\n{body}\n-----END {kind}PRIVATE KEY-----"
 
 
-# text around the secret (`{}` is where it stands), the secret
+# text around the secret (`{}` is its position), the secret
 SECRETS = {
     "OpenAI": ("{}", f"sk-proj-{drawn(20)}T3BlbkFJ{drawn(20)}"),
     "OpenAI, long": ("{}", f"sk-proj-{drawn(74)}T3BlbkFJ{drawn(74)}"),
@@ -152,7 +150,7 @@ PLAIN = {
         "first\r\n{}\r\nlast",
     ],
 )
-def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str) -> None:
+def test_secrets_are_found_and_masked_at_any_position(name: str, around: str) -> None:
     """Secrets are found and, with `mask`, masked (specification.md#remember-secret)."""
     inner, secret = SECRETS[name]
     text = around.format(inner.format(secret))
@@ -174,11 +172,11 @@ def test_plain_texts_are_not_flagged(name: str) -> None:
     assert mask_secrets(text, []) == text
 
 
-def test_all_of_the_plain_texts_together_hold_none() -> None:
+def test_joined_plain_texts_are_not_flagged() -> None:
     assert find_secrets("\n".join(PLAIN.values())) == []
 
 
-def test_each_secret_is_reported_once_with_kind_and_place() -> None:
+def test_each_secret_is_reported_once_with_kind_and_position() -> None:
     one, two = SECRETS["GitHub"][1], SECRETS["database URL"][1]
     text = f"é {one} and postgresql://app:{two}@db.internal/app"
 
@@ -194,7 +192,7 @@ def test_each_secret_is_reported_once_with_kind_and_place() -> None:
     )
 
 
-def test_a_secret_wrapped_in_base64_is_found() -> None:
+def test_secret_encoded_in_base64_is_found() -> None:
     wrapped = base64.b64encode(f"token {SECRETS['GitHub'][1]} of the robot".encode()).decode()
 
     assert (
@@ -204,7 +202,7 @@ def test_a_secret_wrapped_in_base64_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "remark",
+    "comment",
     [
         "kingfisher:ignore",
         "gitleaks:allow",
@@ -213,14 +211,14 @@ def test_a_secret_wrapped_in_base64_is_found() -> None:
         "nosec",
     ],
 )
-def test_no_remark_beside_it_hides_a_secret(remark: str) -> None:
-    assert find_secrets(f"{SECRETS['GitHub'][1]}  # {remark}")
+def test_ignore_comments_do_not_hide_a_secret(comment: str) -> None:
+    assert find_secrets(f"{SECRETS['GitHub'][1]}  # {comment}")
 
 
 @settings(deadline=None)  # the first text waits for the detector's rules
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("password=: \n")), max_size=200))
-def test_any_text_at_all_can_be_looked_through(text: str) -> None:
-    """Lone surrogates and NUL too: what is refused elsewhere does no harm here."""
+def test_any_text_can_be_scanned(text: str) -> None:
+    """Lone surrogates and NUL, which are refused elsewhere, are accepted here."""
     secrets = find_secrets(text)
 
     assert all(0 <= secret.start < secret.end <= len(text) for secret in secrets)
@@ -229,7 +227,7 @@ def test_any_text_at_all_can_be_looked_through(text: str) -> None:
     )
 
 
-def test_nothing_found_is_nothing_masked() -> None:
+def test_only_detected_secrets_are_masked() -> None:
     assert mask_secrets("as it was", []) == "as it was"
     assert (
         mask_secrets("abcdef", [DetectedSecret("x", 1, 2), DetectedSecret("y", 4, 6)])
@@ -248,14 +246,12 @@ def test_nothing_found_is_nothing_masked() -> None:
         "sk-",
     ],
 )
-def test_a_hostile_text_of_a_megabyte_comes_to_an_end(piece: str) -> None:
-    """Within the time limit of a test; a pattern without bounds took a minute for the first of
-    these.
-    """
+def test_scan_of_a_hostile_megabyte_terminates(piece: str) -> None:
+    """It must end within the test time limit; an unbounded pattern took a minute."""
     find_secrets(piece * (1_000_000 // len(piece)))
 
 
-def test_many_threads_may_look_at_once() -> None:
+def test_secrets_can_be_scanned_by_many_threads() -> None:
     text = f"{'The ferry leaves at nine. ' * 200}{SECRETS['GitHub'][1]}"
 
     with ThreadPoolExecutor(4) as threads:
@@ -265,8 +261,8 @@ def test_many_threads_may_look_at_once() -> None:
     assert len(result[0]) == 1
 
 
-def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
-    """A command that only lists keys must not wait for it."""
+def test_detector_is_loaded_lazily() -> None:
+    """A command that only lists keys must not load the detector."""
     process = subprocess.run(
         [
             sys.executable,
@@ -281,8 +277,8 @@ def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
     assert process.stdout == "False\n"
 
 
-def test_the_rules_can_be_loaded_beside_other_work() -> None:
-    """Nobody's first turn or lesson waits for them."""
+def test_rules_can_be_loaded_in_the_background() -> None:
+    """The first turn or lesson must not wait for the rules."""
     _load_scanner.cache_clear()
 
     load().join()
