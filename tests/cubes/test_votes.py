@@ -1,4 +1,4 @@
-"""Votes are counted from the ratings, once for each account, the author's left out."""
+"""Votes are counted once per account, without the author's."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from remembrancer.cubes.votes import CubeUnknown
 
 
 def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
-    """Vote; return the status and the counts of the answer."""
+    """Vote; return the status and the counts of the response."""
     answer = agent.vote(cube_id, vote)
     return answer.cube_status, answer.votes.useful, answer.votes.useless
 
 
-def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Agent) -> None:
+def test_new_vote_replaces_the_previous_one(ada: Agent, bob: Agent) -> None:
     """Voting again replaces the vote (specification.md#vote-one-per-account)."""
     cube_id = ada.publish()
 
@@ -31,9 +31,7 @@ def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Ag
     assert text == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
 
 
-def test_the_vote_of_the_author_is_stored_but_not_counted(
-    ada: Agent, bob: Agent, cleo: Agent
-) -> None:
+def test_author_vote_is_stored_but_not_counted(ada: Agent, bob: Agent, cleo: Agent) -> None:
     """The author's vote does not count (specification.md#vote-author)."""
     cube_id = ada.publish()
     for agent in (bob, cleo):
@@ -43,14 +41,14 @@ def test_the_vote_of_the_author_is_stored_but_not_counted(
     assert ada.matching_cubes()[0].note.startswith("rated +1 by you")
 
 
-def test_the_vote_of_the_author_leaves_a_private_cube_private(ada: Agent) -> None:
+def test_author_vote_keeps_a_private_cube_private(ada: Agent) -> None:
     cube_id = ada.make().cube_id
 
     assert counted(ada, cube_id, -1) == ("private", 0, 0)
     assert [cube.cube_id for cube in ada.matching_cubes()] == [cube_id]
 
 
-def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
+def test_invisible_cube_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
     """An invisible cube is a 404 (specification.md#vote-unknown)."""
     for cube_id in (
         ada.make().cube_id,
@@ -63,9 +61,7 @@ def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -
     assert bob.context.store.read(lambda tx: tx.one("select count(*) as n from ratings")).n == 0
 
 
-def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_undo_it(
-    ada: Agent,
-) -> None:
+def test_three_agreeing_accounts_change_the_status_and_votes_can_undo_it(ada: Agent) -> None:
     voters = [Agent(ada.context, f"voter {n}") for n in range(6)]
     cube_id = ada.publish()
 
@@ -80,7 +76,7 @@ def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_un
 
 @settings(max_examples=20, deadline=None)
 @given(cast=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, -1])), max_size=25))
-def test_the_latest_vote_of_each_account_counts(
+def test_latest_vote_of_each_account_counts(
     tmp_path_factory: pytest.TempPathFactory, cast: list[tuple[int, int]]
 ) -> None:
     context = testing.context(tmp_path_factory.mktemp("votes"))
@@ -94,7 +90,7 @@ def test_the_latest_vote_of_each_account_counts(
     context.close()
 
 
-def test_many_voting_at_once_are_all_counted(folder: Path, context: Context) -> None:
+def test_concurrent_votes_are_all_counted(folder: Path, context: Context) -> None:
     author = Agent(context, "author")
     cube_id = author.publish()
     other = testing.context(folder)

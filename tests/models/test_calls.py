@@ -1,4 +1,4 @@
-"""Calls of a real endpoint, and all of its failures."""
+"""Model calls to a real HTTP endpoint, and its failures."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_streamed_answer_arrives_in_pieces_and_complete(
         ["<think>" + "Hm. " * 50_000, *["and "] * 20_000, "</thinking> At 9:40."],
     ],
 )
-def test_only_the_answer_is_passed_on_however_it_is_split(
+def test_reasoning_is_removed_from_a_stream_however_it_is_split(
     models: Callable[..., ConfiguredModels], pieces: list[str]
 ) -> None:
     outcome: list[str | None] = []
@@ -262,9 +262,7 @@ def test_calls_per_request_are_limited(models: Callable[..., ConfiguredModels]) 
 def test_unsupported_parameters_are_replaced(
     models: Callable[..., ConfiguredModels],
 ) -> None:
-    """As OpenAI's newer models refuse `max_tokens` and a temperature, and older servers
-    `stream_options`.
-    """
+    """Newer OpenAI models refuse `max_tokens` and `temperature`, older servers `stream_options`."""
     refusals = [
         fails(400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
         fails(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
