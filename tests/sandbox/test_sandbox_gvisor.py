@@ -1,4 +1,4 @@
-"""The level `gvisor`, if runsc is installed. Its start runs the self-test there, too."""
+"""The level `gvisor`, if runsc is installed; starting it runs the self-test."""
 
 from __future__ import annotations
 

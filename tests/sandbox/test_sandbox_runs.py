@@ -31,11 +31,11 @@ def at_work(sandbox: Sandbox) -> set[int]:
 
 def followed(sandbox: Sandbox) -> list[int]:
     """Return a pidfd of each of the sandbox's processes that is still alive."""
-    matches = []
+    descriptors = []
     for pid in at_work(sandbox):
         with suppress(ProcessLookupError):
-            matches.append(os.pidfd_open(pid))
-    return matches
+            descriptors.append(os.pidfd_open(pid))
+    return descriptors
 
 
 def test_run_returns_output_and_last_expression(box: Sandbox) -> None:
@@ -76,7 +76,7 @@ def test_syntax_error_has_its_line(box: Sandbox) -> None:
         ("import os\nos._exit(7)", 7, ""),
     ],
 )
-def test_a_program_may_choose_its_exit_status(
+def test_program_can_choose_its_exit_status(
     box: Sandbox, code: str, status: int, expected: str
 ) -> None:
     run = box.run(code)
@@ -206,7 +206,7 @@ def test_no_text_of_a_program_remains_in_the_zygote_or_workers(tmp_path: Path) -
 
 def _memory(pid: int) -> bytes:
     """Return the writable memory of a process, as far as it is readable."""
-    matches = bytearray()
+    content = bytearray()
     try:
         with (
             Path(f"/proc/{pid}/maps").open() as maps,
@@ -217,10 +217,10 @@ def _memory(pid: int) -> bytes:
                 if rights.startswith("rw"):
                     start, end = (int(place, 16) for place in span.split("-"))
                     memory.seek(start)
-                    matches += memory.read(end - start)
+                    content += memory.read(end - start)
     except OSError:
         pass
-    return bytes(matches)
+    return bytes(content)
 
 
 def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
     zygote, before = box._runner, at_work(box)
     with ThreadPoolExecutor(2) as callers:
         runs = list(callers.map(box.run, ["raise SystemExit"] * rounds(100, 400)))
-    while len(at_work(box)) > len(before):  # those that are just ending; one too many would stay
+    while len(at_work(box)) > len(before):  # ending workers; an extra worker would stay
         box.run("raise SystemExit")
     same = box._runner is zygote
     box.close()
