@@ -75,7 +75,7 @@ def bob(context: Context, ada: Memory) -> Memory:
 
 def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
-    body = {
+    seen = {
         name: {
             status: [card.cube_id for card in board.page(one.context, one.caller, status).cards]
             for status in ("private", "published")
@@ -83,7 +83,7 @@ def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -
         for name, one in (("ada", ada), ("bob", bob))
     }
 
-    assert body == {
+    assert seen == {
         "ada": {"private": [mine], "published": [shared]},
         "bob": {"private": [], "published": [shared]},
     }
@@ -123,11 +123,11 @@ def test_evidence_of_a_cube_is_visible_only_to_its_account(ada: Memory, bob: Mem
     assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
     assert (others.user_id, others.session_id, others.event_id) == (None, None, None)
     assert (pinned.user_id, pinned.session_id) == (None, None)
-    assert [card.cube_id for card in board_resting(ada, own.card.evidence)] == [cube_id]
-    assert board_resting(bob, own.card.evidence) == []
+    assert [card.cube_id for card in cubes_of_event(ada, own.card.evidence)] == [cube_id]
+    assert cubes_of_event(bob, own.card.evidence) == []
 
 
-def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
+def cubes_of_event(memory: Memory, event_id: str) -> list[board.Card]:
     """Return the account's cubes whose evidence is an event."""
     return memory.context.store.read(
         lambda tx: board.cubes_from_event(tx, event_id), account_id=memory.caller.account_id
@@ -140,7 +140,7 @@ def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob:
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")
     voted(dan, cube_id, 1)
-    body = {
+    seen = {
         name: [
             (row.vote, row.reason)
             for row in board.cube_detail(one.context, one.caller, cube_id).votes
@@ -148,9 +148,9 @@ def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob:
         for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
     }
 
-    assert body["owner"] == body["author"]
-    assert sorted(body["owner"]) == [(-1, "It ruined mine."), (1, None)]
-    assert (body["cleo"], body["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
+    assert seen["owner"] == seen["author"]
+    assert sorted(seen["owner"]) == [(-1, "It ruined mine."), (1, None)]
+    assert (seen["cleo"], seen["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
     assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
 
 

@@ -32,7 +32,7 @@ def finds_by_meaning(agent: Agent) -> bool:
     return [cube.topic for cube in agent.matching_cubes("puppy")] == ["hounds"]
 
 
-def filled(folder: Path, cubes: int) -> None:
+def store_cubes(folder: Path, cubes: int) -> None:
     """Store shared and private cubes of two accounts, one of them about hounds, with another embedder."""
     context = testing.context(folder, embedder=Concepts("concepts/1"))
     ada, bob = Agent(context, "ada"), Agent(context, "bob")
@@ -43,7 +43,7 @@ def filled(folder: Path, cubes: int) -> None:
 
 
 def test_cubes_are_found_by_words_until_renewal_ends(folder: Path) -> None:
-    filled(folder, 2 * BATCH + 3)
+    store_cubes(folder, 2 * BATCH + 3)
     context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
     ada, watching = Agent(context, "ada"), Agent(other, "ada")
     by_words = [agent.matching_cubes("hound noon")[0].topic for agent in (ada, watching)]
@@ -61,7 +61,7 @@ def test_cubes_are_found_by_words_until_renewal_ends(folder: Path) -> None:
 
 
 def test_upkeep_renews_cubes_after_the_events(folder: Path) -> None:
-    filled(folder, 3)
+    store_cubes(folder, 3)
     context = testing.context(folder, embedder=Concepts("concepts/2"))
 
     while Maintenance(context).step():

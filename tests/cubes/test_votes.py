@@ -16,7 +16,7 @@ from remembrancer.cubes.rules import status_of
 from remembrancer.cubes.votes import CubeUnknown
 
 
-def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
+def vote_counts(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
     """Vote; return the status and the counts of the response."""
     answer = agent.vote(cube_id, vote)
     return answer.cube_status, answer.votes.useful, answer.votes.useless
@@ -26,9 +26,9 @@ def test_new_vote_replaces_the_previous_one(ada: Agent, bob: Agent) -> None:
     """Voting again replaces the vote (specification.md#vote-one-per-account)."""
     cube_id = ada.publish()
 
-    text = [counted(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
+    results = [vote_counts(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
 
-    assert text == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
+    assert results == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
 
 
 def test_author_vote_is_stored_but_not_counted(ada: Agent, bob: Agent, cleo: Agent) -> None:
@@ -37,14 +37,14 @@ def test_author_vote_is_stored_but_not_counted(ada: Agent, bob: Agent, cleo: Age
     for agent in (bob, cleo):
         agent.vote(cube_id, 1)
 
-    assert counted(ada, cube_id, 1) == ("published", 2, 0)
+    assert vote_counts(ada, cube_id, 1) == ("published", 2, 0)
     assert ada.matching_cubes()[0].note.startswith("rated +1 by you")
 
 
 def test_author_vote_keeps_a_private_cube_private(ada: Agent) -> None:
     cube_id = ada.make().cube_id
 
-    assert counted(ada, cube_id, -1) == ("private", 0, 0)
+    assert vote_counts(ada, cube_id, -1) == ("private", 0, 0)
     assert [cube.cube_id for cube in ada.matching_cubes()] == [cube_id]
 
 
@@ -65,9 +65,9 @@ def test_three_agreeing_accounts_change_the_status_and_votes_can_undo_it(ada: Ag
     voters = [Agent(ada.context, f"voter {n}") for n in range(6)]
     cube_id = ada.publish()
 
-    up = [counted(voter, cube_id, 1)[0] for voter in voters[:3]]
-    down = [counted(voter, cube_id, -1)[0] for voter in voters[:3]]
-    back = [counted(voter, cube_id, 1)[0] for voter in voters]
+    up = [vote_counts(voter, cube_id, 1)[0] for voter in voters[:3]]
+    down = [vote_counts(voter, cube_id, -1)[0] for voter in voters[:3]]
+    back = [vote_counts(voter, cube_id, 1)[0] for voter in voters]
 
     assert up == ["published", "published", "trusted"]
     assert down == ["published", "published", "retired"]
@@ -82,11 +82,11 @@ def test_latest_vote_of_each_account_counts(
     context = testing.context(tmp_path_factory.mktemp("votes"))
     agents = [Agent(context, f"agent {n}") for n in range(6)]
     cube_id = agents[0].publish()
-    text = [counted(agents[who], cube_id, vote) for who, vote in cast]
+    results = [vote_counts(agents[who], cube_id, vote) for who, vote in cast]
     latest = {who: vote for who, vote in cast if who != 0}
     useful, useless = list(latest.values()).count(1), list(latest.values()).count(-1)
 
-    assert not cast or text[-1] == (status_of(useful, useless), useful, useless)
+    assert not cast or results[-1] == (status_of(useful, useless), useful, useless)
     context.close()
 
 
@@ -108,5 +108,5 @@ def test_concurrent_votes_are_all_counted(folder: Path, context: Context) -> Non
     for thread in threads:
         thread.join()
 
-    assert counted(author, cube_id, 1) == ("trusted", 8, 0)
+    assert vote_counts(author, cube_id, 1) == ("trusted", 8, 0)
     other.close()

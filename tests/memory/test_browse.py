@@ -96,16 +96,16 @@ def test_long_events_in_a_list_are_truncated_with_an_ellipsis(memory: Memory) ->
 
 
 def test_flagged_events_are_listed_newest_first_in_pages(memory: Memory) -> None:
-    flags = []
+    flagged = []
     for _ in range(EVENTS_LISTED_MAX + 1):
         clock(memory).advance(3_600_000)
-        flags.append(memory.tell("q", ORDER))
+        flagged.append(memory.tell("q", ORDER))
         memory.tell("q", "nothing")
     memory.of("bob").tell("q", ORDER)
     first = browse.list_flagged(memory.context, memory.caller, "ada")
     rest = browse.list_flagged(memory.context, memory.caller, "ada", behind=first.next)
 
-    assert [event.event_id for event in [*first.events, *rest.events]] == flags[::-1]
+    assert [event.event_id for event in [*first.events, *rest.events]] == flagged[::-1]
     assert first.events[0].flags == ["instruction_like"]
     assert rest.next is None
 

@@ -1,7 +1,7 @@
 """PostgreSQL searches large spaces whose index is not loaded; the answers are the same.
 
-Every space counts as large here: `database_search_events` is 1. A memory is "settled" when the
-search tables of its database are up to date.
+Every space counts as large here: `database_search_events` is 1. `settle` updates the search
+tables of the database.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def store_turns(memory: Memory, *, more: int = 30) -> list[str]:
     ]
 
 
-def settled(memory: Memory) -> Memory:
+def settle(memory: Memory) -> Memory:
     """Return the memory once the search tables of its database are up to date."""
     upkeep = Maintenance(memory.context)
     while upkeep.step():
@@ -145,7 +145,7 @@ def test_answer_equals_that_of_a_search_in_memory(
 ) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     in_memory = opening(database_search_events=0)
 
     answer, expected = memory.ask(text, **more), in_memory.ask(text, **more)
@@ -156,9 +156,9 @@ def test_answer_equals_that_of_a_search_in_memory(
 
 
 def test_new_turn_of_another_server_is_found(opening: Opening) -> None:
-    memory, other = settled(opening()), opening()
+    memory, other = settle(opening()), opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     new = other.tell(
         "Ada: What colour is the lighthouse?",
         "Bob: White and red, like the ferry.",
@@ -186,7 +186,7 @@ def test_new_turn_of_another_server_is_found(opening: Opening) -> None:
 def test_recent_turns_follow_earlier_turns_of_their_session(opening: Opening, text: str) -> None:
     memory, other = opening(), opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     for n in range(6):
         other.tell(
             f"Ada: What of the lighthouse, number {n}?",
@@ -205,7 +205,7 @@ def test_best_candidates_are_ranked_when_there_are_too_many(
 ) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     expected = memory.hit_ids("Who keeps the tickets in the blue folder?")
     monkeypatch.setattr(by_database, "CLOSER", 1)
 
@@ -218,7 +218,7 @@ def test_best_candidates_are_ranked_when_there_are_too_many(
 def test_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     memory, other = opening(), opening()
     tickets = store_turns(memory)[3]
-    settled(memory)
+    settle(memory)
     before = memory.hit_ids("Who keeps the tickets in the blue folder?")
     erase_event(other.context, other.caller, tickets)
 
@@ -230,7 +230,7 @@ def test_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
 def test_statistics_after_erasure_equal_those_of_a_rebuilt_index(opening: Opening) -> None:
     memory = opening()
     events = store_turns(memory)
-    settled(memory)
+    settle(memory)
     erase_event(memory.context, memory.caller, events[3])
     forget(memory.context, memory.caller, Forget(user_id="ada", session_id="home"))
     [left], terms = table_rows(memory, "search_spaces"), table_rows(memory, "search_terms")
@@ -240,7 +240,7 @@ def test_statistics_after_erasure_equal_those_of_a_rebuilt_index(opening: Openin
             for table in ("search_spaces", "search_words", "search_terms")
         ]
     )
-    settled(memory)
+    settle(memory)
     [again] = table_rows(memory, "search_spaces")
 
     assert table_rows(memory, "search_terms") == terms
@@ -251,10 +251,10 @@ def test_statistics_after_erasure_equal_those_of_a_rebuilt_index(opening: Openin
 def test_terms_of_erased_turns_are_removed(opening: Opening) -> None:
     memory = opening()
     store_turns(memory, more=0)
-    settled(memory)
+    settle(memory)
     terms = table_rows(memory, "search_terms")
     event = memory.tell("Zanzibar", "Ouagadougou and the ferry", session_id="trip")
-    settled(memory)
+    settle(memory)
     more = table_rows(memory, "search_terms")
     erase_event(memory.context, memory.caller, event)
 
@@ -265,9 +265,9 @@ def test_terms_of_erased_turns_are_removed(opening: Opening) -> None:
 def test_forgotten_user_leaves_no_search_rows(opening: Opening) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
-    settled(memory)
+    settle(memory)
 
     assert [
         table_rows(memory, table)
@@ -284,7 +284,7 @@ def test_other_users_and_accounts_are_not_searched(opening: Opening) -> None:
         bob.tell("The ferry of Bob", "leaves never"),
         stranger.tell("The ferry of a stranger", "leaves at noon"),
     )
-    settled(ada)
+    settle(ada)
 
     assert bob.hit_ids("ferry", top_k=50) == [own]
     assert stranger.hit_ids("ferry", top_k=50, focus_words=["ferry"]) == [foreign]
@@ -294,11 +294,11 @@ def test_other_users_and_accounts_are_not_searched(opening: Opening) -> None:
 def test_another_embedder_rebuilds_the_search_tables(opening: Opening) -> None:
     memory = opening(embedder=Concepts("concepts/1"))
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     other = opening(embedder=testing.HashEmbedder())
     before = other.hit_ids("When does the ferry leave?")
     was_by_database = is_by_database(other)
-    settled(other)
+    settle(other)
     cold = opening(embedder=testing.HashEmbedder())
 
     assert before  # loaded, as the database has only vectors of the other embedder
@@ -314,7 +314,7 @@ def test_re_embedded_event_is_indexed_again(opening: Opening) -> None:
     store_turns(memory, more=3)
     new = foreign.tell("The puppy", "sleeps")  # its vectors come from another embedder
     database_index.advance_index(memory.context)
-    settled(memory)
+    settle(memory)
 
     assert memory.ask("hound") == opening(database_search_events=0).ask("hound")
     assert "dense" in [
@@ -328,7 +328,7 @@ def test_re_embedded_event_is_indexed_again(opening: Opening) -> None:
 def test_requested_space_that_fits_is_loaded(opening: Opening) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     first = memory.ask("ferry")
     Maintenance(memory.context).load_requested()
 
@@ -339,7 +339,7 @@ def test_requested_space_that_fits_is_loaded(opening: Opening) -> None:
 def test_space_that_does_not_fit_is_searched_without_loading(opening: Opening) -> None:
     memory = opening(index_memory_bytes=1 << 20)
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     memory.context.store.write(
         lambda tx: tx.run("update spaces set events_made = events_made + 4000")
     )
@@ -352,7 +352,7 @@ def test_space_that_does_not_fit_is_searched_without_loading(opening: Opening) -
 def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(opening: Opening) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     space = memory.context.store.read(
         lambda tx: tx.one("select account_id, space_id, embedder, parts from search_spaces")
     )
@@ -366,7 +366,7 @@ def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(opening
         "and tablename = 'search_vectors' and indexdef like '%hnsw%'"
     )
     linked = memory.context.store.read(lambda tx: tx.all(indexes))
-    settled(opening(embedder=testing.HashEmbedder()))
+    settle(opening(embedder=testing.HashEmbedder()))
 
     assert created
     assert len(linked) == 1
@@ -377,7 +377,7 @@ def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(opening
 def test_read_only_search_writes_nothing(opening: Opening) -> None:
     memory = opening()
     store_turns(memory, more=1)
-    settled(memory)
+    settle(memory)
     rows = [table_rows(memory, table) for table in ("search_spaces", "search_words")]
     recall(
         memory.context,
@@ -392,7 +392,7 @@ def test_search_without_pgvector_is_in_memory(opening: Opening) -> None:
     url = engines.server().schema().replace(",public", "")
     memory = opening(store=url)
     store_turns(memory)
-    settled(memory)
+    settle(memory)
 
     assert not memory.context.store.supports_vector_search
     assert memory.hit_ids("ferry")

@@ -99,7 +99,7 @@ def test_headlines_are_the_same_in_every_process() -> None:
         "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba "
         "to Ada in May.' for n in range(60)], 900))"
     )
-    process = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -110,7 +110,7 @@ def test_headlines_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
 
-    assert len(process) == 1
+    assert len(outputs) == 1
 
 
 @pytest.mark.parametrize("piece", [". ", "a, ", "- ", "1) ", "a.b", "字", ", ", "a"])

@@ -136,7 +136,7 @@ commands = st.one_of(
 
 
 @contextmanager
-def fresh() -> Iterator[Context]:
+def empty_context() -> Iterator[Context]:
     """Yield a context with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         created = testing.context(Path(folder))
@@ -157,7 +157,7 @@ def fresh() -> Iterator[Context]:
 def test_any_command_sequence_matches_the_dictionary_model(
     sequence: list[tuple[str, dict[str, Any]]],
 ) -> None:
-    with fresh() as context:
+    with empty_context() as context:
         model = Model()
         for command, query in sequence:
             was_done = model.do(command, query)

@@ -67,11 +67,11 @@ def test_turn_of_another_process_is_found_by_the_next_search(folder: Path, memor
         "zxqv",
         "kjwb",
     ]
-    process = subprocess.run(
+    event_ids = subprocess.run(
         command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
     ).stdout.split()
 
-    assert [memory.hit_ids(word)[0] for word in ("zxqv", "kjwb")] == process
+    assert [memory.hit_ids(word)[0] for word in ("zxqv", "kjwb")] == event_ids
 
 
 @pytest.mark.parametrize("embedder", [NoEmbedder(), Concepts()])
@@ -120,9 +120,11 @@ class TestSteps:
         assert steps == [1, 2, 2, 3, 3]
 
     def test_steps_count_per_user_and_session(self, memory: Memory) -> None:
-        query = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
+        searches = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
 
-        assert [who.ask("a", interact=True, session_id=session).step for who, session in query] == [
+        assert [
+            who.ask("a", interact=True, session_id=session).step for who, session in searches
+        ] == [
             1,
             1,
             1,

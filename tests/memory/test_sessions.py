@@ -34,7 +34,7 @@ def later(memory: Memory) -> Any:
     return lambda: clock.advance(1000)
 
 
-def happened(memory: Memory, session_id: str = "default", **more: Any) -> Timeline:
+def session_page(memory: Memory, session_id: str = "default", **more: Any) -> Timeline:
     """Return a page of the session."""
     return timeline(memory.context, memory.caller, memory.user_id, session_id, **more)
 
@@ -62,7 +62,7 @@ def test_session_lists_searches_turns_votes_and_duties_in_order(memory: Memory, 
     later()
     memory.ask("bill", interact=True, last_seal=render(1))
 
-    result = happened(memory)
+    result = session_page(memory)
 
     assert [one.kind for one in result.entries] == ["search", "turn", "vote", "duty", "search"]
     first, turn, voted, closed, second = result.entries
@@ -83,16 +83,16 @@ def test_seal_status_is_set_by_the_next_search(
     memory.ask("q", interact=True)
     memory.ask("q", interact=True, last_seal=last_seal)
 
-    assert [one.seal for one in happened(memory).entries] == [seal, ""]
+    assert [one.seal for one in session_page(memory).entries] == [seal, ""]
 
 
 def test_due_duties_are_listed_with_any_seal(memory: Memory) -> None:
     memory.ask("q", interact=True)
-    duties = happened(memory).next_duties
+    duties = session_page(memory).next_duties
     memory.tell("q", "r")
 
     assert "No turn was remembered" in (duties.duty_error or "")
-    assert happened(memory).next_duties == (None, [])
+    assert session_page(memory).next_duties == (None, [])
 
 
 def test_summaries_facts_and_lessons_are_listed_in_order(memory: Memory, later: Any) -> None:
@@ -103,7 +103,7 @@ def test_summaries_facts_and_lessons_are_listed_in_order(memory: Memory, later: 
     memory.add(l1_summary="r1, then r2")
     later()
     memory.add(critical="alone")
-    result = happened(memory)
+    result = session_page(memory)
 
     assert [one.kind for one in result.entries] == ["turn", "cube", "turn", "summary", "fact"]
     assert result.entries[3].row.turns == 2
@@ -115,9 +115,9 @@ def test_long_session_is_paged_without_gaps(memory: Memory, later: Any) -> None:
         later()
         memory.tell(f"q{n}", f"r{n}", critical=f"fact {n}")
         later()
-    pages = [happened(memory)]
+    pages = [session_page(memory)]
     while pages[-1].earlier:
-        pages.append(happened(memory, until=pages[-1].earlier))
+        pages.append(session_page(memory, until=pages[-1].earlier))
     answer = [one for page in reversed(pages) for one in page.entries]
 
     assert [len([one for one in page.entries if one.kind == "turn"]) for page in pages] == [
@@ -170,9 +170,9 @@ def test_sessions_of_other_accounts_are_hidden(memory: Memory) -> None:
     assert list_sessions(stranger.context, stranger.caller, "ada").sessions == []
     for one in (stranger, memory.of("nobody")):
         with pytest.raises(SessionUnknown):
-            happened(one)
+            session_page(one)
     with pytest.raises(SessionUnknown):
-        happened(memory, "nowhere")
+        session_page(memory, "nowhere")
 
 
 def test_forgotten_session_leaves_no_steps(memory: Memory) -> None:

@@ -53,18 +53,18 @@ FOREIGN = st.lists(
 
 def answers(memory: Memory, event_ids: Sequence[str] = ()) -> list[str]:
     """Return the exact answers to some queries, with event_ids replaced by their positions."""
-    query: list[dict[str, Any]] = [
+    requests: list[dict[str, Any]] = [
         {},
         {"focus_words": ["Marta", "zxqv"]},
         {"top_k": 2, "max_tokens": 30},
     ]
     texts = ("when does the ferry leave", "green paint", "Marta February", "zxqv")
-    text_value = "\n".join(
-        memory.ask(text, **more).model_dump_json() for text in texts for more in query
+    dump = "\n".join(
+        memory.ask(text, **more).model_dump_json() for text in texts for more in requests
     )
     for place, event_id in enumerate(event_ids):
-        text_value = text_value.replace(event_id, f"event {place}")
-    return text_value.splitlines()
+        dump = dump.replace(event_id, f"event {place}")
+    return dump.splitlines()
 
 
 @settings(max_examples=25)

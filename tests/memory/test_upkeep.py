@@ -93,7 +93,7 @@ def test_answers_after_renewal_equal_those_without_an_embedder_change(tmp_path: 
     for folder in folders:
         folder.mkdir()
     fill(folders[0], events=5)
-    text_value = []
+    results = []
     for folder, was_changed in zip(folders, (True, False), strict=True):
         with opened(folder, embedder=NEW if was_changed else Concepts("concepts/1")) as memory:
             if not was_changed:
@@ -105,14 +105,14 @@ def test_answers_after_renewal_equal_those_without_an_embedder_change(tmp_path: 
                 memory.tell("What is he called?", "The hound is called Argos.")
             while Maintenance(memory.context).step():
                 pass
-            text_value.append(
+            results.append(
                 [
                     memory.ask(text).model_dump(exclude={"hits": {"__all__": {"event_id"}}})
                     for text in ("puppy", "ship", "day 2")
                 ]
             )
 
-    assert text_value[0] == text_value[1]
+    assert results[0] == results[1]
 
 
 def test_interrupted_renewal_resumes_and_other_contexts_notice(folder: Path) -> None:
@@ -222,11 +222,11 @@ def test_background_upkeep_warms_up_renews_and_stops(folder: Path) -> None:
 def test_stale_data_queries_use_the_embedder_index(memory: Memory) -> None:
     """Both queries run repeatedly while a large memory is renewed."""
     only_sqlite()
-    query = (
+    statements = (
         (SQL.stale, {"embedder": 1, "most": 5}),
         (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}),
     )
-    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in query]
+    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in statements]
 
     for plan in plans:
         steps = [step for step in plan if "event_index" in step]

@@ -231,14 +231,14 @@ def test_export_can_be_verified_independently(
 
 def test_concurrent_checks_form_one_chain(context: Context, owner: Caller) -> None:
     with ThreadPoolExecutor(8) as pool:
-        query = [
+        checks = [
             PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)
         ]
-        answers = list(pool.map(lambda one: check(context, owner, one), query))
+        answers = list(pool.map(lambda one: check(context, owner, one), checks))
 
     assert len(answers) == verify(context).seq == 200
     assert {json.loads(line)["path"] for line in export_entries(context)} == {
-        one.path for one in query
+        one.path for one in checks
     }
 
 

@@ -94,9 +94,9 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
             for name, code, lasting in programs(plotting=plotting):
                 if level == "unsafe" and name not in HARMLESS:
                     continue
-                run = box.run(around.aimed(code), seconds=0.4 if lasting else 10)
+                run = box.run(around.insert_targets(code), seconds=0.4 if lasting else 10)
                 wrong = [line for line in run.stdout.splitlines() if line.startswith("ESCAPE")]
-                wrong += around.reached()
+                wrong += around.changed_targets()
                 wrong += [f"file {name}" for name, content in run.files if b"canary" in content]
                 wrong += (
                     ["not ended"]
@@ -104,7 +104,7 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
                     else []
                 )
                 if name == "same RNG stream across runs":
-                    again = box.run(around.aimed(code))
+                    again = box.run(around.insert_targets(code))
                     wrong += ["same numbers"] if again.stdout == run.stdout else []
                 if level != "unsafe":
                     wrong += (

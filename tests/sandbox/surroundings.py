@@ -19,7 +19,7 @@ _WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - read only
 
 
 class Surroundings:
-    """Canaries in `folder`, a victim process, and listeners. `reached()` reports accesses."""
+    """Canaries in `folder`, a victim process, and listeners. `changed_targets()` reports accesses."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class Surroundings:
             one.listen(8)
         return one
 
-    def aimed(self, code: str) -> str:
+    def insert_targets(self, code: str) -> str:
         """Insert the names of the targets into a program."""
         tcp, udp = (one.getsockname()[1] for one in self._listeners[:2])
         names = {
@@ -66,7 +66,7 @@ class Surroundings:
             code = code.replace(f"@{name}@", str(value))
         return code
 
-    def reached(self) -> list[str]:
+    def changed_targets(self) -> list[str]:
         """Return everything that has changed."""
         after = self._state()
         differences = [name for name, was in self._before.items() if after[name] != was]

@@ -19,7 +19,7 @@ _SCRIPT = Path(__file__).parent / "hostile.py"
 _STRANGER = 58461  # a user without files
 
 
-def assaulted(level: str, uid: int | None) -> dict[str, Any]:
+def run_hostile_programs(level: str, uid: int | None) -> dict[str, Any]:
     """Run the programs in a separate process, in a folder that any user can enter."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, str(_SCRIPT), level, folder, *([] if uid is None else [str(uid)])]
@@ -45,7 +45,7 @@ def users() -> list[int | None]:
 def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
     files = left_on_the_host()
 
-    result = assaulted("ns", uid)
+    result = run_hostile_programs("ns", uid)
 
     assert result["level"] == "ns"
     assert len(result["programs"]) >= 48 + 30
@@ -56,7 +56,7 @@ def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
 def test_hostile_programs_are_contained_by_landlock_alone() -> None:
     uid = _STRANGER if os.getuid() == 0 else None
 
-    result = assaulted("landlock", uid)
+    result = run_hostile_programs("landlock", uid)
 
     assert result["level"] == "landlock"
     assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
@@ -64,7 +64,7 @@ def test_hostile_programs_are_contained_by_landlock_alone() -> None:
 
 def test_hostile_programs_succeed_without_confinement() -> None:
     """The positive control: if this fails, the suite no longer detects breaches."""
-    result = assaulted("unsafe", None)
+    result = run_hostile_programs("unsafe", None)
 
     assert sorted(result["programs"]) == sorted(HARMLESS)
     assert [name for name, wrong in result["programs"].items() if not wrong] == []

@@ -16,13 +16,13 @@ def multilingual():
 
 def test_translation_is_the_nearest_text(multilingual):
     query = multilingual.encode(["Where is the train station?"])[0]
-    text = [
+    texts = [
         "¿Dónde está la estación de tren?",
         "Me gusta el helado de chocolate.",
         "El informe vence el viernes.",
     ]
 
-    assert int(np.argmax(multilingual.encode(text) @ query)) == 0
+    assert int(np.argmax(multilingual.encode(texts) @ query)) == 0
 
 
 def test_vectors_have_unit_length_in_the_order_of_the_texts(multilingual):

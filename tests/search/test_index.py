@@ -23,7 +23,7 @@ EVENTS = st.lists(
 )
 
 
-def grown(events, cuts):
+def build_index(events, cuts):
     """Return an index of these events, added in batches split at these positions."""
     index = SpaceIndex(0)
     places = [0, *sorted(set(cuts)), len(events)]
@@ -38,8 +38,8 @@ def grown(events, cuts):
 @given(EVENTS, st.lists(st.integers(0, 40), max_size=5))
 def test_index_built_in_batches_equals_one_built_at_once(events, cuts):
     whole, pieces = (
-        grown(events, []).view(),
-        grown(events, [cut for cut in cuts if cut < len(events)]).view(),
+        build_index(events, []).view(),
+        build_index(events, [cut for cut in cuts if cut < len(events)]).view(),
     )
 
     for column in whole.columns:
@@ -58,23 +58,23 @@ def test_index_built_in_batches_equals_one_built_at_once(events, cuts):
 
 @given(EVENTS)
 def test_neighbours_are_consecutive_parts_of_a_session(events):
-    view = grown(events, [len(events) // 2]).view()
+    view = build_index(events, [len(events) // 2]).view()
 
-    text = defaultdict(list)
+    by_session = defaultdict(list)
     for part, session in enumerate(view["session"].tolist()):
-        text[session].append(part)
-    for parts in text.values():
+        by_session[session].append(part)
+    for parts in by_session.values():
         assert view["previous"][parts].tolist() == [-1, *parts[:-1]]
         assert view["next"][parts].tolist() == [*parts[1:], -1]
 
 
 @given(EVENTS, st.integers(1, 60))
 def test_sealing_the_tail_keeps_all_postings(events, most):
-    plain = grown(events, list(range(len(events)))).view()
+    plain = build_index(events, list(range(len(events)))).view()
     before = index_module.TAIL_POSTINGS_MAX
     index_module.TAIL_POSTINGS_MAX = most
     try:
-        sealing = grown(events, list(range(len(events)))).view()
+        sealing = build_index(events, list(range(len(events)))).view()
     finally:
         index_module.TAIL_POSTINGS_MAX = before
 
@@ -113,12 +113,15 @@ def test_merged_runs_contain_the_entries_of_each(groups):
 
 
 def test_erased_event_is_removed_from_postings_and_statistics():
-    index = grown([("alpha", "beta", 1), ("alpha", "gamma", 1), ("delta", "alpha", 2)], [])
+    index = build_index([("alpha", "beta", 1), ("alpha", "gamma", 1), ("delta", "alpha", 2)], [])
     before = index.view()
     assert index.erase(1)
     assert not index.erase(1)
 
-    view, never = index.view(), grown([("alpha", "beta", 1), ("delta", "alpha", 2)], []).view()
+    view, never = (
+        index.view(),
+        build_index([("alpha", "beta", 1), ("delta", "alpha", 2)], []).view(),
+    )
     assert len(view.find(term("gamma"))[0]) == 0
     assert view.events == 2
     assert (view.words, view.alive_parts) == (never.words, never.alive_parts)
@@ -126,7 +129,7 @@ def test_erased_event_is_removed_from_postings_and_statistics():
 
 
 def test_view_does_not_change_while_the_index_grows():
-    index = grown([("alpha", "beta", 1)], [])
+    index = build_index([("alpha", "beta", 1)], [])
     view = index.view()
     index.add(
         batch(

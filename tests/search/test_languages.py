@@ -119,12 +119,12 @@ def test_compounds_and_their_parts_match_each_other(text, query):
 
 
 def test_language_is_detected_by_script_and_stop_words():
-    body = {
+    detected = {
         code: detect(words(" ".join(texts)), " ".join(texts)).code
         for code, texts in SENTENCES.items()
     }
 
-    assert body == {code: code for code in SENTENCES}
+    assert detected == {code: code for code in SENTENCES}
 
 
 def test_every_language_has_months_and_a_stemmer():

@@ -27,7 +27,7 @@ HEX = "0123456789abcdef"
 _chance = random.Random(7)
 
 
-def drawn(length: int, letters: str = ALPHANUMERIC) -> str:
+def random_text(length: int, letters: str = ALPHANUMERIC) -> str:
     """Return a random secret, so that no file of the project contains one."""
     return "".join(_chance.choice(letters) for _ in range(length))
 
@@ -39,34 +39,37 @@ def token_part(text: str) -> str:
 
 def key_block(kind: str, lines: int) -> str:
     """Return a private key in PEM format."""
-    body = "\n".join(drawn(64) for _ in range(lines))
+    body = "\n".join(random_text(64) for _ in range(lines))
     return f"-----BEGIN {kind}PRIVATE KEY-----\n{body}\n-----END {kind}PRIVATE KEY-----"
 
 
 # text around the secret (`{}` is its position), the secret
 SECRETS = {
-    "OpenAI": ("{}", f"sk-proj-{drawn(20)}T3BlbkFJ{drawn(20)}"),
-    "OpenAI, long": ("{}", f"sk-proj-{drawn(74)}T3BlbkFJ{drawn(74)}"),
-    "OpenAI, old": ("{}", f"sk-{drawn(20)}T3BlbkFJ{drawn(20)}"),
-    "Anthropic": ("{}", f"sk-ant-api03-{drawn(93)}AA"),
-    "AWS": ("{}", f"AKIA{drawn(16, string.ascii_uppercase + '234567')}"),
-    "AWS, secret half": ('aws_secret_access_key = "{}"', drawn(40)),
-    "GitHub": ("{}", f"ghp_{drawn(36)}"),
-    "GitHub, fine-grained": ("{}", f"github_pat_{drawn(22)}_{drawn(59)}"),
-    "GitLab": ("{}", f"glpat-{drawn(20)}"),
-    "Slack": ("{}", f"xoxb-{drawn(12, string.digits)}-{drawn(12, string.digits)}-{drawn(24)}"),
+    "OpenAI": ("{}", f"sk-proj-{random_text(20)}T3BlbkFJ{random_text(20)}"),
+    "OpenAI, long": ("{}", f"sk-proj-{random_text(74)}T3BlbkFJ{random_text(74)}"),
+    "OpenAI, old": ("{}", f"sk-{random_text(20)}T3BlbkFJ{random_text(20)}"),
+    "Anthropic": ("{}", f"sk-ant-api03-{random_text(93)}AA"),
+    "AWS": ("{}", f"AKIA{random_text(16, string.ascii_uppercase + '234567')}"),
+    "AWS, secret half": ('aws_secret_access_key = "{}"', random_text(40)),
+    "GitHub": ("{}", f"ghp_{random_text(36)}"),
+    "GitHub, fine-grained": ("{}", f"github_pat_{random_text(22)}_{random_text(59)}"),
+    "GitLab": ("{}", f"glpat-{random_text(20)}"),
+    "Slack": (
+        "{}",
+        f"xoxb-{random_text(12, string.digits)}-{random_text(12, string.digits)}-{random_text(24)}",
+    ),
     "Slack webhook": (
         "{}",
-        f"https://hooks.slack.com/services/T{drawn(8, HEX.upper())}/B{drawn(10, HEX.upper())}/{drawn(24)}",
+        f"https://hooks.slack.com/services/T{random_text(8, HEX.upper())}/B{random_text(10, HEX.upper())}/{random_text(24)}",
     ),
-    "Stripe": ("{}", f"sk_live_{drawn(24)}"),
-    "Stripe, test mode": ("{}", f"sk_test_{drawn(24)}"),
-    "Google": ("{}", f"AIza{drawn(35)}"),
-    "npm": ("{}", f"npm_{drawn(36)}"),
-    "PyPI": ("{}", f"pypi-AgEIcHlwaS5vcmc{drawn(70)}"),
-    "Hugging Face": ("{}", f"hf_{drawn(34, string.ascii_letters)}"),
-    "SendGrid": ("{}", f"SG.{drawn(22)}.{drawn(43)}"),
-    "Telegram": ("{}", f"{drawn(10, '123456789')}:AA{drawn(33)}"),
+    "Stripe": ("{}", f"sk_live_{random_text(24)}"),
+    "Stripe, test mode": ("{}", f"sk_test_{random_text(24)}"),
+    "Google": ("{}", f"AIza{random_text(35)}"),
+    "npm": ("{}", f"npm_{random_text(36)}"),
+    "PyPI": ("{}", f"pypi-AgEIcHlwaS5vcmc{random_text(70)}"),
+    "Hugging Face": ("{}", f"hf_{random_text(34, string.ascii_letters)}"),
+    "SendGrid": ("{}", f"SG.{random_text(22)}.{random_text(43)}"),
+    "Telegram": ("{}", f"{random_text(10, '123456789')}:AA{random_text(33)}"),
     "a key of this service": ("{}", mint()),
     "JSON web token": (
         "{}",
@@ -74,15 +77,15 @@ SECRETS = {
             (
                 token_part('{"alg":"HS256","typ":"JWT"}'),
                 token_part('{"sub":"1234567890"}'),
-                drawn(43),
+                random_text(43),
             )
         ),
     ),
     "private key": ("{}", key_block("RSA ", 12)),
     "private key, newer": ("{}", key_block("", 3)),
     "private key, cut short": ("{}", key_block("EC ", 4).partition("-----END")[0].rstrip()),
-    "URL with a password": ("https://ada:{}@git.acme-works.net/a", drawn(11)),
-    "database URL": ("postgresql://app:{}@db.internal:5432/app", drawn(10)),
+    "URL with a password": ("https://ada:{}@git.acme-works.net/a", random_text(11)),
+    "database URL": ("postgresql://app:{}@db.internal:5432/app", random_text(10)),
     "password =": ("password = {}", "hunter2xyz"),
     "password:": ("Password: {}", "correct-horse-7"),
     "in an environment": ("export DB_PASSWORD={}", "Vx8q2LmZp0!"),
@@ -91,10 +94,10 @@ SECRETS = {
     "gesagt": ("Das Passwort ist {}", "hunter2xyz"),
     "по-русски": ("Пароль: {}", "hunter2xyz"),
     "中文": ("密码：{}", "hunter2xyz"),
-    "api_key": ("api_key = '{}'", drawn(32, HEX)),
-    "client_secret": ("client_secret: {}", drawn(32)),
-    "bearer": ("Authorization: Bearer {}", drawn(40)),
-    "longer than any bound": ("token = {}", drawn(300)),
+    "api_key": ("api_key = '{}'", random_text(32, HEX)),
+    "client_secret": ("client_secret: {}", random_text(32)),
+    "bearer": ("Authorization: Bearer {}", random_text(40)),
+    "longer than any bound": ("token = {}", random_text(300)),
 }
 
 PLAIN = {

@@ -62,7 +62,7 @@ def key(context: Context) -> str:
     return new_key(context)
 
 
-def each_by_the_next(servers: Sequence[Server], times: int) -> Iterator[Server]:
+def round_robin(servers: Sequence[Server], times: int) -> Iterator[Server]:
     """Return that many servers, round robin."""
     return itertools.islice(itertools.cycle(servers), times)
 
@@ -73,10 +73,7 @@ def test_steps_are_unique_consecutive_and_in_order_across_servers(
     body = {"query_text": "ferry", "session_id": "steps", "user_id": "ada"}
 
     answers = hammer(
-        [
-            partial(one.post, "/api/v7/memory", body, key=key)
-            for one in each_by_the_next(servers, 100)
-        ]
+        [partial(one.post, "/api/v7/memory", body, key=key) for one in round_robin(servers, 100)]
     )
 
     assert {answer.status for answer in answers} == {200}
@@ -91,7 +88,7 @@ def test_steps_are_unique_consecutive_and_in_order_across_servers(
 
 def test_duties_are_the_same_on_every_server(servers: list[Server], key: str) -> None:
     """One server counts the step, another stores its turn, a third receives its seal."""
-    answer_value = []
+    searches = []
     for sessions, is_remembered in (("kept", True), ("missed", False)):
         first, second, third = servers
         where = {"session_id": sessions, "user_id": "ada"}
@@ -102,16 +99,16 @@ def test_duties_are_the_same_on_every_server(servers: list[Server], key: str) ->
                 {"query": "When?", "response": f"At nine, {sessions}.", **where},
                 key=key,
             )
-        answer_value.append(
+        searches.append(
             third.post(
                 "/api/v7/memory", {"query_text": "ferry", "last_seal": render(1), **where}, key=key
             ).body
         )
 
-    stored, missed = answer_value
+    stored, missed = searches
     assert "duty_error" not in stored
     assert "since step 1" in missed["duty_error"]
-    assert [answer["step"] for answer in answer_value] == [2, 2]
+    assert [answer["step"] for answer in searches] == [2, 2]
 
 
 def test_turn_stored_by_one_server_is_found_by_the_next_search_on_others(
@@ -156,7 +153,7 @@ def test_idempotent_write_sent_to_every_server_is_stored_once(
         for n in range(10)
     ]
     assert {answer.status for answer in answers} == {200}
-    assert [len(answer_value) for answer_value in by_number] == [1] * 10
+    assert [len(bodies) for bodies in by_number] == [1] * 10
     assert len(set.union(*by_number)) == 10
     assert sum("idempotent-replayed" in answer.headers for answer in answers) == len(requests) - 10
 
@@ -207,7 +204,7 @@ def test_grant_revoked_on_one_server_is_refused_by_all(servers: list[Server], ke
     grant = servers[0].post("/api/v7/sysperm/grant", allowed, key=key).body["grant_id"]
     calls = [
         partial(one.post, "/api/v7/sysperm/check", body, key=key)
-        for one in each_by_the_next(servers, 60)
+        for one in round_robin(servers, 60)
     ]
 
     revoke = partial(servers[1].post, "/api/v7/sysperm/revoke", {"grant_id": grant}, key=key)
@@ -252,7 +249,7 @@ def test_rate_limit_is_shared_by_all_servers(servers: list[Server], context: Con
 
     calls = [
         partial(one.post, "/api/v7/feedback", body, key=key)
-        for one, body in zip(each_by_the_next(servers, 36), bodies, strict=True)
+        for one, body in zip(round_robin(servers, 36), bodies, strict=True)
     ]
     answers = hammer(calls)
     refused = [answer for answer in answers if answer.status == 429]

@@ -88,15 +88,15 @@ def test_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seal", "process"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
+    ("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
 )
-def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, process: int) -> None:
+def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, done: int) -> None:
     """The seal names the step of its search (specification.md#compliance-seal)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
 
-    assert parts(report(http)["total"])["sealed"] == (process, 1)
+    assert parts(report(http)["total"])["sealed"] == (done, 1)
 
 
 def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:
@@ -122,7 +122,7 @@ def test_last_second_look_at_a_turn_decides(http: Http) -> None:
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     first = look(http, "It leaves at 9:40.")
     http.remember(
-        "When?", "It leaves at 9:40 [general].", session_id="s", replaces=asked_event(http)
+        "When?", "It leaves at 9:40 [general].", session_id="s", replaces=only_event_id(http)
     )
     second = look(http, "It leaves at 9:40 [general].")
 
@@ -132,7 +132,7 @@ def test_last_second_look_at_a_turn_decides(http: Http) -> None:
     assert (total["looks"], parts(total)["looked"], parts(total)["passed"]) == (2, (1, 1), (1, 1))
 
 
-def asked_event(http: Http) -> str:
+def only_event_id(http: Http) -> str:
     """Return the event_id of the only turn."""
     return str(http.memory("leaves", interact=False)["hits"][0]["event_id"])
 

@@ -43,7 +43,7 @@ def start(start_with: Start) -> Start:
     return partial(start_with, "model_summarize")
 
 
-def talked(http: Http) -> int:
+def save_turns(http: Http) -> int:
     """Save the turns; return their number of characters."""
     for query, response in TURNS:
         http.remember(query, response, session_id="s")
@@ -80,13 +80,13 @@ def map_draft(http: Http, **more: Any) -> Any:
 def test_supported_sentences_of_the_model_stay_in_the_draft(start: Start) -> None:
     """A model's supported sentences stay (specification.md#l1-draft-response)."""
     http, tiny = start(replies(TRUE[0] + " " + TRUE[1]))
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["made_by"] == "model"
-    assert text["summary_text"] in TRUE  # both together would exceed 8 %
-    assert (text["dropped"], text["turns"], text["usage"]["calls"]) == ([], 2, 1)
+    assert answer["made_by"] == "model"
+    assert answer["summary_text"] in TRUE  # both together would exceed 8 %
+    assert (answer["dropped"], answer["turns"], answer["usage"]["calls"]) == ([], 2, 1)
     assert "pier 3" in tiny.prompts[0]
 
 
@@ -105,13 +105,13 @@ def test_unsupported_sentences_are_dropped_and_named(
 ) -> None:
     """Unsupported sentences are dropped and named (specification.md#l1-draft-verified)."""
     http, _ = start(replies(f"{TRUE[0]} {sentence}"))
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["summary_text"] == TRUE[0]
-    assert [one["sentence"] for one in text["dropped"]] == [sentence]
-    assert wrong in text["dropped"][0]["detail"]
+    assert answer["summary_text"] == TRUE[0]
+    assert [one["sentence"] for one in answer["dropped"]] == [sentence]
+    assert wrong in answer["dropped"][0]["detail"]
 
 
 def test_server_keeps_the_draft_within_its_length(start: Start) -> None:
@@ -128,7 +128,7 @@ def test_server_keeps_the_draft_within_its_length(start: Start) -> None:
         "It rained.",
     ):
         http, _ = start(replies(text))
-        characters = talked(http)
+        characters = save_turns(http)
 
         body = draft(http, session_id="s")
 
@@ -141,29 +141,29 @@ def test_server_keeps_the_draft_within_its_length(start: Start) -> None:
 def test_short_draft_is_filled_with_sentences_of_the_turns(start: Start) -> None:
     """Missing length is filled with sentences of the turns (specification.md#l1-draft-length)."""
     http, _ = start(replies("It rained."))
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    added = text["summary_text"].removeprefix("It rained. ")
-    assert added != text["summary_text"]
+    added = answer["summary_text"].removeprefix("It rained. ")
+    assert added != answer["summary_text"]
     assert is_quoted(added)
-    assert "Sentences of the source were added" in text["detail"]
+    assert "Sentences of the source were added" in answer["detail"]
 
 
 def test_draft_is_not_stored_and_can_be_saved_afterwards(start: Start) -> None:
     """A draft stores nothing (specification.md#l1-draft-request)."""
     http, _ = start(replies(TRUE[0]))
-    talked(http)
+    save_turns(http)
     before = http.rows()
-    text = draft(http)
+    answer = draft(http)
 
     assert http.rows() == before
     body = http.post(
         "/api/v7/memory/summarize",
-        {"user_id": "owner", "session_id": "s", "summary_text": text["summary_text"]},
+        {"user_id": "owner", "session_id": "s", "summary_text": answer["summary_text"]},
     ).json()
-    assert (body["saved"], body["ratio"]) == (True, text["ratio"])
+    assert (body["saved"], body["ratio"]) == (True, answer["ratio"])
 
 
 @pytest.mark.parametrize(
@@ -179,25 +179,25 @@ def test_draft_is_not_stored_and_can_be_saved_afterwards(start: Start) -> None:
 def test_unusable_model_leads_to_headlines(start: Start, play: Play) -> None:
     """An unusable model leads to headlines (specification.md#l1-draft-fallback)."""
     http, _ = start(play)
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["made_by"] == "headlines"
-    assert text["detail"]
-    assert text["usage"]["calls"] >= 1
-    assert is_quoted(text["summary_text"])
+    assert answer["made_by"] == "headlines"
+    assert answer["detail"]
+    assert answer["usage"]["calls"] >= 1
+    assert is_quoted(answer["summary_text"])
 
 
 def test_draft_without_a_model_is_headlines(http: Http) -> None:
     """Without a model the draft is headlines (specification.md#l1-draft-fallback)."""
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["made_by"] == "headlines"
-    assert "REMEMBRANCER_MODEL_SUMMARIZE" in text["detail"]
-    assert 0.05 <= text["ratio"] <= 0.08
+    assert answer["made_by"] == "headlines"
+    assert "REMEMBRANCER_MODEL_SUMMARIZE" in answer["detail"]
+    assert 0.05 <= answer["ratio"] <= 0.08
 
 
 def test_account_that_forbids_outside_models_gets_headlines(start_with: Start) -> None:
@@ -206,7 +206,7 @@ def test_account_that_forbids_outside_models_gets_headlines(start_with: Start) -
         "model_chat", replies("never asked"), model_summarize="big@https://models.example/v1"
     )
     allow_outside_models(http.context, "owner", allowed=False)
-    talked(http)
+    save_turns(http)
     l1(http, "Ada moved to Oslo in May.", "t")
 
     text, of_map = draft(http), map_draft(http)
@@ -225,7 +225,7 @@ def test_service_lines_seals_and_refs_are_removed_from_drafts(start: Start) -> N
             f"VERIFY | CORRECT | OUTPUT"
         )
     )
-    talked(http)
+    save_turns(http)
 
     assert draft(http)["summary_text"] == TRUE[0]
 
@@ -248,7 +248,7 @@ def test_stored_text_cannot_act_as_instructions(start: Start) -> None:
 def test_draft_covers_only_turns_since_the_last_l1(start: Start) -> None:
     """A draft covers the turns since the last L1 (specification.md#l1-draft-request)."""
     http, tiny = start(replies(TRUE[0]))
-    talked(http)
+    save_turns(http)
     http.post(
         "/api/v7/memory/summarize",
         {"user_id": "owner", "session_id": "s", "summary_text": "Ferry and cabin."},
@@ -262,7 +262,7 @@ def test_draft_covers_only_turns_since_the_last_l1(start: Start) -> None:
 
 def test_draft_does_not_read_sessions_of_other_accounts(http: Http) -> None:
     """Another account's session is not read (specification.md#l1-draft-isolation)."""
-    talked(http)
+    save_turns(http)
 
     assert (
         http.as_account("mallory").post(DRAFT, {"user_id": "owner", "session_id": "s"}).status_code
@@ -272,13 +272,13 @@ def test_draft_does_not_read_sessions_of_other_accounts(http: Http) -> None:
 
 def test_each_line_of_a_model_map_names_its_l1s(start: Start) -> None:
     """Each line of a model's map names its L1s (specification.md#map-by-model)."""
-    body: list[str] = []
-    http, _ = start(replies(lambda _: "\n".join(body)))
+    lines: list[str] = []
+    http, _ = start(replies(lambda _: "\n".join(lines)))
     roof, oslo = (
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
         l1(http, "Ada moved to Oslo in May.", "t"),
     )
-    body += [
+    lines += [
         f"- Holm mended the roof for 840 euros. ({roof})",
         f"- Ada lives in Oslo since May. ({oslo})",
     ]
@@ -295,13 +295,13 @@ def test_each_line_of_a_model_map_names_its_l1s(start: Start) -> None:
 
 def test_map_lines_are_verified_and_other_l1s_get_headlines(start: Start) -> None:
     """Lines are verified; uncovered L1s get headlines (specification.md#map-by-model)."""
-    body: list[str] = []
-    http, _ = start(replies(lambda _: "\n".join(body)))
+    lines: list[str] = []
+    http, _ = start(replies(lambda _: "\n".join(lines)))
     roof, oslo = (
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
         l1(http, "Ada moved to Oslo in May.", "t"),
     )
-    body += [
+    lines += [
         f"- Holm mended the roof for 860 euros. ({roof})",
         f"- The work in Oslo cost 840 euros. ({oslo})",
         "- Nobody knows of it. (l1_none)",
@@ -323,9 +323,9 @@ def test_map_lines_are_verified_and_other_l1s_get_headlines(start: Start) -> Non
 
 def test_complete_model_map_is_not_rebuilt(start: Start) -> None:
     """A complete map is not rebuilt (specification.md#map-not-rebuilt)."""
-    answer: list[str] = []
-    http, tiny = start(replies(lambda _: "\n".join(answer)))
-    answer.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
+    lines: list[str] = []
+    http, tiny = start(replies(lambda _: "\n".join(lines)))
+    lines.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
     first, again = map_draft(http), map_draft(http)
 
     assert (first["updated"], again["updated"], again["map_text"]) == (
@@ -355,9 +355,9 @@ def test_agent_part_of_the_map_precedes_the_model_part(start: Start) -> None:
 
 def test_repeated_map_request_calls_no_model(start: Start) -> None:
     """A repeated request asks no model again (specification.md#map-idempotent)."""
-    answer: list[str] = []
-    http, tiny = start(replies(lambda _: "\n".join(answer)))
-    answer.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
+    lines: list[str] = []
+    http, tiny = start(replies(lambda _: "\n".join(lines)))
+    lines.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
     first = http.post(MAP, {"user_id": "owner"}, headers={"Idempotency-Key": "k"}).json()
     l1(http, "Ada bought a boat in June.")
     again = http.post(MAP, {"user_id": "owner"}, headers={"Idempotency-Key": "k"}).json()

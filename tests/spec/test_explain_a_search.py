@@ -10,7 +10,7 @@ from service import Http
 EXPLAIN = "/api/v7/memory/explain"
 
 
-def explained(http: Http, query_text: str, **more: Any) -> Any:
+def explanation_of(http: Http, query_text: str, **more: Any) -> Any:
     """Return the explanation of a search."""
     answer = http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more})
     assert answer.status_code == 200, answer.text
@@ -24,7 +24,7 @@ def test_explanation_has_the_hits_of_the_search_with_reasons(http: Http) -> None
     body: Any = {"query_text": "ladder in the attic", "top_k": 2}
     searched = http.memory(**body, interact=False)
 
-    explanation = explained(http, **body)
+    explanation = explanation_of(http, **body)
 
     assert [
         {name: hit[name] for name in searched["hits"][0]} for hit in explanation["hits"]
@@ -38,7 +38,7 @@ def test_explain_counts_no_step_and_writes_nothing(http: Http) -> None:
     """It counts no step and writes nothing (specification.md#explain-no-turn)."""
     http.remember("Where is the saw?", "In the shed.")
     before = http.rows()
-    explained(http, "saw", interact=True)
+    explanation_of(http, "saw", interact=True)
 
     assert http.rows() == before
     assert http.memory("saw")["step"] == 1
@@ -48,7 +48,7 @@ def test_read_only_key_can_explain(http: Http) -> None:
     """A read-only key may call it (specification.md#explain-read-only-key)."""
     http.remember("Where is the saw?", "In the shed.")
 
-    assert explained(http.as_account("owner", read_only=True), "saw")["hits"]
+    assert explanation_of(http.as_account("owner", read_only=True), "saw")["hits"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_explain_validates_like_a_search(http: Http, body: Any, status: int) -> 
 def test_explanation_excludes_other_accounts(http: Http) -> None:
     """Another account sees nothing (specification.md#explain-isolation)."""
     http.remember("Where is the saw?", "In the shed.")
-    explanation = explained(http.as_account("bob"), "saw")
+    explanation = explanation_of(http.as_account("bob"), "saw")
 
     assert (explanation["hits"], explanation["left_out"], explanation["looked"]["events"]) == (
         [],

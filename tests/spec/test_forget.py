@@ -10,7 +10,7 @@ from service import Http
 FORGET = "/api/v7/memory/forget"
 
 
-def forgotten(http: Http, **what: Any) -> Any:
+def erased_counts(http: Http, **what: Any) -> Any:
     """Return the receipt's counts that are not 0."""
     answer = http.post(FORGET, what)
     assert answer.status_code == 200, answer.text
@@ -110,7 +110,7 @@ def test_session_is_erased_with_its_summaries_facts_and_maps(http: Http) -> None
         )
     http.post("/api/v7/memory/map", {"user_id": "owner"})
 
-    assert forgotten(http, session_id="trip") == {
+    assert erased_counts(http, session_id="trip") == {
         "events": 1,
         "sessions": 1,
         "summaries": 1,
@@ -131,7 +131,7 @@ def test_time_range_erases_by_occurred_at(http: Http) -> None:
     for day in (1, 2, 3):
         http.remember(f"q{day}", f"Rope, day {day}.", occurred_at=f"2026-03-0{day}T12:00:00Z")
 
-    assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {
+    assert erased_counts(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {
         "events": 1
     }
 
@@ -149,7 +149,7 @@ def test_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
     http.ask("PUT", "/api/v7/agent/prompt", json={"user_id": "ada", "prompt": "Be short."})
 
     refused = http.post(FORGET, {"user_id": "ada"})
-    counts = forgotten(http, user_id="ada", confirm="ada")
+    counts = erased_counts(http, user_id="ada", confirm="ada")
 
     assert (refused.status_code, "'ada'" in refused.json()["detail"]) == (409, True)
     assert counts == {"events": 1, "sessions": 1, "facts": 1, "prompts": 1}
@@ -175,7 +175,7 @@ def test_account_is_erased_completely_and_no_other(http: Http) -> None:
     member.post("/api/v7/experience/create", cube)
     before = http.rows()
 
-    counts = forgotten(member, account=True, confirm="family")
+    counts = erased_counts(member, account=True, confirm="family")
 
     assert counts == {"events": 1, "sessions": 1, "files": 1, "cubes": 1, "feedback": 1}
     after = http.rows()
@@ -252,13 +252,13 @@ def test_reversed_time_range_erases_nothing(http: Http) -> None:
     """A reversed time range is empty (specification.md#forget-time-range)."""
     http.remember("q", "Rope.")
 
-    assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
+    assert erased_counts(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
 
 
 def test_erasing_absent_turns_counts_zero(http: Http) -> None:
     """Absent turns give zero counts (specification.md#forget-nothing-there)."""
-    assert forgotten(http, session_id="never") == {}
-    assert forgotten(http, user_id="nobody", confirm="nobody") == {}
+    assert erased_counts(http, session_id="never") == {}
+    assert erased_counts(http, user_id="nobody", confirm="nobody") == {}
 
 
 def test_key_erases_only_data_that_it_can_write(http: Http) -> None:
@@ -281,7 +281,7 @@ def test_key_erases_only_data_that_it_can_write(http: Http) -> None:
     refused += [pinned.post(FORGET, {"account": True, "confirm": "owner"}).status_code]
 
     assert refused == [403, 404, 404, 403, 403, 403]
-    assert forgotten(stranger, user_id="ada", confirm="ada") == {}
+    assert erased_counts(stranger, user_id="ada", confirm="ada") == {}
     assert hit_ids(http, "rope", "ada") == [answer]
 
 

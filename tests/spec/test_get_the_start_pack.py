@@ -70,14 +70,14 @@ def test_start_pack_has_a_fresh_fence_delimiter_each_time(http: Http) -> None:
 def test_stored_text_cannot_close_the_fence(http: Http) -> None:
     """No stored text closes the fence (specification.md#start-fence)."""
     for number, text in enumerate(INJECTIONS):
-        answer = text.replace("\x00", "")
+        clean = text.replace("\x00", "")
         http.remember(
             f"turn {number}",
             "r",
             session_id="s",
-            critical=f"{number} {answer}",
-            l1_summary=f"{number} {answer}",
-            l2_map=f"{number} {answer}",
+            critical=f"{number} {clean}",
+            l1_summary=f"{number} {clean}",
+            l2_map=f"{number} {clean}",
         )
     text = pack(http, session_id="s")["prompt_text"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from service import Http
-from spec.permission_calls import PERM, WRITE, audit, check, granted, logged, stored_counts
+from spec.permission_calls import PERM, WRITE, audit, check, create_grant, log_action, stored_counts
 
 from remembrancer import testing
 
@@ -21,10 +21,12 @@ class TestLogging:
     """Agents log each allowed action (specification.md#sysperm-log)."""
 
     def test_allowed_actions_are_logged(self, http: Http, agent: Http) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         check(agent)
 
-        assert logged(agent, grant_id, path="/etc//nginx/nginx.conf", result="1024 now").json() == {
+        assert log_action(
+            agent, grant_id, path="/etc//nginx/nginx.conf", result="1024 now"
+        ).json() == {
             "logged": True,
             "seq": 3,
         }
@@ -48,36 +50,36 @@ class TestLogging:
         self, http: Http, agent: Http, other: dict[str, Any]
     ) -> None:
         """Without an allowing check first: 409 (specification.md#sysperm-log-unchecked)."""
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         check(agent)
         before = stored_counts(http)
-        answer = logged(agent, **{"grant_id": grant_id, **other})
+        answer = log_action(agent, **{"grant_id": grant_id, **other})
 
         assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
         assert stored_counts(http) == before
 
     def test_log_after_a_denied_check_is_409(self, http: Http, agent: Http) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         check(agent, action="delete")
 
-        assert logged(agent, grant_id, action="delete").status_code == 409
+        assert log_action(agent, grant_id, action="delete").status_code == 409
 
     def test_log_after_a_check_of_another_account_is_409(self, http: Http, agent: Http) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         check(agent)
 
-        assert logged(http.as_account("others"), grant_id).status_code == 409
-        assert logged(http.as_account("robots"), grant_id).status_code == 200
+        assert log_action(http.as_account("others"), grant_id).status_code == 409
+        assert log_action(http.as_account("robots"), grant_id).status_code == 200
 
     def test_checked_action_can_be_logged_after_expiry_or_revocation(
         self, http: Http, agent: Http, clock: testing.FrozenClock
     ) -> None:
-        grant_id = granted(http, ttl_minutes=1)
+        grant_id = create_grant(http, ttl_minutes=1)
         check(agent)
         clock.advance(120_000)
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
 
-        assert logged(agent, grant_id).status_code == 200
+        assert log_action(agent, grant_id).status_code == 200
 
 
 class TestAudit:
@@ -91,9 +93,9 @@ class TestAudit:
         See specification.md#sysperm-audit-entry.
         """
         check(agent)
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         check(agent)
-        logged(agent, grant_id)
+        log_action(agent, grant_id)
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
         trail = audit(http)
 

@@ -15,7 +15,7 @@ from remembrancer.context import Context
 PATHS = ("/api/execute/code", "/api/v7/execute/code")
 
 
-def ran(http: Http, code: str, **more: Any) -> Any:
+def run_code(http: Http, code: str, **more: Any) -> Any:
     """Run a program; return the response body."""
     answer = http.post(PATHS[0], {"code": code, **more})
     assert answer.status_code == 200, answer.text
@@ -31,7 +31,7 @@ def test_sandbox_is_served_under_both_paths(http: Http) -> None:
 
 def test_response_has_every_field(http: Http) -> None:
     """The response has every field (specification.md#sandbox-response)."""
-    answer = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
+    answer = run_code(http, "open('a.txt', 'w').write('hello')\n6 * 7")
 
     assert (answer["result"], answer["error"], answer["exit_code"]) == ("42", None, 0)
     assert (answer["mode"], answer["fixed"], answer["diff"], answer["code"]) == (
@@ -51,12 +51,12 @@ def test_response_has_every_field(http: Http) -> None:
 
 def test_numpy_is_available(http: Http) -> None:
     """numpy is available (specification.md#sandbox-libraries)."""
-    assert ran(http, "import numpy as np\nint(np.arange(4).sum())")["result"] == "6"
+    assert run_code(http, "import numpy as np\nint(np.arange(4).sum())")["result"] == "6"
 
 
 def test_failing_program_is_a_200_with_its_error(http: Http) -> None:
     """A failing program is a 200 with its error (specification.md#sandbox-failed-program)."""
-    answer = ran(http, "x = 1\nx / 0")
+    answer = run_code(http, "x = 1\nx / 0")
 
     assert answer["status"] == "failed"
     assert (answer["error"]["type"], answer["error"]["message"], answer["error"]["line"]) == (
@@ -81,7 +81,7 @@ def test_timeouts_and_other_ends_have_their_own_status(
     http: Http, code: str, status: str, kind: str
 ) -> None:
     """Each kind of end has its status (specification.md#sandbox-statuses)."""
-    answer = ran(http, code, timeout_s=2)
+    answer = run_code(http, code, timeout_s=2)
 
     assert (answer["status"], answer["error"]["type"], answer["result"]) == (status, kind, None)
 
@@ -89,7 +89,7 @@ def test_timeouts_and_other_ends_have_their_own_status(
 @pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
 def test_all_modes_are_accepted(http: Http, mode: str) -> None:
     """`mode` is fix, optimize or all (specification.md#sandbox-modes)."""
-    assert ran(http, "1", mode=mode)["mode"] == mode
+    assert run_code(http, "1", mode=mode)["mode"] == mode
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_invalid_request_is_refused_with_a_pointer(
 
 def test_run_with_a_session_is_stored_as_an_event(http: Http) -> None:
     """`session_id` stores the run as an event (specification.md#sandbox-event)."""
-    answer = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
+    answer = run_code(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert (event["session_id"], event["query"]) == (
@@ -136,7 +136,7 @@ def test_run_with_a_session_is_stored_as_an_event(http: Http) -> None:
 
 def test_stored_run_marks_truncated_output(http: Http) -> None:
     """The event says that output was cut (specification.md#sandbox-event-output)."""
-    answer = ran(http, "print('x' * 30_000)", session_id="long")
+    answer = run_code(http, "print('x' * 30_000)", session_id="long")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert len(answer["stdout"]) == 30_001
@@ -147,7 +147,7 @@ def test_run_without_a_session_is_not_stored(http: Http) -> None:
     """Without `session_id` nothing is stored (specification.md#sandbox-event)."""
     before = http.rows()
 
-    ran(http, "1")
+    run_code(http, "1")
 
     assert http.rows() == before
 

@@ -22,10 +22,10 @@ TURN = {
 @pytest.fixture
 def event_id(http: Http) -> str:
     """Save an event that a search of the session `default` returned."""
-    rows = http.remember(**TURN)
+    saved = http.remember(**TURN)
     result = http.memory("When does Orion launch?")
-    assert result["hits"][0]["event_id"] == rows["event_id"]
-    return str(rows["event_id"])
+    assert result["hits"][0]["event_id"] == saved["event_id"]
+    return str(saved["event_id"])
 
 
 def look(http: Http, draft: str, **more: Any) -> Any:
@@ -124,12 +124,12 @@ def test_ref_must_be_an_event_returned_in_this_session(http: Http, event_id: str
 
 def test_events_of_a_search_without_a_step_can_be_cited(http: Http, event_id: str) -> None:
     """A search that counts no step may be cited too (specification.md#look-refs-shown)."""
-    rows = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")[
-        "event_id"
-    ]
-    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == rows
+    saved = http.remember(
+        query="The server has port 5544.", response="Yes.", session_id="planning"
+    )["event_id"]
+    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == saved
 
-    assert look(http, f"The port is 5544 (ref: {rows}).")["status"] == "pass"
+    assert look(http, f"The port is 5544 (ref: {saved}).")["status"] == "pass"
 
 
 def test_turn_cannot_cite_itself(http: Http, event_id: str) -> None:

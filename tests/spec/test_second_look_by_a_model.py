@@ -41,7 +41,7 @@ def second_look(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref:
     return answer.json()
 
 
-def of_model(answer: Any) -> list[tuple[str, str]]:
+def model_checks(answer: Any) -> list[tuple[str, str]]:
     """Return status and detail of the checks that a model made."""
     return [
         (check["status"], check["detail"])
@@ -54,22 +54,22 @@ def test_contradiction_found_by_the_judge_fails_with_a_quotation(start: Start) -
     """A verdict quotes the event (specification.md#look-judge)."""
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert (text["status"], text["failed"], text["judge"]) == ("fail", 1, "on")
-    assert text["checks"][0]["check"] == "said_by_ref"
-    assert text["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
-    assert "Anna will not pay the 1,250 EUR" in text["checks"][0]["detail"]
-    assert text["usage"]["tries"][0]["model"] == "tiny"
+    assert (answer["status"], answer["failed"], answer["judge"]) == ("fail", 1, "on")
+    assert answer["checks"][0]["check"] == "said_by_ref"
+    assert answer["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
+    assert "Anna will not pay the 1,250 EUR" in answer["checks"][0]["detail"]
+    assert answer["usage"]["tries"][0]["model"] == "tiny"
     assert STORED in tiny.prompts[0]
 
 
 def test_same_draft_passes_without_a_judge(http: Http) -> None:
     """The docs list what rules alone miss (specification.md#look-judge-off)."""
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert text["status"] == "pass"
-    assert not {"judge", "usage"} & text.keys()
+    assert answer["status"] == "pass"
+    assert not {"judge", "usage"} & answer.keys()
 
 
 @pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
@@ -77,22 +77,22 @@ def test_verdict_needs_a_quotation_from_the_event(start: Start, quote: str) -> N
     """A verdict needs a quotation from the event (specification.md#look-judge)."""
     http, _ = start(verdict("contradicted", quote))
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert (text["status"], of_model(text), text["judge"]) == ("pass", [], "on")
+    assert (answer["status"], model_checks(answer), answer["judge"]) == ("pass", [], "on")
 
 
 def test_judge_cannot_overrule_a_failed_rule(start: Start) -> None:
     """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
-    text = second_look(http, "Bob pays on 4 May (ref: {ref}).")
+    answer = second_look(http, "Bob pays on 4 May (ref: {ref}).")
 
-    assert text["status"] == "fail"
-    assert [check["check"] for check in text["checks"] if check["status"] == "fail"] == [
+    assert answer["status"] == "fail"
+    assert [check["check"] for check in answer["checks"] if check["status"] == "fail"] == [
         "date_in_ref"
     ]
-    assert of_model(text)[0][0] == "pass"
+    assert model_checks(answer)[0][0] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_unusable_judge_is_off_and_the_rules_decide(start: Start, play: Play, wh
     """Without a usable model the rules decide (specification.md#look-judge-off)."""
     http, _ = start(play)
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert text["status"] == "pass"
-    assert text["judge"].startswith("off: ")
-    assert why in text["judge"]
+    assert answer["status"] == "pass"
+    assert answer["judge"].startswith("off: ")
+    assert why in answer["judge"]
 
 
 def test_unsolicited_verdicts_are_ignored(start: Start) -> None:
@@ -131,7 +131,7 @@ def test_unsolicited_verdicts_are_ignored(start: Start) -> None:
         )
     )
 
-    assert of_model(second_look(http)) == []
+    assert model_checks(second_look(http)) == []
 
 
 def test_only_sentences_with_refs_are_sent_to_the_judge(start: Start) -> None:
@@ -153,9 +153,9 @@ def test_account_can_forbid_outside_judges(start_with: Start) -> None:
     )
     allow_outside_models(http.context, "owner", allowed=False)
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert text["judge"] == "off: this account allows no outside models"
+    assert answer["judge"] == "off: this account allows no outside models"
 
 
 def test_chat_revises_a_draft_that_an_event_contradicts(start_with: Start) -> None:

@@ -12,7 +12,7 @@ from remembrancer.protocol.seal import render
 FERRY = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino."}
 
 
-def sealed(http: Http, step: int, **more: Any) -> Any:
+def search_with_seal(http: Http, step: int, **more: Any) -> Any:
     """Search with the seal of this step."""
     return http.memory("ferry", last_seal=render(step), **more)
 
@@ -40,7 +40,7 @@ def test_remembered_turn_and_correct_seal_settle_all_duties(http: Http) -> None:
     step = http.memory("ferry")["step"]
     http.remember(**FERRY)
 
-    answer = sealed(http, step)
+    answer = search_with_seal(http, step)
 
     assert answer["step"] == 2
     assert not {"duty_error", "reminders"} & set(answer)
@@ -53,9 +53,9 @@ def test_missing_turn_is_a_duty_error_until_one_is_remembered(http: Http) -> Non
     """
     http.remember(**FERRY, session_id="before")
     http.memory("ferry")
-    missed, again = sealed(http, 1), sealed(http, 2)
+    missed, again = search_with_seal(http, 1), search_with_seal(http, 2)
     http.remember(**FERRY)
-    repaired = sealed(http, 3)
+    repaired = search_with_seal(http, 3)
 
     assert "since step 1" in missed["duty_error"]
     assert "since step 1" in again["duty_error"]
@@ -68,7 +68,7 @@ def test_turn_of_another_session_does_not_settle_the_duty(http: Http) -> None:
     http.memory("ferry", session_id="s")
     http.remember(**FERRY, session_id="t")
 
-    assert "duty_error" in sealed(http, 1, session_id="s")
+    assert "duty_error" in search_with_seal(http, 1, session_id="s")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_l1_is_due_after_fifteen_turns_until_it_is_saved(http: Http) -> None:
     """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
     http.memory("a")
-    reminded = sealed(http, 1)["reminders"]
+    reminded = search_with_seal(http, 1)["reminders"]
     value = http.remember("Question?", "Answer.", l1_summary="Fifteen questions were answered.")
 
     assert due == [False] * 14 + [True]
@@ -132,7 +132,7 @@ def test_l2_is_due_after_ten_l1s_until_it_is_saved(http: Http) -> None:
         for n in range(10)
     ]
     http.memory("a")
-    reminded = sealed(http, 1)["reminders"]
+    reminded = search_with_seal(http, 1)["reminders"]
     body = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
 
     assert due == [False] * 9 + [True]

@@ -16,8 +16,8 @@ from spec.permission_calls import (
     WRITE,
     audit,
     check,
-    granted,
-    logged,
+    create_grant,
+    log_action,
     stored_counts,
 )
 
@@ -60,7 +60,7 @@ def test_grant_response_repeats_the_grant(http: Http) -> None:
 
 def test_grant_applies_to_agents_of_any_account(http: Http, agent: Http) -> None:
     """Grants hold for agents of any account (specification.md#sysperm-any-account)."""
-    grant_id = granted(http)
+    grant_id = create_grant(http)
     answer = check(agent, path="/etc//nginx/./nginx.conf")
 
     assert answer.pop("reason")
@@ -93,14 +93,14 @@ def test_grant_covers_only_its_agent_action_and_path(
     http: Http, agent: Http, other: dict[str, Any]
 ) -> None:
     """Only the named agent, action and path (specification.md#sysperm-exact)."""
-    granted(http)
+    create_grant(http)
 
     assert check(agent, **other)["allowed"] is False
 
 
 def test_wildcard_grant_covers_every_agent(http: Http, agent: Http) -> None:
     """`*` allows every agent (specification.md#sysperm-everyone)."""
-    granted(http, agent="*")
+    create_grant(http, agent="*")
 
     assert [check(agent, agent=name)["allowed"] for name in ("robot", "other", "*")] == [
         True,
@@ -111,9 +111,9 @@ def test_wildcard_grant_covers_every_agent(http: Http, agent: Http) -> None:
 
 def test_check_names_the_longest_lasting_grant(http: Http, agent: Http) -> None:
     """The longest grant is named (specification.md#sysperm-longest)."""
-    granted(http, ttl_minutes=5)
-    longest = granted(http, ttl_minutes=240, scope="/etc/")
-    granted(http, ttl_minutes=10)
+    create_grant(http, ttl_minutes=5)
+    longest = create_grant(http, ttl_minutes=240, scope="/etc/")
+    create_grant(http, ttl_minutes=10)
 
     assert check(agent)["grant_id"] == longest
 
@@ -123,7 +123,7 @@ def test_grant_ends_at_expires_at(
     http: Http, agent: Http, clock: testing.FrozenClock, minutes: int
 ) -> None:
     """At `expires_at` a grant is over (specification.md#sysperm-expiry)."""
-    granted(http, ttl_minutes=minutes)
+    create_grant(http, ttl_minutes=minutes)
     clock.advance(minutes * 60_000 - 1)
     just_before = check(agent)["allowed"]
     clock.advance(1)
@@ -248,7 +248,7 @@ class TestOwnerOnly:
     def test_only_the_owner_grants_revokes_and_audits(
         self, http: Http, account: str, key: dict[str, Any]
     ) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         other, before = http.as_account(account, **key), stored_counts(http)
 
         assert other.post(f"{PERM}/grant", {**NGINX, "agent": "*"}).status_code == 403
@@ -278,14 +278,14 @@ class TestOwnerOnly:
 
         See specification.md#auth-read-only.
         """
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         reader = http.as_account("robots", read_only=True)
 
         assert reader.post(f"{PERM}/check", WRITE).status_code == 403
-        assert logged(reader, grant_id).status_code == 403
+        assert log_action(reader, grant_id).status_code == 403
 
     def test_pinned_key_can_check(self, http: Http) -> None:
-        granted(http)
+        create_grant(http)
 
         assert check(http.as_account("robots", user_id="bo"))["allowed"] is True
 
@@ -294,20 +294,20 @@ class TestRevoking:
     """The owner ends a grant (specification.md#sysperm-revoke)."""
 
     def test_check_after_revocation_is_denied(self, http: Http, agent: Http) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         before = check(agent)["allowed"]
 
         assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() == {"revoked": True}
         assert (before, check(agent)["allowed"]) == (True, False)
 
     def test_revocation_keeps_other_grants(self, http: Http, agent: Http) -> None:
-        first, second = granted(http), granted(http)
+        first, second = create_grant(http), create_grant(http)
         http.post(f"{PERM}/revoke", {"grant_id": first})
 
         assert check(agent)["grant_id"] == second
 
     def test_repeated_revocation_succeeds_without_another_entry(self, http: Http) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         answers = [http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() for _ in range(2)]
 
         assert answers == [{"revoked": True}] * 2
@@ -328,7 +328,7 @@ class TestIdempotency:
 
     @pytest.mark.parametrize("path", ["grant", "log", "revoke"])
     def test_repeated_request_is_applied_once(self, http: Http, path: str) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         check(http)
         body = {
             "grant": NGINX,
@@ -353,7 +353,7 @@ class TestIdempotency:
 
         See specification.md#idempotency-exceptions.
         """
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
 
@@ -375,7 +375,7 @@ class TestCheckRate:
     def test_check_over_the_limit_is_429_without_an_entry(self, http: Http, agent: Http) -> None:
         answers = [
             agent.post(f"{PERM}/check", WRITE),
-            logged(agent, "g_none"),
+            log_action(agent, "g_none"),
             agent.post(f"{PERM}/check", WRITE),
         ]
 
@@ -385,7 +385,7 @@ class TestCheckRate:
     def test_limit_does_not_affect_grants_and_revocations(self, http: Http) -> None:
         for _ in range(3):
             http.post(f"{PERM}/check", WRITE)
-        grant_id = granted(http)
+        grant_id = create_grant(http)
 
         assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 200
         assert check(http.as_account("robots"))["allowed"] is False
@@ -397,9 +397,9 @@ class TestGrantsInForce:
     def test_grants_are_listed_newest_first_with_their_remaining_time(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
-        first = granted(http, ttl_minutes=240)
+        first = create_grant(http, ttl_minutes=240)
         clock.advance(1_500)
-        second = granted(http, agent="*", actions=["exec"], scope="/opt/")
+        second = create_grant(http, agent="*", actions=["exec"], scope="/opt/")
         body = http.get(f"{PERM}/grants").json()
         key_id = body["grants"][0]["key_id"]
 
@@ -428,7 +428,11 @@ class TestGrantsInForce:
     def test_expired_and_revoked_grants_are_not_listed(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
-        short, revoked, rows = granted(http, ttl_minutes=1), granted(http), granted(http)
+        short, revoked, rows = (
+            create_grant(http, ttl_minutes=1),
+            create_grant(http),
+            create_grant(http),
+        )
         http.post(f"{PERM}/revoke", {"grant_id": revoked})
         before = [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
         clock.advance(60_000)
@@ -437,7 +441,7 @@ class TestGrantsInForce:
         assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [rows]
 
     def test_pages_of_grants_continue_after_the_previous_one(self, http: Http) -> None:
-        grants = [granted(http) for _ in range(5)]
+        grants = [create_grant(http) for _ in range(5)]
         pages, before = [], None
         while True:
             page = http.get(
@@ -453,7 +457,7 @@ class TestGrantsInForce:
 
     def test_only_the_owner_lists_grants(self, http: Http, agent: Http) -> None:
         """Only the owner lists grants (specification.md#sysperm-owner-only)."""
-        granted(http)
+        create_grant(http)
         pinned, reads = (
             http.as_account("owner", user_id="ada"),
             http.as_account("owner", read_only=True),
@@ -467,7 +471,7 @@ class TestGrantsInForce:
         ]
 
     def test_grant_without_a_stored_glob_still_allows(self, http: Http, agent: Http) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         http.context.store.write(lambda tx: tx.run("update grants set glob = null"))
 
         assert check(agent)["grant_id"] == grant_id

@@ -259,7 +259,7 @@ def test_table_hash_ignores_row_order_but_not_values(tmp_path: Path) -> None:
         "insert into prompts (account_id, user_id, text, updated_ms) values (1, :user_id, :text, 1)"
     )
 
-    def hashed(*rows: tuple[str, str]) -> str:
+    def table_hash(*rows: tuple[str, str]) -> str:
         name = f"{len(list(tmp_path.iterdir()))}.sqlite3"
         with closing(open_store(f"sqlite:{tmp_path / name}")) as store:
             store.write(
@@ -272,9 +272,9 @@ def test_table_hash_ignores_row_order_but_not_values(tmp_path: Path) -> None:
             )
             return next(one.hash for one in store_digest(store) if one.table == "prompts")
 
-    assert hashed(("a", "x"), ("b", "y")) == hashed(("b", "y"), ("a", "x"))
-    assert hashed(("a", "xb"), ("c", "y")) != hashed(("a", "x"), ("c", "by"))
-    assert hashed(("a", "x"), ("b", "y")) != hashed(("a", "y"), ("b", "x"))
+    assert table_hash(("a", "x"), ("b", "y")) == table_hash(("b", "y"), ("a", "x"))
+    assert table_hash(("a", "xb"), ("c", "y")) != table_hash(("a", "x"), ("c", "by"))
+    assert table_hash(("a", "x"), ("b", "y")) != table_hash(("a", "y"), ("b", "x"))
 
 
 def test_tables_are_listed_after_the_tables_they_reference(store: Store) -> None:

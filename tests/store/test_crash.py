@@ -33,7 +33,7 @@ def test_killed_process_loses_no_finished_write_and_leaves_no_partial_one(tmp_pa
             stored = {
                 row.name for row in store.read(lambda tx: tx.all("select name from accounts"))
             }
-            halves = store.read(
+            incomplete = store.read(
                 lambda tx: tx.all(
                     "select account_id from spaces group by account_id having count(*) <> 3"
                 )
@@ -44,7 +44,7 @@ def test_killed_process_loses_no_finished_write_and_leaves_no_partial_one(tmp_pa
                 )
             )
             assert answered - stored == set()
-            assert (halves, orphans) == ([], [])
+            assert (incomplete, orphans) == ([], [])
             assert store.read(lambda tx: tx.all("pragma integrity_check"))[0][0] == "ok"
 
     assert len(answered) > 100
