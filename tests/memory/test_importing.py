@@ -323,7 +323,7 @@ class TestConversations:
         )
 
 
-class TestWhoImports:
+class TestPermissions:
     def test_read_only_and_foreign_pinned_keys_cannot_import(
         self, files: Files, context: Context
     ) -> None:
