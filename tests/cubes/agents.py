@@ -1,4 +1,4 @@
-"""Accounts that make, see and rate cubes, through the actions."""
+"""Accounts that create, find and rate cubes through the actions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ QUESTION = "How is a kettle descaled?"
 
 
 class Agent:
-    """One account."""
+    """An account that uses cubes."""
 
     def __init__(self, context: Context, account: str) -> None:
         keys.create(context, account=account)
         self.context, self.caller = context, caller_for(context, account)
 
     def make(self, *, session: int | None = None, **more: Any) -> StoredCube:
-        """Keep a lesson, about kettles where it does not say."""
+        """Create a cube, about kettles by default."""
         prepared = prepare_cube(self.context, Lesson(**{**KETTLE, **more}))
         return self.context.store.write(
             lambda tx: store_cube(
@@ -46,7 +46,7 @@ class Agent:
         )
 
     def publish(self, **more: Any) -> str:
-        """Keep a lesson for everybody; its cube_id."""
+        """Publish a cube; return its cube_id."""
         cube = self.make(publish=True, **more)
         assert cube.visibility == "published", cube.refused
         return cube.cube_id
@@ -54,7 +54,7 @@ class Agent:
     def matching_cubes(
         self, question: str = QUESTION, caller: Caller | None = None
     ) -> list[SharedCube]:
-        """The cubes that a search shows beside its hits."""
+        """Return the cubes of a search."""
         context = self.context
         vector = (
             context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
@@ -67,11 +67,11 @@ class Agent:
         )
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:
-        """Their ids, best first."""
+        """Return the ids of the cubes of a search, best first."""
         return [cube.cube_id for cube in self.matching_cubes(question)]
 
     def vote(self, cube_id: str, vote: int, reason: str | None = "because") -> CubeVoted:
-        """Rate a cube."""
+        """Vote on a cube."""
         body = {
             "cube_id": cube_id,
             "user_id": self.caller.account_name,

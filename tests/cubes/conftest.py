@@ -1,4 +1,4 @@
-"""Three accounts on one store."""
+"""Fixtures of the cube tests: three accounts on one store."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from remembrancer.context import Context
 
 @pytest.fixture
 def ada(context: Context) -> Agent:
-    """The owner."""
+    """Return the owner."""
     return Agent(context, "ada")
 
 
 @pytest.fixture
 def bob(context: Context, ada: Agent) -> Agent:
-    """A member."""
+    """Return a member."""
     return Agent(context, "bob")
 
 
 @pytest.fixture
 def cleo(context: Context, bob: Agent) -> Agent:
-    """Another member."""
+    """Return another member."""
     return Agent(context, "cleo")

@@ -1,4 +1,4 @@
-"""The lessons that an account may see."""
+"""The cube board: the cubes that an account can see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PUBLIC = {
 
 
 def published(memory: Memory, session_id: str = "default") -> str:
-    """A published lesson that came with a turn."""
+    """Publish a cube with a turn; return its cube_id."""
     body = {
         "query": "How?",
         "response": "With vinegar.",
@@ -41,7 +41,7 @@ def published(memory: Memory, session_id: str = "default") -> str:
 
 
 def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
-    """A private lesson."""
+    """Create a private cube; return its cube_id."""
     body = {
         "topic": topic,
         "essence": "e",
@@ -53,7 +53,7 @@ def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
 
 
 def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -> None:
-    """A vote of this account."""
+    """Vote as this account."""
     vote(
         memory.context,
         memory.caller,
@@ -63,19 +63,19 @@ def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -
 
 @pytest.fixture
 def ada(context: Context) -> Memory:
-    """The owner's memory."""
+    """Return the owner's memory."""
     return memory_in(context)
 
 
 @pytest.fixture
 def bob(context: Context, ada: Memory) -> Memory:
-    """Another account."""
+    """Return the memory of another account."""
     return memory_in(context, "bob")
 
 
 def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
-    body = {
+    seen = {
         name: {
             status: [card.cube_id for card in board.page(one.context, one.caller, status).cards]
             for status in ("private", "published")
@@ -83,7 +83,7 @@ def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -
         for name, one in (("ada", ada), ("bob", bob))
     }
 
-    assert body == {
+    assert seen == {
         "ada": {"private": [mine], "published": [shared]},
         "bob": {"private": [], "published": [shared]},
     }
@@ -99,7 +99,7 @@ def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -
         board.cube_detail(bob.context, bob.caller, mine)
 
 
-def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
+def test_board_is_paged_and_filtered_by_kind(ada: Memory) -> None:
     created = [
         private(ada, f"t{n}", "code" if n % 2 else "fact") for n in range(2 * CARDS_LISTED_MAX)
     ]
@@ -112,7 +112,7 @@ def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
     assert [card.cube_id for card in code.cards] == created[::-2]
 
 
-def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: Memory) -> None:
+def test_evidence_of_a_cube_is_visible_only_to_its_account(ada: Memory, bob: Memory) -> None:
     cube_id = published(ada, "kitchen")
     own, others = (
         board.cube_detail(ada.context, ada.caller, cube_id),
@@ -123,24 +123,24 @@ def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: 
     assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
     assert (others.user_id, others.session_id, others.event_id) == (None, None, None)
     assert (pinned.user_id, pinned.session_id) == (None, None)
-    assert [card.cube_id for card in board_resting(ada, own.card.evidence)] == [cube_id]
-    assert board_resting(bob, own.card.evidence) == []
+    assert [card.cube_id for card in cubes_of_event(ada, own.card.evidence)] == [cube_id]
+    assert cubes_of_event(bob, own.card.evidence) == []
 
 
-def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
+def cubes_of_event(memory: Memory, event_id: str) -> list[board.Card]:
     """Return the account's cubes whose evidence is an event."""
     return memory.context.store.read(
         lambda tx: board.cubes_from_event(tx, event_id), account_id=memory.caller.account_id
     )
 
 
-def test_the_author_owners_and_voters_see_the_reasons(ada: Memory, bob: Memory) -> None:
-    """The names of voters are shown to nobody."""
+def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob: Memory) -> None:
+    """The names of voters are never shown."""
     cube_id = published(bob)
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")
     voted(dan, cube_id, 1)
-    body = {
+    seen = {
         name: [
             (row.vote, row.reason)
             for row in board.cube_detail(one.context, one.caller, cube_id).votes
@@ -148,13 +148,13 @@ def test_the_author_owners_and_voters_see_the_reasons(ada: Memory, bob: Memory) 
         for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
     }
 
-    assert body["owner"] == body["author"]
-    assert sorted(body["owner"]) == [(-1, "It ruined mine."), (1, None)]
-    assert (body["cleo"], body["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
+    assert seen["owner"] == seen["author"]
+    assert sorted(seen["owner"]) == [(-1, "It ruined mine."), (1, None)]
+    assert (seen["cleo"], seen["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
     assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
 
 
-def test_a_retired_lesson_is_shown_with_its_votes(ada: Memory) -> None:
+def test_retired_cube_is_listed_with_its_votes(ada: Memory) -> None:
     cube_id = published(ada)
     for name in ("b", "c", "d"):
         voted(memory_in(ada.context, name), cube_id, -1, "wrong")
@@ -164,7 +164,7 @@ def test_a_retired_lesson_is_shown_with_its_votes(ada: Memory) -> None:
     assert card.bounds[1] < 0.5
 
 
-def test_long_lists_are_read_by_an_index_in_their_order(context: Context) -> None:
+def test_lists_are_read_in_index_order(context: Context) -> None:
     plans = {name: plan(context, sql) for name, sql in vars(board.SQL).items()}
 
     assert "cubes USING INDEX cubes_status (status=? AND id<?)" in plans["shared_page"]

@@ -1,4 +1,4 @@
-"""A lesson is prepared outside the transaction and kept inside it, whole or not at all."""
+"""Cubes are prepared outside the transaction and stored inside it, atomically."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remembrancer.cubes.lessons import (
 from remembrancer.store import Transaction
 
 
-def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
+def test_acceptable_cube_is_published(ada: Agent) -> None:
     cube = ada.make(publish=True)
 
     assert (cube.visibility, cube.refused) == ("published", None)
@@ -36,7 +36,7 @@ def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
         ({"model": "<b>m</b>"}, "HTML"),
     ],
 )
-def test_a_cube_refused_for_publication_stays_private_with_a_reason(
+def test_cube_refused_for_publication_stays_private_with_a_reason(
     ada: Agent, bob: Agent, more: dict[str, Any], why: str
 ) -> None:
     """A refused cube stays private (specification.md#cube-publish-refused)."""
@@ -48,7 +48,7 @@ def test_a_cube_refused_for_publication_stays_private_with_a_reason(
     assert cube.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
 
 
-def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
+def test_private_cube_can_contain_any_text(ada: Agent) -> None:
     cube = ada.make(
         essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org",
         rules="hunter2xyz",
@@ -58,7 +58,7 @@ def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
     assert (cube.visibility, cube.refused) == ("private", None)
 
 
-def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
+def test_failed_transaction_stores_no_cube(ada: Agent) -> None:
     before = rows(ada.context)
     prepared = prepare_cube(ada.context, Lesson(**KETTLE))
     broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
@@ -82,11 +82,11 @@ def check(agent: Agent, evidence: str) -> None:
 @pytest.mark.parametrize(
     "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"]
 )
-def test_a_label_is_evidence_as_it_is(ada: Agent, label: str) -> None:
+def test_label_is_accepted_as_evidence(ada: Agent, label: str) -> None:
     check(ada, label)
 
 
 @pytest.mark.parametrize("event_id", ["e_0123456789abc", " e_0123456789abc\n"])
-def test_an_event_id_must_be_of_the_account(ada: Agent, event_id: str) -> None:
+def test_event_id_as_evidence_must_belong_to_the_account(ada: Agent, event_id: str) -> None:
     with pytest.raises(EvidenceUnknown):
         check(ada, event_id)

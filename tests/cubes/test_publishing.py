@@ -1,4 +1,4 @@
-"""Only plain English may be published; secrets, tricks and other languages stay private."""
+"""Rules for publishing: plain English only, without secrets, markup or injection."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PLAIN = {
 
 
 def texts(lesson: tuple[str, str, str]) -> dict[str, str]:
-    """A lesson of the tables by the names of its texts."""
+    """Return a cube of the tables as a dict of its texts."""
     return {**dict(zip(("topic", "essence", "rules"), lesson, strict=True)), "evidence": "docs"}
 
 
 @pytest.mark.parametrize("name", ENGLISH)
-def test_english_is_published_even_when_it_is_terse(name: str) -> None:
+def test_english_is_published_even_if_terse(name: str) -> None:
     """A published cube is in English without secrets (specification.md#cube-publish-rules)."""
     assert refusal(texts(ENGLISH[name])) is None
 
@@ -108,7 +108,7 @@ def test_markup_and_tricks_stay_private(name: str, where: str) -> None:
 
 
 @pytest.mark.parametrize("where", BOUNDS)
-def test_every_text_is_looked_at_for_tricks_secrets_and_length(where: str) -> None:
+def test_every_text_is_checked_for_tricks_secrets_and_length(where: str) -> None:
     tricky = refusal({**PLAIN, where: "see <b>this</b>"})
     with_key = refusal({**PLAIN, where: mint()})
     longest = ("The kettle is clean and " * 99)[: BOUNDS[where]].strip()
@@ -122,7 +122,7 @@ def test_every_text_is_looked_at_for_tricks_secrets_and_length(where: str) -> No
     )
 
 
-def test_a_secret_spread_over_two_texts_is_found() -> None:
+def test_secret_split_across_two_texts_is_found() -> None:
     assert "secret" in str(
         refusal(
             {
@@ -134,15 +134,15 @@ def test_a_secret_spread_over_two_texts_is_found() -> None:
     )
 
 
-def test_the_words_of_a_refusal_hold_nothing_of_the_lesson() -> None:
-    """Its author's agent may show them anywhere."""
+def test_refusal_message_does_not_quote_the_cube() -> None:
+    """The author's agent may show the message anywhere."""
     for name, text in TRICKS.items():
         assert text not in str(refusal({**PLAIN, "essence": text})), name
 
 
 @settings(deadline=None)  # the first text waits for the detector's rules
 @given(st.text(max_size=300))
-def test_any_text_at_all_is_decided(text: str) -> None:
+def test_every_text_is_accepted_or_refused_with_a_reason(text: str) -> None:
     reason = refusal({**PLAIN, "rules": text})
 
     assert reason is None or (
@@ -153,10 +153,8 @@ def test_any_text_at_all_is_decided(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["a.", "<", "[", "CUBE ", "ignore ", "&#", "| # ", "\n- ", "a:", "<< "]
 )
-def test_a_hostile_text_is_decided_soon(piece: str) -> None:
-    """Its length is bounded before patterns are tried, and they take time in proportion all the
-    same: a test has two minutes.
-    """
+def test_hostile_text_is_checked_quickly(piece: str) -> None:
+    """The length is checked before the patterns, which take linear time anyway."""
     result = [
         pattern.search(piece * 50_000)
         for patterns in TRICK_PATTERNS.values()

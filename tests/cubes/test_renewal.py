@@ -1,4 +1,4 @@
-"""Indexes of cubes are derived again after a change of the embedder, while searches continue."""
+"""Cube indexes are renewed after a change of the embedder, while searches continue."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ def stale(context: Context) -> int:
 
 
 def finds_by_meaning(agent: Agent) -> bool:
-    """No lesson has the word puppy."""
+    """Return True if "puppy", a word in no cube, finds the cube about hounds."""
     return [cube.topic for cube in agent.matching_cubes("puppy")] == ["hounds"]
 
 
-def filled(folder: Path, cubes: int) -> None:
-    """Lessons of two accounts about kettles, shared and private, and one about hounds; derived by
-    another embedder.
-    """
+def store_cubes(folder: Path, cubes: int) -> None:
+    """Store shared and private cubes of two accounts, one of them about hounds, with another embedder."""
     context = testing.context(folder, embedder=Concepts("concepts/1"))
     ada, bob = Agent(context, "ada"), Agent(context, "bob")
     for n in range(cubes - 1):
@@ -44,10 +42,8 @@ def filled(folder: Path, cubes: int) -> None:
     context.close()
 
 
-def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again(
-    folder: Path,
-) -> None:
-    filled(folder, 2 * BATCH + 3)
+def test_cubes_are_found_by_words_until_renewal_ends(folder: Path) -> None:
+    store_cubes(folder, 2 * BATCH + 3)
     context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
     ada, watching = Agent(context, "ada"), Agent(other, "ada")
     by_words = [agent.matching_cubes("hound noon")[0].topic for agent in (ada, watching)]
@@ -64,8 +60,8 @@ def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again
         one.close()
 
 
-def test_upkeep_does_it_after_the_events(folder: Path) -> None:
-    filled(folder, 3)
+def test_upkeep_renews_cubes_after_the_events(folder: Path) -> None:
+    store_cubes(folder, 3)
     context = testing.context(folder, embedder=Concepts("concepts/2"))
 
     while Maintenance(context).step():
@@ -75,14 +71,14 @@ def test_upkeep_does_it_after_the_events(folder: Path) -> None:
     context.close()
 
 
-def test_a_new_cube_is_not_stale(ada: Agent) -> None:
+def test_new_cube_is_not_stale(ada: Agent) -> None:
     ada.publish()
 
     assert not reindex_cubes(ada.context)
 
 
 def test_queries_for_stale_or_new_cubes_use_an_index(ada: Agent) -> None:
-    """The first is asked all the time while others search, the second by every search."""
+    """The first query runs constantly during a renewal, the second with every search."""
     only_sqlite()
     context = ada.context
     plans = [

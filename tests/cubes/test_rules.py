@@ -1,4 +1,4 @@
-"""The rules for the creation of cubes and for the effect of votes."""
+"""Rules for creating cubes and for the effect of votes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ COUNTS = st.integers(0, 1_000)
         (7, 4, True),
     ],
 )
-def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may: bool) -> None:
+def test_one_cube_is_allowed_in_three_turns(
+    turns: int, last_cube_turn: int | None, *, may: bool
+) -> None:
     """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
     assert may_propose(turns, last_cube_turn) is may
 
@@ -62,7 +64,7 @@ def test_three_consecutive_turns_never_create_two_cubes(proposals: list[bool]) -
         (400, 600, "retired"),
     ],
 )
-def test_where_votes_put_a_cube(useful: int, useless: int, status: str) -> None:
+def test_votes_determine_the_status(useful: int, useless: int, status: str) -> None:
     """Wilson bounds of at least 3 accounts decide.
 
     See specification.md#cube-trusted, specification.md#cube-retired.
@@ -70,16 +72,14 @@ def test_where_votes_put_a_cube(useful: int, useless: int, status: str) -> None:
     assert status_of(useful, useless) == status
 
 
-def test_the_bounds_are_those_of_wilson() -> None:
-    """By hand: 9 of 10 with z = 1.645 (one-sided 95 %)."""
+def test_wilson_bounds_match_a_manual_calculation() -> None:
+    """Calculated by hand: 9 of 10 with z = 1.645 (one-sided 95 %)."""
     assert wilson(9, 10) == pytest.approx((0.6523, 0.9773), abs=5e-4)
     assert wilson(0, 0) == (0, 1)
 
 
 @given(COUNTS, COUNTS)
-def test_the_share_lies_between_its_bounds_which_mirror_each_other(
-    useful: int, useless: int
-) -> None:
+def test_share_lies_between_symmetric_bounds(useful: int, useless: int) -> None:
     votes = useful + useless
     lower, upper = wilson(useful, votes)
 
@@ -89,7 +89,7 @@ def test_the_share_lies_between_its_bounds_which_mirror_each_other(
 
 
 @given(COUNTS, COUNTS)
-def test_one_more_useful_vote_never_makes_it_worse(useful: int, useless: int) -> None:
+def test_useful_vote_never_lowers_the_status(useful: int, useless: int) -> None:
     order = ("retired", "published", "trusted")
 
     assert useful + useless < 2 or order.index(status_of(useful + 1, useless)) >= order.index(

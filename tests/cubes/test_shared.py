@@ -1,4 +1,4 @@
-"""The cubes that a search shows to each account, and the ratings that are due for them."""
+"""Cubes in search results, and the ratings due for them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from remembrancer.search.embedder import NoEmbedder
 from remembrancer.store import Transaction
 
 
-def test_without_any_cube_nothing_is_shown(ada: Agent) -> None:
+def test_search_without_cubes_returns_none(ada: Agent) -> None:
     assert ada.matching_cubes() == []
 
 
-def test_an_own_cube_is_shown_whole(ada: Agent) -> None:
+def test_own_cube_is_returned_with_all_fields(ada: Agent) -> None:
     cube_id = ada.make(model="gpt-x").cube_id
 
     [cube] = ada.matching_cubes()
@@ -44,16 +44,14 @@ def test_an_own_cube_is_shown_whole(ada: Agent) -> None:
     assert 0.35 < cube.score <= 1
 
 
-def test_a_private_cube_is_nobody_elses(ada: Agent, bob: Agent) -> None:
+def test_private_cube_is_hidden_from_other_accounts(ada: Agent, bob: Agent) -> None:
     """A cube is private by default (specification.md#cube-visibility)."""
     ada.make()
 
     assert bob.matching_cubes() == []
 
 
-def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(
-    ada: Agent, bob: Agent
-) -> None:
+def test_published_cube_is_visible_to_all_without_its_author(ada: Agent, bob: Agent) -> None:
     """The author's account stays hidden (specification.md#cube-anonymous)."""
     cube_id = ada.publish(evidence="e_0123456789abc")
 
@@ -65,7 +63,7 @@ def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(
     assert ada.shown_ids() == [cube_id]
 
 
-def test_what_does_not_bear_on_the_question_is_left_out(ada: Agent) -> None:
+def test_irrelevant_cubes_are_left_out(ada: Agent) -> None:
     ada.publish()
     ada.make()
 
@@ -73,7 +71,7 @@ def test_what_does_not_bear_on_the_question_is_left_out(ada: Agent) -> None:
     assert ada.matching_cubes("") == []
 
 
-def test_no_more_than_three_are_shown_the_best_first(ada: Agent, bob: Agent) -> None:
+def test_at_most_three_cubes_are_returned_best_first(ada: Agent, bob: Agent) -> None:
     best = ada.publish(essence="How is a kettle descaled? With vinegar.")
     for n in range(5):
         (ada if n % 2 else bob).publish(
@@ -89,7 +87,7 @@ def test_no_more_than_three_are_shown_the_best_first(ada: Agent, bob: Agent) -> 
     )
 
 
-def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent) -> None:
+def test_trusted_cube_precedes_equal_matches(ada: Agent, bob: Agent, cleo: Agent) -> None:
     cubes = [ada.publish() for _ in range(3)]
     for agent in (bob, cleo, Agent(ada.context, "dora")):
         agent.vote(cubes[1], 1)
@@ -100,9 +98,7 @@ def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent)
     assert [cube.score for cube in visible] == [1, 1, 1]
 
 
-def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
-    ada: Agent, bob: Agent, cleo: Agent
-) -> None:
+def test_retired_cube_is_hidden_until_votes_restore_it(ada: Agent, bob: Agent, cleo: Agent) -> None:
     """A retired cube is not served (specification.md#cube-retired-hidden)."""
     cube_id, other = (
         ada.publish(),
@@ -119,7 +115,7 @@ def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
     assert set(ada.shown_ids()) == set(bob.shown_ids()) == {cube_id, other}
 
 
-def test_retired_ones_do_not_stand_in_the_way_of_others(ada: Agent, bob: Agent) -> None:
+def test_retired_cubes_do_not_displace_candidates(ada: Agent, bob: Agent) -> None:
     for _ in range(shared.CANDIDATES_MAX - 1):
         ada.publish(essence="How is a kettle descaled?")
     ada.context.store.write(lambda tx: tx.run("update cubes set status = 'retired'"))
@@ -128,7 +124,7 @@ def test_retired_ones_do_not_stand_in_the_way_of_others(ada: Agent, bob: Agent) 
     assert bob.shown_ids() == [good]
 
 
-def test_the_note_is_new_until_the_account_has_rated_it(
+def test_note_begins_with_new_until_the_account_has_voted(
     ada: Agent, bob: Agent, cleo: Agent
 ) -> None:
     """`note` begins with `new` until then (specification.md#cube-note-new)."""
@@ -150,7 +146,7 @@ def test_the_note_is_new_until_the_account_has_rated_it(
 
 
 @pytest.mark.parametrize("words", [b"", b"\x00", bytes(500)])
-def test_words_that_are_damaged_are_derived_anew_from_the_text(
+def test_damaged_index_words_are_rebuilt_from_the_text(
     ada: Agent, folder: Path, words: bytes
 ) -> None:
     cube_id = ada.publish()
@@ -162,7 +158,7 @@ def test_words_that_are_damaged_are_derived_anew_from_the_text(
     again.close()
 
 
-def test_a_cube_of_another_process_is_shown_at_once(ada: Agent, folder: Path) -> None:
+def test_cube_of_another_context_is_found_at_once(ada: Agent, folder: Path) -> None:
     """Reads see writes of other processes (specification.md#cube-read-your-writes)."""
     ada.publish()
     other = testing.context(folder)
@@ -175,7 +171,7 @@ def test_a_cube_of_another_process_is_shown_at_once(ada: Agent, folder: Path) ->
     other.close()
 
 
-def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None:
+def test_erased_cube_is_hidden_even_with_an_outdated_index(ada: Agent) -> None:
     cube_id = ada.publish()
     cube = ada.publish()
     ada.matching_cubes()
@@ -201,10 +197,10 @@ WORDS = st.lists(
 
 @settings(max_examples=15, deadline=None)
 @given(foreign=st.lists(WORDS, max_size=8))
-def test_anothers_private_cubes_move_nothing(
+def test_private_cubes_of_others_do_not_affect_the_ranking(
     tmp_path_factory: pytest.TempPathFactory, foreign: list[str]
 ) -> None:
-    """Neither ranks nor scores nor the indexes that a search works on."""
+    """Ranks, scores and loaded indexes stay the same."""
     context = testing.context(tmp_path_factory.mktemp("cubes"))
     ada, bob = Agent(context, "ada"), Agent(context, "bob")
     ada.publish()
@@ -218,7 +214,7 @@ def test_anothers_private_cubes_move_nothing(
     assert foreign == [] or (shared.ALL, bob.caller.account_id) not in context.index_cache._indexes
 
 
-def test_by_words_alone_it_works_without_an_embedder(folder: Path) -> None:
+def test_cubes_are_found_without_an_embedder(folder: Path) -> None:
     context = testing.context(folder, embedder=NoEmbedder())
     ada = Agent(context, "ada")
     cube_id = ada.publish()
@@ -271,9 +267,7 @@ TOPICS_BY_QUESTION = {
 }
 
 
-def test_with_the_built_in_model_the_right_cube_is_shown_in_other_words_and_languages(
-    folder: Path,
-) -> None:
+def test_multilingual_embedder_finds_cubes_by_meaning(folder: Path) -> None:
     """Cubes are found by meaning, too (specification.md#cube-search-hybrid)."""
     context = testing.context(folder, embedder=open_embedder("multilingual"))
     ada = Agent(context, "ada")
@@ -289,12 +283,12 @@ def test_with_the_built_in_model_the_right_cube_is_shown_in_other_words_and_lang
     context.close()
 
 
-class TestRatingsOwed:
-    """A cube shown as new is owed a rating in that session."""
+class TestDueRatings:
+    """A cube shown as new needs a rating in that session."""
 
     @pytest.fixture(autouse=True)
     def session(self, context: Context, ada: Agent, bob: Agent) -> None:
-        """Bob's session, in which he was shown two cubes at step 3."""
+        """Prepare a session of Bob in which two cubes were shown at step 3."""
         self.cubes = [ada.publish() for _ in range(2)]
         self.ada, self.bob, self.context = ada, bob, context
 
@@ -315,7 +309,7 @@ class TestRatingsOwed:
         self.see(step=3)
 
     def see(self, *, step: int, session: int = 7) -> None:
-        """A search that interacts."""
+        """Run an interacting search."""
         cubes, account_id = self.bob.matching_cubes(), self.bob.caller.account_id
         self.context.store.write(
             lambda tx: shared.record_exposure(tx, session=session, step=step, cubes=cubes),
@@ -331,14 +325,14 @@ class TestRatingsOwed:
         )
 
     def close(self, session: int = 7) -> list[str]:
-        """vote_nothing."""
+        """Send the duty `vote_nothing`."""
         account_id = self.bob.caller.account_id
         return self.context.store.write(
             lambda tx: shared.close_ratings(tx, session=session, reason="not needed", now_ms=5),
             account_id=account_id,
         )
 
-    def test_each_is_owed_from_the_step_after_it_was_first_shown(self) -> None:
+    def test_rating_is_due_from_the_step_after_the_first_display(self) -> None:
         self.see(step=4)
 
         assert (self.unrated(before_step=3), sorted(self.unrated(before_step=4))) == (
@@ -346,18 +340,18 @@ class TestRatingsOwed:
             sorted(self.cubes),
         )
 
-    def test_a_vote_pays_for_it_in_every_session(self) -> None:
+    def test_vote_settles_the_rating_in_every_session(self) -> None:
         self.see(step=1, session=8)
         self.bob.vote(self.cubes[0], 1)
 
         assert self.unrated() == self.unrated(session=8) == [self.cubes[1]]
 
-    def test_the_rating_of_another_account_does_not(self) -> None:
+    def test_vote_of_another_account_does_not_settle_the_rating(self) -> None:
         self.ada.vote(self.cubes[0], 1)
 
         assert sorted(self.unrated()) == sorted(self.cubes)
 
-    def test_vote_nothing_rates_the_rest_zero_which_is_no_vote(self) -> None:
+    def test_vote_nothing_rates_the_rest_zero_without_a_vote(self) -> None:
         """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
         self.bob.vote(self.cubes[0], 1)
 
@@ -375,25 +369,23 @@ class TestRatingsOwed:
         assert (rating.reason, rating.rated_ms) == ("not needed", 5)
         assert self.ada.vote(self.cubes[1], 1).votes.model_dump() == {"useful": 0, "useless": 0}
 
-    def test_it_closes_those_of_its_own_session_alone(self) -> None:
+    def test_vote_nothing_applies_only_to_its_session(self) -> None:
         assert self.close(session=8) == []
         assert sorted(self.unrated()) == sorted(self.cubes)
 
-    def test_after_a_rating_of_zero_a_vote_still_counts(self) -> None:
+    def test_vote_after_a_rating_of_zero_counts(self) -> None:
         self.close()
 
         assert self.bob.vote(self.cubes[0], 1).votes.useful == 1
 
-    def test_what_was_rated_is_not_owed_again_when_it_is_shown_again(self) -> None:
+    def test_rated_cube_shown_again_needs_no_rating(self) -> None:
         self.close()
         self.see(step=9)
 
         assert self.unrated() == []
 
 
-def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
-    ada: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cubes_are_loaded_in_batches(ada: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remembrancer.cubes.serving.ROWS_AT_ONCE", 7)
     chance = random.Random(1)
     created = [
@@ -409,7 +401,7 @@ def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
     assert sum(view.events for view in views) == len(created)
 
 
-def test_a_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:
+def test_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:
     """Votes and visibility belong to the account (specification.md#vote-one-per-account)."""
     cube_id = ada.make().cube_id
 

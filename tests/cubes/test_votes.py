@@ -1,4 +1,4 @@
-"""Votes are counted from the ratings, once for each account, the author's left out."""
+"""Votes are counted once per account, without the author's."""
 
 from __future__ import annotations
 
@@ -16,41 +16,39 @@ from remembrancer.cubes.rules import status_of
 from remembrancer.cubes.votes import CubeUnknown
 
 
-def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
-    """Vote; return the status and the counts of the answer."""
+def vote_counts(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
+    """Vote; return the status and the counts of the response."""
     answer = agent.vote(cube_id, vote)
     return answer.cube_status, answer.votes.useful, answer.votes.useless
 
 
-def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Agent) -> None:
+def test_new_vote_replaces_the_previous_one(ada: Agent, bob: Agent) -> None:
     """Voting again replaces the vote (specification.md#vote-one-per-account)."""
     cube_id = ada.publish()
 
-    text = [counted(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
+    results = [vote_counts(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
 
-    assert text == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
+    assert results == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
 
 
-def test_the_vote_of_the_author_is_stored_but_not_counted(
-    ada: Agent, bob: Agent, cleo: Agent
-) -> None:
+def test_author_vote_is_stored_but_not_counted(ada: Agent, bob: Agent, cleo: Agent) -> None:
     """The author's vote does not count (specification.md#vote-author)."""
     cube_id = ada.publish()
     for agent in (bob, cleo):
         agent.vote(cube_id, 1)
 
-    assert counted(ada, cube_id, 1) == ("published", 2, 0)
+    assert vote_counts(ada, cube_id, 1) == ("published", 2, 0)
     assert ada.matching_cubes()[0].note.startswith("rated +1 by you")
 
 
-def test_the_vote_of_the_author_leaves_a_private_cube_private(ada: Agent) -> None:
+def test_author_vote_keeps_a_private_cube_private(ada: Agent) -> None:
     cube_id = ada.make().cube_id
 
-    assert counted(ada, cube_id, -1) == ("private", 0, 0)
+    assert vote_counts(ada, cube_id, -1) == ("private", 0, 0)
     assert [cube.cube_id for cube in ada.matching_cubes()] == [cube_id]
 
 
-def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
+def test_invisible_cube_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
     """An invisible cube is a 404 (specification.md#vote-unknown)."""
     for cube_id in (
         ada.make().cube_id,
@@ -63,15 +61,13 @@ def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -
     assert bob.context.store.read(lambda tx: tx.one("select count(*) as n from ratings")).n == 0
 
 
-def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_undo_it(
-    ada: Agent,
-) -> None:
+def test_three_agreeing_accounts_change_the_status_and_votes_can_undo_it(ada: Agent) -> None:
     voters = [Agent(ada.context, f"voter {n}") for n in range(6)]
     cube_id = ada.publish()
 
-    up = [counted(voter, cube_id, 1)[0] for voter in voters[:3]]
-    down = [counted(voter, cube_id, -1)[0] for voter in voters[:3]]
-    back = [counted(voter, cube_id, 1)[0] for voter in voters]
+    up = [vote_counts(voter, cube_id, 1)[0] for voter in voters[:3]]
+    down = [vote_counts(voter, cube_id, -1)[0] for voter in voters[:3]]
+    back = [vote_counts(voter, cube_id, 1)[0] for voter in voters]
 
     assert up == ["published", "published", "trusted"]
     assert down == ["published", "published", "retired"]
@@ -80,21 +76,21 @@ def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_un
 
 @settings(max_examples=20, deadline=None)
 @given(cast=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, -1])), max_size=25))
-def test_the_latest_vote_of_each_account_counts(
+def test_latest_vote_of_each_account_counts(
     tmp_path_factory: pytest.TempPathFactory, cast: list[tuple[int, int]]
 ) -> None:
     context = testing.context(tmp_path_factory.mktemp("votes"))
     agents = [Agent(context, f"agent {n}") for n in range(6)]
     cube_id = agents[0].publish()
-    text = [counted(agents[who], cube_id, vote) for who, vote in cast]
+    results = [vote_counts(agents[who], cube_id, vote) for who, vote in cast]
     latest = {who: vote for who, vote in cast if who != 0}
     useful, useless = list(latest.values()).count(1), list(latest.values()).count(-1)
 
-    assert not cast or text[-1] == (status_of(useful, useless), useful, useless)
+    assert not cast or results[-1] == (status_of(useful, useless), useful, useless)
     context.close()
 
 
-def test_many_voting_at_once_are_all_counted(folder: Path, context: Context) -> None:
+def test_concurrent_votes_are_all_counted(folder: Path, context: Context) -> None:
     author = Agent(context, "author")
     cube_id = author.publish()
     other = testing.context(folder)
@@ -112,5 +108,5 @@ def test_many_voting_at_once_are_all_counted(folder: Path, context: Context) -> 
     for thread in threads:
         thread.join()
 
-    assert counted(author, cube_id, 1) == ("trusted", 8, 0)
+    assert vote_counts(author, cube_id, 1) == ("trusted", 8, 0)
     other.close()

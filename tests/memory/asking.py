@@ -1,4 +1,4 @@
-"""A memory to talk to through the actions, and embedders that know just enough."""
+"""A client of the memory actions for tests, and a small embedder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from remembrancer.protocol.memory import Hit, MemoryAnswer, MemoryQuery, Turn
 
 
 class Memory:
-    """One user's memory; `ask` only reads unless it is told to interact."""
+    """One user's memory; `ask` does not interact by default."""
 
     def __init__(self, context: Context, caller: Caller, user_id: str = "ada") -> None:
         self.context, self.caller, self.user_id = context, caller, user_id
 
     def tell(self, query: str, response: str = "", **more: Any) -> str:
-        """Remember a turn; its event_id."""
+        """Remember a turn; return its event_id."""
         body = {"query": query, "response": response, "user_id": self.user_id, **more}
         return remember(self.context, self.caller, Turn.model_validate(body)).event_id or ""
 
@@ -33,7 +33,7 @@ class Memory:
         remember(self.context, self.caller, Turn.model_validate({"user_id": self.user_id, **parts}))
 
     def ask(self, text: str, **more: Any) -> MemoryAnswer:
-        """Search."""
+        """Search the memory; return the response."""
         body = {"query_text": text, "user_id": self.user_id, "interact": False, **more}
         return recall(self.context, self.caller, MemoryQuery.model_validate(body))
 
@@ -42,23 +42,23 @@ class Memory:
         return [hit.event_id for hit in self.ask(text, **more).hits]
 
     def best(self, text: str, **more: Any) -> Hit:
-        """The center hit."""
+        """Return the best hit."""
         return self.ask(text, **more).hits[0]
 
     def of(self, user_id: str) -> Memory:
-        """The memory of another user of the account."""
+        """Return the memory of another user of the account."""
         return Memory(self.context, self.caller, user_id)
 
 
 def memory_in(context: Context, account: str = "owner", user_id: str = "ada") -> Memory:
-    """A memory of an account, made when there is none."""
+    """Return a memory of an account; create the account if needed."""
     keys.create(context, account=account)
     return Memory(context, caller_for(context, account), user_id)
 
 
 @contextmanager
 def opened(folder: Path, **parts: Any) -> Iterator[Memory]:
-    """Ada's memory in the owner's account, over a Context of its own on the folder."""
+    """Yield Ada's memory in the owner's account, with its own Context on the folder."""
     context = testing.context(folder, **parts)
     try:
         yield memory_in(context)
@@ -70,7 +70,7 @@ CONCEPTS = (("ferry", "ship", "boat"), ("dog", "hound", "puppy"), ("violin", "fi
 
 
 class Concepts:
-    """Words of one concept have one vector; any other text has a vector of no meaning."""
+    """An embedder with one vector per concept, and one vector for all other text."""
 
     dimensions = 8
 

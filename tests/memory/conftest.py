@@ -1,4 +1,4 @@
-"""A fresh memory for each test of the room."""
+"""Fixtures of the memory tests: an empty memory for each test."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from remembrancer.context import Context
 
 @pytest.fixture
 def memory(context: Context) -> Memory:
-    """Ada's memory, empty, in the owner's account."""
+    """Return Ada's empty memory in the owner's account."""
     return memory_in(context)

@@ -1,4 +1,4 @@
-"""Remembers turns, or imports a file, until it is killed; prints what was answered, a line each."""
+"""Remember turns or import a file until killed; print each finished write on a line."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ caller = caller_for(context)
 
 
 def tell(thread: int) -> None:
-    """Turns with a word of their own each."""
+    """Remember turns, each with a unique word."""
     for n in range(1_000_000):
         word = f"zx{what}q{thread}q{n}v"
         turn = Turn(

@@ -1,4 +1,4 @@
-"""The query plan of the store for a statement."""
+"""Query plans of statements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remembrancer.context import Context
 
 
 def plan(context: Context, sql: str) -> str:
-    """Return the query plan of SQLite, a line a step; every value is bound to 1."""
+    """Return the query plan of SQLite, one step per line; every value is bound to 1."""
     only_sqlite()
     values = dict.fromkeys(re.findall(r":([a-z_]+)", sql), 1)
     return "\n".join(

@@ -1,8 +1,7 @@
-"""Large spaces that are not in memory are searched by PostgreSQL: the same answers, from candidates
-that the database names.
+"""PostgreSQL searches large spaces whose index is not loaded; the answers are the same.
 
-Here every space is large: `database_search_events` is 1. "Settled" is a memory whose database has
-taken in what there is.
+Every space counts as large here: `database_search_events` is 1. `settle` updates the search
+tables of the database.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ QUERIES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.fixture
 def opening(tmp_path: Path) -> Iterator[Opening]:
-    """Opens the memory of ada over one PostgreSQL, each time as another server would."""
+    """Return a function that opens Ada's memory on one PostgreSQL, each time as another server."""
     url = engines.empty_store("postgresql", tmp_path)
     opened: list[Context] = []
 
@@ -107,7 +106,7 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
 
 
 def store_turns(memory: Memory, *, more: int = 30) -> list[str]:
-    """Store the turns, and more turns that resemble each other; return the event_ids."""
+    """Store the turns and more, similar turns; return the event_ids."""
     events = [
         memory.tell(query, response, session_id=session, occurred_at=at)
         for session, query, response, at in TURNS
@@ -122,8 +121,8 @@ def store_turns(memory: Memory, *, more: int = 30) -> list[str]:
     ]
 
 
-def settled(memory: Memory) -> Memory:
-    """The same, when its database has taken in what there is."""
+def settle(memory: Memory) -> Memory:
+    """Return the memory once the search tables of its database are up to date."""
     upkeep = Maintenance(memory.context)
     while upkeep.step():
         pass
@@ -136,17 +135,17 @@ def is_by_database(memory: Memory) -> bool:
 
 
 def table_rows(memory: Memory, table: str) -> list[Any]:
-    """Return the rows of a table that the database searches by."""
+    """Return the rows of a search table."""
     return memory.context.store.read(lambda tx: tx.all(f"select * from {table} order by 1, 2, 3"))
 
 
 @pytest.mark.parametrize(("text", "more"), QUERIES, ids=[text for text, _ in QUERIES])
-def test_the_answer_is_that_of_a_search_in_memory(
+def test_answer_equals_that_of_a_search_in_memory(
     opening: Opening, text: str, more: dict[str, Any]
 ) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     in_memory = opening(database_search_events=0)
 
     answer, expected = memory.ask(text, **more), in_memory.ask(text, **more)
@@ -156,10 +155,10 @@ def test_the_answer_is_that_of_a_search_in_memory(
     assert answer == expected
 
 
-def test_a_new_turn_of_another_server_is_found(opening: Opening) -> None:
-    memory, other = settled(opening()), opening()
+def test_new_turn_of_another_server_is_found(opening: Opening) -> None:
+    memory, other = settle(opening()), opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     new = other.tell(
         "Ada: What colour is the lighthouse?",
         "Bob: White and red, like the ferry.",
@@ -184,12 +183,10 @@ def test_a_new_turn_of_another_server_is_found(opening: Opening) -> None:
         "number 3",
     ],
 )
-def test_turns_of_a_moment_ago_follow_those_before_them_in_their_session(
-    opening: Opening, text: str
-) -> None:
+def test_recent_turns_follow_earlier_turns_of_their_session(opening: Opening, text: str) -> None:
     memory, other = opening(), opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     for n in range(6):
         other.tell(
             f"Ada: What of the lighthouse, number {n}?",
@@ -203,12 +200,12 @@ def test_turns_of_a_moment_ago_follow_those_before_them_in_their_session(
     assert is_by_database(memory)
 
 
-def test_of_more_candidates_than_are_looked_at_closely_the_best_are(
+def test_best_candidates_are_ranked_when_there_are_too_many(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     expected = memory.hit_ids("Who keeps the tickets in the blue folder?")
     monkeypatch.setattr(by_database, "CLOSER", 1)
 
@@ -218,10 +215,10 @@ def test_of_more_candidates_than_are_looked_at_closely_the_best_are(
     assert len(few) < len(expected)
 
 
-def test_a_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
+def test_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     memory, other = opening(), opening()
     tickets = store_turns(memory)[3]
-    settled(memory)
+    settle(memory)
     before = memory.hit_ids("Who keeps the tickets in the blue folder?")
     erase_event(other.context, other.caller, tickets)
 
@@ -230,10 +227,10 @@ def test_a_turn_erased_by_another_server_is_not_found(opening: Opening) -> None:
     assert memory.ask("tickets", focus_words=["Caroline"]).focus_missing == ["Caroline"]
 
 
-def test_after_erasing_the_database_counts_as_if_it_had_never_been(opening: Opening) -> None:
+def test_statistics_after_erasure_equal_those_of_a_rebuilt_index(opening: Opening) -> None:
     memory = opening()
     events = store_turns(memory)
-    settled(memory)
+    settle(memory)
     erase_event(memory.context, memory.caller, events[3])
     forget(memory.context, memory.caller, Forget(user_id="ada", session_id="home"))
     [left], terms = table_rows(memory, "search_spaces"), table_rows(memory, "search_terms")
@@ -243,7 +240,7 @@ def test_after_erasing_the_database_counts_as_if_it_had_never_been(opening: Open
             for table in ("search_spaces", "search_words", "search_terms")
         ]
     )
-    settled(memory)
+    settle(memory)
     [again] = table_rows(memory, "search_spaces")
 
     assert table_rows(memory, "search_terms") == terms
@@ -251,13 +248,13 @@ def test_after_erasing_the_database_counts_as_if_it_had_never_been(opening: Open
     assert (left.logs, left.squares) == pytest.approx((again.logs, again.squares))
 
 
-def test_the_terms_of_erased_turns_are_removed(opening: Opening) -> None:
+def test_terms_of_erased_turns_are_removed(opening: Opening) -> None:
     memory = opening()
     store_turns(memory, more=0)
-    settled(memory)
+    settle(memory)
     terms = table_rows(memory, "search_terms")
     event = memory.tell("Zanzibar", "Ouagadougou and the ferry", session_id="trip")
-    settled(memory)
+    settle(memory)
     more = table_rows(memory, "search_terms")
     erase_event(memory.context, memory.caller, event)
 
@@ -265,12 +262,12 @@ def test_the_terms_of_erased_turns_are_removed(opening: Opening) -> None:
     assert table_rows(memory, "search_terms") == terms
 
 
-def test_of_a_user_that_is_forgotten_nothing_is_left(opening: Opening) -> None:
+def test_forgotten_user_leaves_no_search_rows(opening: Opening) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
-    settled(memory)
+    settle(memory)
 
     assert [
         table_rows(memory, table)
@@ -287,24 +284,24 @@ def test_other_users_and_accounts_are_not_searched(opening: Opening) -> None:
         bob.tell("The ferry of Bob", "leaves never"),
         stranger.tell("The ferry of a stranger", "leaves at noon"),
     )
-    settled(ada)
+    settle(ada)
 
     assert bob.hit_ids("ferry", top_k=50) == [own]
     assert stranger.hit_ids("ferry", top_k=50, focus_words=["ferry"]) == [foreign]
     assert {own, foreign}.isdisjoint(ada.hit_ids("ferry", top_k=50))
 
 
-def test_with_another_embedder_all_is_taken_in_anew(opening: Opening) -> None:
+def test_another_embedder_rebuilds_the_search_tables(opening: Opening) -> None:
     memory = opening(embedder=Concepts("concepts/1"))
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     other = opening(embedder=testing.HashEmbedder())
     before = other.hit_ids("When does the ferry leave?")
     was_by_database = is_by_database(other)
-    settled(other)
+    settle(other)
     cold = opening(embedder=testing.HashEmbedder())
 
-    assert before  # read into memory, as the database has only vectors of the other
+    assert before  # loaded, as the database has only vectors of the other embedder
     assert not was_by_database
     assert cold.ask("a boat of 3 masts") == opening(
         embedder=testing.HashEmbedder(), database_search_events=0
@@ -312,12 +309,12 @@ def test_with_another_embedder_all_is_taken_in_anew(opening: Opening) -> None:
     assert is_by_database(cold)
 
 
-def test_an_event_derived_anew_by_the_same_embedder_is_taken_in_again(opening: Opening) -> None:
+def test_re_embedded_event_is_indexed_again(opening: Opening) -> None:
     memory, foreign = opening(), opening(embedder=testing.HashEmbedder())
     store_turns(memory, more=3)
-    new = foreign.tell("The puppy", "sleeps")  # its vectors are of another embedder
+    new = foreign.tell("The puppy", "sleeps")  # its vectors come from another embedder
     database_index.advance_index(memory.context)
-    settled(memory)
+    settle(memory)
 
     assert memory.ask("hound") == opening(database_search_events=0).ask("hound")
     assert "dense" in [
@@ -328,10 +325,10 @@ def test_an_event_derived_anew_by_the_same_embedder_is_taken_in_again(opening: O
     ]
 
 
-def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> None:
+def test_requested_space_that_fits_is_loaded(opening: Opening) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     first = memory.ask("ferry")
     Maintenance(memory.context).load_requested()
 
@@ -339,30 +336,28 @@ def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> No
     assert not is_by_database(memory)
 
 
-def test_a_space_that_does_not_fit_stays_with_the_database(opening: Opening) -> None:
+def test_space_that_does_not_fit_is_searched_without_loading(opening: Opening) -> None:
     memory = opening(index_memory_bytes=1 << 20)
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     memory.context.store.write(
         lambda tx: tx.run("update spaces set events_made = events_made + 4000")
     )
 
     assert memory.hit_ids("ferry")
-    assert not is_by_database(memory)  # it is not wanted in memory
+    assert not is_by_database(memory)  # the index is not requested
     assert not memory.context.index_cache.holds(1, revision=0, end=1, within=0)
 
 
-def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedder(
-    opening: Opening,
-) -> None:
+def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(opening: Opening) -> None:
     memory = opening()
     store_turns(memory)
-    settled(memory)
+    settle(memory)
     space = memory.context.store.read(
         lambda tx: tx.one("select account_id, space_id, embedder, parts from search_spaces")
     )
     before = memory.ask("Where does the hound travel?")
-    # as upkeep does: the index waits for transactions that are older, and this is one
+    # as upkeep does: creating the index waits for older transactions, such as this one
     with memory.context.store.lock("upkeep"):
         created = database_index.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
@@ -371,7 +366,7 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
         "and tablename = 'search_vectors' and indexdef like '%hnsw%'"
     )
     linked = memory.context.store.read(lambda tx: tx.all(indexes))
-    settled(opening(embedder=testing.HashEmbedder()))
+    settle(opening(embedder=testing.HashEmbedder()))
 
     assert created
     assert len(linked) == 1
@@ -379,10 +374,10 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     assert memory.context.store.read(lambda tx: tx.all(indexes)) == []
 
 
-def test_a_read_only_search_writes_nothing(opening: Opening) -> None:
+def test_read_only_search_writes_nothing(opening: Opening) -> None:
     memory = opening()
     store_turns(memory, more=1)
-    settled(memory)
+    settle(memory)
     rows = [table_rows(memory, table) for table in ("search_spaces", "search_words")]
     recall(
         memory.context,
@@ -393,11 +388,11 @@ def test_a_read_only_search_writes_nothing(opening: Opening) -> None:
     assert [table_rows(memory, table) for table in ("search_spaces", "search_words")] == rows
 
 
-def test_without_the_extension_search_is_in_memory(opening: Opening) -> None:
+def test_search_without_pgvector_is_in_memory(opening: Opening) -> None:
     url = engines.server().schema().replace(",public", "")
     memory = opening(store=url)
     store_turns(memory)
-    settled(memory)
+    settle(memory)
 
     assert not memory.context.store.supports_vector_search
     assert memory.hit_ids("ferry")

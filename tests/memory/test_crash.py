@@ -1,6 +1,4 @@
-"""An answered turn is found and whole after the process was killed, and an import goes on where it
-was.
-"""
+"""Finished turns survive a killed process, and a killed import resumes."""
 
 from __future__ import annotations
 
@@ -46,30 +44,30 @@ def started(folder: Path, what: str) -> subprocess.Popen[str]:
     )
 
 
-def killed_after(process: subprocess.Popen[str], lines: int) -> list[str]:
-    """Kill it once it said so many lines; all the whole lines it said."""
+def kill_after(process: subprocess.Popen[str], lines: int) -> list[str]:
+    """Kill the process after that many lines; return its complete lines."""
     assert process.stdout is not None
-    text = [process.stdout.readline() for _ in range(lines)]
+    output = [process.stdout.readline() for _ in range(lines)]
     process.kill()
-    text += process.communicate()[0].splitlines(keepends=True)
-    return [line.strip() for line in text if line.endswith("\n")]
+    output += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in output if line.endswith("\n")]
 
 
-def halves(memory: Memory) -> list[object]:
-    """Rows whose other half is missing."""
+def incomplete_rows(memory: Memory) -> list[object]:
+    """Return the rows without their counterpart in the other table."""
     return memory.context.store.read(lambda tx: [row for sql in HALVES for row in tx.all(sql)])
 
 
-def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder: Path) -> None:
+def test_finished_turns_are_found_whole_after_random_kills(folder: Path) -> None:
     """A write is durable before its response (specification.md#api-durable-answer)."""
-    moments, acknowledged = random.Random(8460), dict[str, str]()
+    rng, acknowledged = random.Random(8460), dict[str, str]()
     for run in range(4):
-        for line in killed_after(started(folder, str(run)), moments.randrange(1, 80)):
+        for line in kill_after(started(folder, str(run)), rng.randrange(1, 80)):
             word, event_id = line.split()
             acknowledged[word] = event_id
 
         with opened(folder, embedder=NoEmbedder()) as memory:
-            assert halves(memory) == []
+            assert incomplete_rows(memory) == []
             for word, event_id in acknowledged.items():
                 assert memory.hit_ids(word, top_k=1) == [event_id]
                 assert (
@@ -80,9 +78,7 @@ def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder
     assert len(acknowledged) > 40
 
 
-def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_killed_import_resumes_without_loss_or_duplicates(folder: Path, tmp_path: Path) -> None:
     total, file = 8 * BATCH, tmp_path / "turns.jsonl"
     file.write_text(
         "".join(
@@ -91,19 +87,19 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
         )
     )
     for run in range(2):
-        dealt_with = int(killed_after(started(folder, str(file)), 2 + run)[-1])
+        processed = int(kill_after(started(folder, str(file)), 2 + run)[-1])
         with opened(folder, embedder=NoEmbedder()) as memory:
             stored = memory.context.store.read(
                 lambda tx: tx.one("select count(*) as n from events")
             ).n
-            assert halves(memory) == []
-            assert dealt_with <= stored <= total
+            assert incomplete_rows(memory) == []
+            assert processed <= stored <= total
 
     with opened(folder, embedder=NoEmbedder()) as memory:
         result = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
 
         assert (result.stored, result.duplicates) == (total - stored, stored)
-        assert halves(memory) == []
+        assert incomplete_rows(memory) == []
         assert all(len(memory.hit_ids(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
         assert (
             memory.context.store.read(

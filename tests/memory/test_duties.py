@@ -1,4 +1,4 @@
-"""The duties, case by case; the documentation shows exactly these cases."""
+"""The duties case by case, and their table in the documentation."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ OWING = {
 
 
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.word)
-def test_each_case_holds_where_it_should_and_nowhere_else(case: object) -> None:
+def test_each_case_applies_only_to_its_own_state(case: object) -> None:
     holding = [word for word, standing in OWING.items() if case.applies(standing)]  # type: ignore[attr-defined]
 
     assert holding == [case.word]  # type: ignore[attr-defined]
 
 
-def test_a_session_in_good_standing_owes_nothing() -> None:
+def test_session_without_open_duties_gets_no_messages() -> None:
     assert check_duties(GOOD) == (None, [])
 
 
 @pytest.mark.parametrize("last_seal", [None, "", "sealed", render(0), render(9), render(1, "SVC")])
-def test_the_first_search_of_a_session_owes_nothing(last_seal: str | None) -> None:
+def test_first_search_of_a_session_has_no_duties(last_seal: str | None) -> None:
     assert check_duties(SessionCounts(step=0, last_seal=last_seal)) == (None, [])
 
 
@@ -52,7 +52,7 @@ def test_the_first_search_of_a_session_owes_nothing(last_seal: str | None) -> No
         (replace(GOOD, seal_name="SVC", last_seal=render(4, "SVC")), None),
     ],
 )
-def test_at_the_borders(standing: SessionCounts, word: str | None) -> None:
+def test_cases_apply_at_their_boundaries(standing: SessionCounts, word: str | None) -> None:
     assert [case.word for case in RULES if case.applies(standing)] == ([word] if word else [])
 
 
@@ -67,8 +67,8 @@ def test_missed_and_due_duties_are_listed_separately() -> None:
     assert [reminder.split(" ")[0] for reminder in report.reminders] == ["Rate", "An"]
 
 
-def test_the_documentation_shows_every_case_as_it_is() -> None:
-    """docs/reference/duties.md shows every case. Paste what differs."""
+def test_documentation_lists_every_case() -> None:
+    """docs/reference/duties.md lists every case; on failure, paste the rows that differ."""
     page = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")
     rows = [
         f"| `{c.word}` | `{c.kind}` | {c.when} | {c.message(OWING[c.word]).replace('|', chr(92) + '|')} |"

@@ -1,4 +1,4 @@
-"""Critical facts: each kept once, the newest first."""
+"""Critical facts: each stored once, newest first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from remembrancer.protocol.summaries import StartQuery
 
 
 def facts(memory: Memory) -> list[str]:
-    """The facts as a start pack has them."""
+    """Return the facts as in a start pack."""
     parts = start_pack(
         memory.context, memory.caller, StartQuery(user_id=memory.user_id, format="json")
     ).parts
@@ -17,7 +17,7 @@ def facts(memory: Memory) -> list[str]:
     return parts.facts
 
 
-def test_the_newest_comes_first_and_each_but_once(memory: Memory) -> None:
+def test_facts_are_newest_first_without_duplicates(memory: Memory) -> None:
     for text in (
         "Ada gets seasick.",
         "Ada lives in Oslo.",
@@ -29,7 +29,7 @@ def test_the_newest_comes_first_and_each_but_once(memory: Memory) -> None:
     assert facts(memory) == ["ada gets seasick.", "Ada lives in Oslo.", "Ada gets seasick."]
 
 
-def test_a_fact_of_one_user_is_unknown_to_another(memory: Memory) -> None:
+def test_facts_are_separate_per_user(memory: Memory) -> None:
     other = memory.of("bob")
     for one in (memory, other):
         one.tell("q", "r", critical="The attic key is with Holm.")

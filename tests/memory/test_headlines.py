@@ -1,4 +1,4 @@
-"""Headlines are taken out of texts word for word, within a length, and say as much as they can."""
+"""Headlines: the most informative verbatim sentences of texts, within a length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXTS = st.lists(st.text("ab C1.!?,;\n-。字", max_size=120), max_size=5)
 
 
 @given(texts=TEXTS, characters=st.integers(0, 200), each=st.integers(0, 40))
-def test_every_headline_stands_in_its_text_and_all_keep_to_their_length(
+def test_headlines_are_verbatim_and_within_the_length(
     texts: list[str], characters: int, each: int
 ) -> None:
     """Headlines never invent (specification.md#map-headlines)."""
@@ -29,7 +29,7 @@ def test_every_headline_stands_in_its_text_and_all_keep_to_their_length(
     assert bool(chosen) == any(character.isalnum() for text in texts for character in text)
 
 
-def test_they_come_in_the_order_they_stand_in() -> None:
+def test_headlines_keep_the_order_of_the_text() -> None:
     texts = [
         "Ada moved to Oslo in May. The boat cost 4,000 euros.",
         "Bob repaired the roof of the barn.",
@@ -42,20 +42,20 @@ def test_they_come_in_the_order_they_stand_in() -> None:
     ]
 
 
-def test_what_is_said_already_gives_way_to_what_is_new() -> None:
+def test_repeated_sentences_yield_to_new_ones() -> None:
     same = "The ferry leaves Piombino at nine."
     texts = [same, same, "Marta repairs the cello in the mill."]
 
     assert [one.text for one in headlines(texts, 75)] == [0, 2]
 
 
-def test_names_and_numbers_say_more_than_other_words() -> None:
+def test_names_and_numbers_weigh_more_than_other_words() -> None:
     texts = ["they were talking about something else.", "they were meeting Marta in Elba, 3 May."]
 
     assert [one.text for one in headlines(texts, 40)] == [1]
 
 
-def test_a_statement_goes_before_a_question() -> None:
+def test_statements_are_preferred_to_questions() -> None:
     texts = ["would the roofer come on a Friday then?", "the roofer would come on a Friday then."]
 
     assert [one.text for one in headlines(texts, 40)] == [1]
@@ -76,15 +76,15 @@ def test_a_statement_goes_before_a_question() -> None:
         ("", []),
     ],
 )
-def test_sentences_of_many_writings(text: str, expected: list[str]) -> None:
+def test_sentences_of_many_scripts_are_split(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["first the harbour, then the mill, " * 60, "word " * 500, "字" * 2_000, "x" * 2_000]
 )
-def test_a_text_without_an_end_is_taken_in_pieces(text: str) -> None:
-    """A single sentence of 20,000 characters would otherwise be all of a map."""
+def test_text_without_sentence_ends_is_split_into_pieces(text: str) -> None:
+    """Otherwise a single sentence of 20,000 characters would fill a whole map."""
     pieces = sentences(text)
 
     assert max(map(len, pieces)) <= SENTENCE_CHARACTERS_MAX
@@ -92,14 +92,14 @@ def test_a_text_without_an_end_is_taken_in_pieces(text: str) -> None:
     assert [piece for piece in pieces[:-1] if text[0] == "f" and not piece.endswith(",")] == []
 
 
-def test_they_are_the_same_in_every_process() -> None:
-    """Else a map would change although no L1 did."""
+def test_headlines_are_the_same_in_every_process() -> None:
+    """Otherwise a map would change although no L1 did."""
     program = (
         "from remembrancer.memory.summaries.extractive import headlines\n"
         "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba "
         "to Ada in May.' for n in range(60)], 900))"
     )
-    process = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -110,12 +110,12 @@ def test_they_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
 
-    assert len(process) == 1
+    assert len(outputs) == 1
 
 
 @pytest.mark.parametrize("piece", [". ", "a, ", "- ", "1) ", "a.b", "字", ", ", "a"])
-def test_much_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
-    """Ends at all: a pattern that goes back and forth would run for hours."""
+def test_hostile_text_stays_within_the_length(piece: str) -> None:
+    """The call must return: a regex with backtracking would run for hours."""
     assert (
         sum(len(one.sentence) for one in headlines([piece * (100_000 // len(piece))], 1_000))
         <= 1_000

@@ -1,4 +1,4 @@
-"""Import: the formats, what is refused, and that it can be run again."""
+"""Import: formats, refused files, repeated runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ KEEPERS = {
 
 
 class Files:
-    """Writes files and imports them."""
+    """Write files and import them."""
 
     def __init__(self, memory: Memory, folder: Path) -> None:
         self.memory, self.context, self.folder = memory, memory.context, folder
@@ -69,7 +69,7 @@ class Files:
         return importing.store(self.context, self.memory.caller, source)
 
     def refused(self, content: str | bytes) -> str:
-        """Why, without the path; nothing may have been stored."""
+        """Return the error message without the path; check that nothing was stored."""
         before = rows(self.context)
         with pytest.raises(ImportRefused) as refusal:
             self.imported(content)
@@ -91,13 +91,11 @@ def files(memory: Memory, folder: Path) -> Files:
 
 
 def lines(*events: Any) -> str:
-    """JSON lines."""
+    """Return the objects as JSON lines."""
     return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
 
 
-def test_each_line_is_an_event_kept_as_it_was_said_and_found(
-    files: Files, context: Context
-) -> None:
+def test_each_line_is_stored_verbatim_and_found(files: Files, context: Context) -> None:
     assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=2, duplicates=0)
 
     assert files.stored_rows() == [
@@ -108,7 +106,7 @@ def test_each_line_is_an_event_kept_as_it_was_said_and_found(
     assert files.memory.best("beans").occurred_at == "2025-10-12T16:20:00.000Z"
 
 
-def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files) -> None:
+def test_repeated_import_stores_only_new_lines(files: Files) -> None:
     files.imported(lines(GARLIC, BEANS))
 
     assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=0, duplicates=2)
@@ -128,7 +126,7 @@ def test_an_event_without_an_id_is_identified_by_text_and_time(files: Files) -> 
     assert files.imported(lines(*others)) == ImportResult(stored=5, duplicates=0)
 
 
-def test_an_event_twice_in_one_file_is_kept_once_however_far_apart(files: Files) -> None:
+def test_duplicate_events_in_a_file_are_stored_once(files: Files) -> None:
     between = [{"query": f"q{n}", "response": "r"} for n in range(importing.BATCH)]
 
     assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == ImportResult(
@@ -136,7 +134,7 @@ def test_an_event_twice_in_one_file_is_kept_once_however_far_apart(files: Files)
     )
 
 
-def test_each_space_knows_its_own_origins(files: Files) -> None:
+def test_duplicates_are_detected_per_space(files: Files) -> None:
     assert files.imported(
         lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None
     ) == ImportResult(stored=2, duplicates=0)
@@ -154,17 +152,17 @@ def test_each_space_knows_its_own_origins(files: Files) -> None:
     ],
     ids=["bom", "crlf", "empty lines", "no last line feed"],
 )
-def test_the_ways_text_files_differ_do_not_matter(files: Files, content: str | bytes) -> None:
+def test_bom_and_line_endings_are_normalized(files: Files, content: str | bytes) -> None:
     assert files.imported(content) == ImportResult(stored=2, duplicates=0)
     assert files.memory.best("garlic").query == GARLIC["query"]
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
-def test_a_file_without_an_event_stores_nothing(files: Files, content: str | bytes) -> None:
+def test_file_without_events_stores_nothing(files: Files, content: str | bytes) -> None:
     assert files.imported(content) == ImportResult(stored=0, duplicates=0)
 
 
-def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
+def test_unicode_line_separators_do_not_split_lines(files: Files) -> None:
     body = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
 
     assert files.imported(lines(body)).stored == 1
@@ -197,7 +195,7 @@ def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
     ],
 )
 @pytest.mark.parametrize("place", [1, 2, 200])
-def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(
+def test_error_names_the_invalid_line_and_nothing_is_stored(
     files: Files, bad: str | bytes, why: str, place: int
 ) -> None:
     good = lines(*({"query": f"q{n}", "response": "r"} for n in range(place - 1))).encode()
@@ -221,11 +219,11 @@ def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(
         ('{\n"conversation": \n nonsense}', ", line 3: Expecting value"),
     ],
 )
-def test_a_json_text_of_another_shape_is_refused(files: Files, content: str, why: str) -> None:
+def test_json_of_another_shape_is_refused(files: Files, content: str, why: str) -> None:
     assert files.refused(content).startswith(why)
 
 
-def test_a_file_that_is_none_is_refused(files: Files, folder: Path) -> None:
+def test_missing_files_and_folders_are_refused(files: Files, folder: Path) -> None:
     for path, why in (
         (folder / "no.jsonl", "no such file"),
         (folder, "not a regular file"),
@@ -235,9 +233,7 @@ def test_a_file_that_is_none_is_refused(files: Files, folder: Path) -> None:
 
 
 class TestConversations:
-    def test_two_consecutive_turns_of_a_session_are_one_event_at_its_time(
-        self, files: Files
-    ) -> None:
+    def test_two_consecutive_messages_of_a_session_are_one_event(self, files: Files) -> None:
         assert files.imported(json.dumps([KEEPERS]), user_id=None) == ImportResult(
             stored=3, duplicates=0
         )
@@ -264,25 +260,21 @@ class TestConversations:
             "\ufeff" + json.dumps([KEEPERS], indent=2),
         ],
     )
-    def test_one_object_or_a_list_however_it_is_spaced_is_the_same_and_known_again(
+    def test_object_or_list_with_any_whitespace_is_recognized_as_duplicate(
         self, files: Files, content: str
     ) -> None:
         files.imported(json.dumps([KEEPERS]))
 
         assert files.imported(content) == ImportResult(stored=0, duplicates=3)
 
-    def test_conversations_in_one_users_memory_keep_their_sessions_apart(
-        self, files: Files
-    ) -> None:
+    def test_sessions_of_several_conversations_are_separate(self, files: Files) -> None:
         files.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
 
         assert {stored[:2] for stored in files.stored_rows()} == {
             ("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)
         }
 
-    def test_without_names_conversations_of_other_files_are_not_taken_for_each_other(
-        self, files: Files
-    ) -> None:
+    def test_unnamed_conversations_are_identified_by_their_messages(self, files: Files) -> None:
         text = json.loads(json.dumps(KEEPERS["conversation"]))
         files.imported(json.dumps({"conversation": text}))
         text["session_1"][0]["text"] = "The lamp is out."
@@ -313,7 +305,7 @@ class TestConversations:
             ({"session_1": "Nell"}, "conversation 1, session_1: Input should be a valid list"),
         ],
     )
-    def test_an_error_names_its_place_and_nothing_is_stored(
+    def test_error_names_the_invalid_field_and_nothing_is_stored(
         self, files: Files, change: dict[str, Any], why: str
     ) -> None:
         error_message = files.refused(
@@ -323,7 +315,7 @@ class TestConversations:
         assert why in error_message
 
     @pytest.mark.parametrize("conversation", [{}, [], None, "text", {"session_x": []}])
-    def test_a_conversation_without_a_session_is_refused(
+    def test_conversation_without_sessions_is_refused(
         self, files: Files, conversation: Any
     ) -> None:
         assert "conversation 2: it has no session_1" in files.refused(
@@ -331,8 +323,10 @@ class TestConversations:
         )
 
 
-class TestWhoImports:
-    def test_a_read_only_or_pinned_key_may_not(self, files: Files, context: Context) -> None:
+class TestPermissions:
+    def test_read_only_and_foreign_pinned_keys_cannot_import(
+        self, files: Files, context: Context
+    ) -> None:
         reader = keys.authenticate(
             context, keys.create(context, account="owner", read_only=True).key.reveal()
         )
@@ -347,9 +341,7 @@ class TestWhoImports:
             importing.read(context, pinned, path)
         assert rows(context)["events"] == 0
 
-    def test_on_the_machine_it_is_the_owner_unless_an_account_is_named(
-        self, files: Files, context: Context
-    ) -> None:
+    def test_local_caller_defaults_to_the_owner(self, files: Files, context: Context) -> None:
         keys.create(context, account="zoe")
 
         assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
@@ -360,7 +352,7 @@ class TestWhoImports:
         with pytest.raises(AccountUnknown):
             caller_for(context, "nobody")
 
-    def test_in_a_new_folder_the_owner_is_made(self, context: Context) -> None:
+    def test_owner_is_created_in_a_new_folder(self, context: Context) -> None:
         assert caller_for(context) == caller_for(context)
         assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
 

@@ -1,4 +1,4 @@
-"""A map is never worse than the one before it, whoever writes at the same time."""
+"""Maps: length, versions, concurrent writes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, Ma
 
 
 def updated_map(memory: Memory) -> MapUpdated:
-    """Update the map and return the outcome."""
+    """Update the map; return the response."""
     return update_map(memory.context, memory.caller, MapRequest(user_id=memory.user_id))
 
 
 def version(memory: Memory, number: int | None = None) -> MapVersion:
-    """Read one."""
+    """Return a version of the map."""
     return map_version(
         memory.context, memory.caller, MapQuery(user_id=memory.user_id, version=number)
     )
 
 
-def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
+def test_map_is_about_five_percent_of_its_l1s(memory: Memory) -> None:
     """'L2 length is about 5% of the L1 text.'"""
     l1s = [
         " ".join(
@@ -45,14 +45,14 @@ def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
     assert 0.04 <= len(updated_map(memory).map_text) / sum(map(len, l1s)) <= 0.052
 
 
-def test_a_map_of_little_text_has_room_to_say_something(memory: Memory) -> None:
+def test_map_of_a_short_text_has_a_minimum_length(memory: Memory) -> None:
     memory.tell("q", "r", l1_summary="The roof was mended by Holm. " * 3)
 
     assert "The roof was mended by Holm." in updated_map(memory).map_text
     assert len(updated_map(memory).map_text) < MAP_CHARACTERS_LEAST
 
 
-def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
+def test_unchanged_map_keeps_its_version(memory: Memory) -> None:
     memory.tell("q", "r")
     space = memory.context.store.read(
         lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
@@ -68,10 +68,8 @@ def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
     assert version(memory).map_text == "Oslo."
 
 
-def test_text_of_the_agent_is_in_every_later_map_despite_concurrent_writes(memory: Memory) -> None:
-    """Else a map made of headlines would silently take the place of one that its agent wrote a
-    moment before.
-    """
+def test_agent_text_stays_in_all_later_maps_under_concurrent_writes(memory: Memory) -> None:
+    """Otherwise a map of headlines could silently replace one that an agent has just written."""
     gate = threading.Barrier(6)
     agents_left = [3]
 
@@ -110,7 +108,7 @@ def test_text_of_the_agent_is_in_every_later_map_despite_concurrent_writes(memor
 
 
 @pytest.mark.parametrize("text", ["…", "---", "\U0001f642"])
-def test_an_l1_without_a_word_makes_no_map(memory: Memory, text: str) -> None:
+def test_l1_without_words_creates_no_map(memory: Memory, text: str) -> None:
     memory.tell("q", "r", l1_summary=text)
 
     assert updated_map(memory) == MapUpdated(updated=False, map_text="", l1_count=1, version=0)

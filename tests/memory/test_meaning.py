@@ -1,4 +1,4 @@
-"""Search with the embedder that is there by default."""
+"""Search with the default embedder."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TURNS = [
 
 @pytest.fixture(scope="module")
 def embedder() -> Embedder:
-    """Opened once: it takes half a second."""
+    """Return the embedder, loaded once because loading takes half a second."""
     return open_embedder("multilingual")
 
 
 @pytest.fixture(scope="module")
 def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """All that was said, in four languages."""
+    """Return a memory with turns in four languages."""
     with opened(tmp_path_factory.mktemp("meaning"), embedder=embedder) as memory:
         for turn in TURNS:
             memory.tell(*turn)
@@ -52,7 +52,7 @@ def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
         ("Combien a coûté la réparation du violon ?", 5),
     ],
 )
-def test_a_turn_is_found_by_a_query_in_another_language(
+def test_turn_is_found_by_a_query_in_another_language(
     memory: Memory, question: str, place: int
 ) -> None:
     hit = memory.best(question)
@@ -64,13 +64,11 @@ def test_a_turn_is_found_by_a_query_in_another_language(
 @pytest.mark.parametrize(
     "question", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
 )
-def test_an_unknown_subject_has_no_hits(memory: Memory, question: str) -> None:
+def test_unknown_subject_has_no_hits(memory: Memory, question: str) -> None:
     assert memory.ask(question).hits == []
 
 
-def test_the_passage_of_a_long_answer_that_means_it_is_shown(
-    embedder: Embedder, tmp_path: Path
-) -> None:
+def test_hit_shows_the_passage_that_matches_by_meaning(embedder: Embedder, tmp_path: Path) -> None:
     filler = "The committee thanked the treasurer and moved on to the next point of the agenda. "
     text = (
         filler * 20

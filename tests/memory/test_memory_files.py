@@ -1,7 +1,4 @@
-"""Files under /memories:
-
-what a sequence of commands leads to, versions, bounds, and paths that are none.
-"""
+"""Memory files: sequences of commands, versions, limits, flags."""
 
 from __future__ import annotations
 
@@ -34,17 +31,17 @@ PATHS = ("/memories/a", "/memories/b.md", "/memories/d/a", "/memories/d/e/c", "/
 
 
 def do(context: Context, command: str, **arguments: Any) -> FileDone:
-    """One command of the owner's."""
+    """Run a command as the owner."""
     return run_command(context, owner(context), FileCommand(command=command, **arguments))  # type: ignore[arg-type]
 
 
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """Return the caller of the first account."""
     return caller_for(context, None)
 
 
 def stored_files(context: Context) -> dict[str, str]:
-    """Every file there is now, by its path."""
+    """Return the text of every current file, by path."""
     rows = context.store.read(
         lambda tx: tx.all("select path, text from memory_files where is_current = 1")
     )
@@ -52,13 +49,13 @@ def stored_files(context: Context) -> dict[str, str]:
 
 
 class Model:
-    """The behaviour of the documentation, over a plain dictionary of paths and texts."""
+    """A reference model of the commands: a plain dictionary of paths and texts."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
 
     def below(self, path: str) -> list[str]:
-        """The files of a folder."""
+        """Return the files of a folder."""
         return [one for one in self.files if one.startswith(f"{path}/")]
 
     def is_free(self, path: str) -> bool:
@@ -69,17 +66,17 @@ class Model:
         )
 
     def do(self, command: str, arguments: dict[str, Any]) -> bool:
-        """Do it; False where it cannot be done."""
+        """Run a command; return False if it is refused."""
         return bool(getattr(self, command)(**arguments))
 
     def create(self, path: str, file_text: str) -> bool:
-        """A new file."""
+        """Create a file."""
         if can := self.is_free(path):
             self.files[path] = file_text
         return can
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> bool:
-        """Replace a text that occurs exactly once; occurrences may overlap."""
+        """Replace text that occurs exactly once; occurrences may overlap."""
         text = self.files.get(path, "")
         can = [text.startswith(old_str, at) for at in range(len(text))].count(True) == 1
         if can:
@@ -87,7 +84,7 @@ class Model:
         return can
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> bool:
-        """Behind so many lines."""
+        """Insert text after that many lines."""
         text = self.files.get(path)
         lines = (
             []
@@ -102,14 +99,14 @@ class Model:
         return can
 
     def delete(self, path: str) -> bool:
-        """A file, or all of a folder."""
+        """Delete a file or a whole folder."""
         erased = [path] if path in self.files else self.below(path)
         for one in erased:
             del self.files[one]
         return bool(erased)
 
     def rename(self, old_path: str, new_path: str) -> bool:
-        """To where nothing is, and not into itself."""
+        """Rename to a free path, not into itself."""
         moved = [old_path] if old_path in self.files else self.below(old_path)
         can = bool(moved) and self.is_free(new_path) and not new_path.startswith(f"{old_path}/")
         if can:
@@ -139,8 +136,8 @@ commands = st.one_of(
 
 
 @contextmanager
-def fresh() -> Iterator[Context]:
-    """An empty store, for one of many cases."""
+def empty_context() -> Iterator[Context]:
+    """Yield a context with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         created = testing.context(Path(folder))
         try:
@@ -157,10 +154,10 @@ def fresh() -> Iterator[Context]:
         ("rename", {"old_path": "/memories/d", "new_path": "/memories/d/e"}),
     ]
 )
-def test_any_sequence_of_commands_is_what_a_dictionary_would_be(
+def test_any_command_sequence_matches_the_dictionary_model(
     sequence: list[tuple[str, dict[str, Any]]],
 ) -> None:
-    with fresh() as context:
+    with empty_context() as context:
         model = Model()
         for command, query in sequence:
             was_done = model.do(command, query)
@@ -172,7 +169,7 @@ def test_any_sequence_of_commands_is_what_a_dictionary_would_be(
 
 
 def assert_charged(context: Context) -> None:
-    """The room that is counted is that of the rows."""
+    """Check that the charged bytes equal those of the rows."""
     rows = context.store.read(lambda tx: tx.all("select bytes from memory_files"))
     counts = context.store.read(
         lambda tx: tx.one("select coalesce(sum(file_bytes), 0) as n from spaces")
@@ -181,7 +178,7 @@ def assert_charged(context: Context) -> None:
 
 
 def assert_history_leads_here(context: Context, files: dict[str, str]) -> None:
-    """Versions of a path are numbered from 1, and the newest is what is there."""
+    """Check that versions are numbered from 1 and the newest is the current file."""
     rows = context.store.read(lambda tx: tx.all("select path, version from memory_files"))
     for one in PATHS:
         numbers = [row.version for row in rows if row.path == one]
@@ -190,13 +187,8 @@ def assert_history_leads_here(context: Context, files: dict[str, str]) -> None:
             assert file_history(context, owner(context), FileQuery(path=one)).text == files.get(one)
 
 
-def test_what_is_said_is_what_the_package_of_the_tool_says_of_files_on_a_disk(
-    context: Context, tmp_path: Path
-) -> None:
-    """The documentation sets "Error:
-
-    " before some refusals, and names other words where a folder is listed; the rest is the same.
-    """
+def test_messages_equal_those_of_the_anthropic_package(context: Context, tmp_path: Path) -> None:
+    """Only the prefix "Error: " of some messages and the listing of folders differ."""
     theirs = BetaLocalFilesystemMemoryTool(str(tmp_path / "theirs"))
     sequence: list[dict[str, Any]] = [
         {
@@ -236,7 +228,7 @@ def _of(tool: BetaLocalFilesystemMemoryTool, arguments: dict[str, Any]) -> str:
         return str(refused)
 
 
-def test_a_folder_is_listed_two_levels_deep_without_hidden_items(context: Context) -> None:
+def test_folders_are_listed_two_levels_deep_without_hidden_items(context: Context) -> None:
     """Anthropic, memory tool:
 
     'Lists files up to 2 levels deep', 'Excludes hidden items (files starting with `.`) and
@@ -267,7 +259,7 @@ def test_a_folder_is_listed_two_levels_deep_without_hidden_items(context: Contex
     ]
 
 
-def test_an_empty_memory_is_an_empty_folder(context: Context) -> None:
+def test_empty_memory_is_an_empty_folder(context: Context) -> None:
     assert do(context, "view", path="/memories").text.endswith("\n0B\t/memories")
 
 
@@ -275,7 +267,7 @@ def test_an_empty_memory_is_an_empty_folder(context: Context) -> None:
     "view_range",
     [[0, 2], [4, 5], [3, 2], [-1, -1], [2, 0]],
 )
-def test_lines_that_are_not_there_are_refused(context: Context, view_range: list[int]) -> None:
+def test_invalid_view_ranges_are_refused(context: Context, view_range: list[int]) -> None:
     do(context, "create", path="/memories/a", file_text="1\n2\n3")
 
     answer = do(context, "view", path="/memories/a", view_range=view_range)
@@ -283,7 +275,7 @@ def test_lines_that_are_not_there_are_refused(context: Context, view_range: list
     assert (answer.is_error, "[1, 3]" in answer.text) == (True, True)
 
 
-def test_line_ends_and_control_characters_stay_as_they_are(context: Context) -> None:
+def test_line_endings_and_control_characters_are_kept(context: Context) -> None:
     odd = "a\r\nb\u2028c\x0b\x1b[0m\ufeff\u0301d\r"
 
     do(context, "create", path="/memories/a", file_text=odd)
@@ -292,7 +284,7 @@ def test_line_ends_and_control_characters_stay_as_they_are(context: Context) -> 
     assert stored_files(context) == {"/memories/a": odd.replace("\n", "\nx\r\n\n", 1) + "\n"}
 
 
-def test_every_change_is_a_version_that_can_be_read(context: Context) -> None:
+def test_every_change_is_a_readable_version(context: Context) -> None:
     """Every change is a version (specification.md#memory-files-versions)."""
     do(context, "create", path="/memories/a", file_text="one")
     do(context, "str_replace", path="/memories/a", old_str="one", new_str="two")
@@ -316,7 +308,7 @@ def test_every_change_is_a_version_that_can_be_read(context: Context) -> None:
     ] == ["one", "two", None]
 
 
-def test_a_long_history_comes_in_pages(context: Context) -> None:
+def test_long_history_is_paged(context: Context) -> None:
     for n in range(limits.MEMORY_VERSIONS_LISTED_MAX + 1):
         do(context, "create", path=f"/memories/{n}", file_text="")
 
@@ -330,7 +322,7 @@ def test_a_long_history_comes_in_pages(context: Context) -> None:
     )
 
 
-def test_a_refused_command_leaves_nothing_behind(context: Context) -> None:
+def test_refused_commands_store_nothing(context: Context) -> None:
     for command, query in (
         ("create", {"path": "/memories/../x", "file_text": "x"}),
         ("str_replace", {"path": "/memories/a", "old_str": "a", "new_str": "b"}),
@@ -349,7 +341,7 @@ def test_a_refused_command_leaves_nothing_behind(context: Context) -> None:
     )
 
 
-def test_changes_at_the_same_time_are_all_kept(context: Context) -> None:
+def test_concurrent_changes_are_all_stored(context: Context) -> None:
     do(context, "create", path="/memories/a", file_text="")
 
     with ThreadPoolExecutor(8) as threads:
@@ -368,7 +360,7 @@ def test_changes_at_the_same_time_are_all_kept(context: Context) -> None:
     assert sorted(one.version or 0 for one in result) == list(range(2, 42))
 
 
-def test_nothing_can_be_kept_below_a_file(context: Context) -> None:
+def test_file_cannot_contain_other_files(context: Context) -> None:
     do(context, "create", path="/memories/a", file_text="")
     do(context, "create", path="/memories/b", file_text="")
 
@@ -380,7 +372,7 @@ def test_nothing_can_be_kept_below_a_file(context: Context) -> None:
     assert sorted(stored_files(context)) == ["/memories/a", "/memories/b"]
 
 
-def test_a_file_does_not_grow_beyond_its_bound(context: Context) -> None:
+def test_file_size_is_limited(context: Context) -> None:
     do(
         context,
         "create",
@@ -396,7 +388,7 @@ def test_a_file_does_not_grow_beyond_its_bound(context: Context) -> None:
     )
 
 
-def test_there_is_an_end_to_files_and_deleting_makes_room(
+def test_number_of_files_is_limited_and_deleting_frees_one(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MEMORY_FILES_MAX", 2)
@@ -412,7 +404,7 @@ def test_there_is_an_end_to_files_and_deleting_makes_room(
     )
 
 
-def test_there_is_an_end_to_versions_which_forgetting_moves(
+def test_total_size_of_versions_is_limited_and_forgetting_frees_it(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MEMORY_FILES_BYTES_MAX", 3 * limits.MEMORY_VERSION_BYTES_MIN)
@@ -429,11 +421,11 @@ def test_there_is_an_end_to_versions_which_forgetting_moves(
 
 
 def erase(tx: Any, path: str) -> int:
-    """Every version at a path or below it."""
+    """Erase every version at a path or below it."""
     return erase_files(tx, tx.one("select id from spaces").id, path)
 
 
-def test_what_gives_orders_and_what_holds_a_secret_is_marked(context: Context) -> None:
+def test_instruction_like_text_and_secrets_are_flagged(context: Context) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
     answer = do(

@@ -48,7 +48,7 @@ from remembrancer.protocol.memory_files import InvalidMemoryPath, memory_path
         "",
     ],
 )
-def test_a_path_that_leads_elsewhere_or_looks_like_another_is_none(path: str) -> None:
+def test_deceptive_paths_are_refused(path: str) -> None:
     """Deceptive paths are refused (specification.md#memory-files-paths)."""
     with pytest.raises(InvalidMemoryPath):
         memory_path(path)
@@ -65,16 +65,16 @@ def test_a_path_that_leads_elsewhere_or_looks_like_another_is_none(path: str) ->
         "/memories/~x",
     ],
 )
-def test_names_of_any_script_are_paths(path: str) -> None:
+def test_names_in_any_script_are_accepted(path: str) -> None:
     assert memory_path(path) == path
 
 
-def test_names_that_look_the_same_are_the_same() -> None:
+def test_equivalent_unicode_names_are_the_same_path() -> None:
     assert memory_path("/memories/Fa\u0308hre") == memory_path("/memories/F\u00e4hre/")
 
 
 @given(st.text(st.sampled_from("/.%\\2eEfF5cC0a\u2024\u2025\uff0f \u200d"), max_size=12))
-def test_a_path_that_is_taken_stays_within_the_root_however_it_is_read(tail: str) -> None:
+def test_accepted_paths_stay_within_the_root(tail: str) -> None:
     try:
         result = memory_path(f"/memories/{tail}")
     except InvalidMemoryPath:

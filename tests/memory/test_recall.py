@@ -37,14 +37,14 @@ for word in words:
 """
 
 
-def test_a_turn_is_in_the_next_search(memory: Memory) -> None:
+def test_turn_is_found_by_the_next_search(memory: Memory) -> None:
     for n in range(30):
         event_id = memory.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
 
         assert memory.hit_ids(f"zx{n}qv")[0] == event_id
 
 
-def test_a_turn_of_another_context_is_in_the_next_search(folder: Path) -> None:
+def test_turn_of_another_context_is_found_by_the_next_search(folder: Path) -> None:
     with opened(folder) as mine, opened(folder) as yours:
         for n in range(5):
             event_id = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
@@ -54,7 +54,7 @@ def test_a_turn_of_another_context_is_in_the_next_search(folder: Path) -> None:
             assert yours.hit_ids(f"kj{n}wb")[0] == also
 
 
-def test_a_turn_of_another_process_is_in_the_next_search(folder: Path, memory: Memory) -> None:
+def test_turn_of_another_process_is_found_by_the_next_search(folder: Path, memory: Memory) -> None:
     memory.tell("What opens the shed?", "The rusty key.")
     memory.ask("shed")
     source = str(Path(remembrancer.__file__).parents[1])
@@ -67,15 +67,15 @@ def test_a_turn_of_another_process_is_in_the_next_search(folder: Path, memory: M
         "zxqv",
         "kjwb",
     ]
-    process = subprocess.run(
+    event_ids = subprocess.run(
         command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
     ).stdout.split()
 
-    assert [memory.hit_ids(word)[0] for word in ("zxqv", "kjwb")] == process
+    assert [memory.hit_ids(word)[0] for word in ("zxqv", "kjwb")] == event_ids
 
 
 @pytest.mark.parametrize("embedder", [NoEmbedder(), Concepts()])
-def test_nothing_relevant_is_no_hits(folder: Path, embedder: Embedder) -> None:
+def test_irrelevant_turns_are_not_hits(folder: Path, embedder: Embedder) -> None:
     with opened(folder, embedder=embedder) as memory:
         for n in range(60):
             memory.tell(f"When does the ferry leave on day {n}?", "The ship leaves at noon.")
@@ -84,7 +84,7 @@ def test_nothing_relevant_is_no_hits(folder: Path, embedder: Embedder) -> None:
     assert [(answer.hits, answer.total_hits) for answer in answers] == [([], 0)] * 3
 
 
-def test_as_many_matched_as_are_shown_or_more(memory: Memory) -> None:
+def test_total_hits_counts_all_matches(memory: Memory) -> None:
     for n in range(12):
         memory.tell(f"Ferry {n}?", f"The ferry leaves at {n} o'clock.")
 
@@ -98,7 +98,7 @@ def test_as_many_matched_as_are_shown_or_more(memory: Memory) -> None:
     ]
 
 
-def test_a_hit_names_the_signals_that_found_it(memory: Memory) -> None:
+def test_hit_names_the_signals_that_found_it(memory: Memory) -> None:
     """`why` names the signals (specification.md#search-why)."""
     memory.tell("Who repairs the cello?", "Marta in the old mill.")
     memory.tell("Which paint is on the fence?", "Linseed oil.")
@@ -112,32 +112,32 @@ def test_a_hit_names_the_signals_that_found_it(memory: Memory) -> None:
 
 
 class TestSteps:
-    def test_a_search_counts_only_when_it_interacts(self, memory: Memory) -> None:
+    def test_only_interacting_searches_count_steps(self, memory: Memory) -> None:
         steps = [
             memory.ask("a", interact=interact).step for interact in (True, True, False, True, False)
         ]
 
         assert steps == [1, 2, 2, 3, 3]
 
-    def test_each_session_of_each_user_counts_for_itself(self, memory: Memory) -> None:
-        query = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
+    def test_steps_count_per_user_and_session(self, memory: Memory) -> None:
+        searches = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
 
-        assert [who.ask("a", interact=True, session_id=session).step for who, session in query] == [
+        assert [
+            who.ask("a", interact=True, session_id=session).step for who, session in searches
+        ] == [
             1,
             1,
             1,
             2,
         ]
 
-    def test_telling_a_turn_says_the_step_of_its_session_and_counts_none(
-        self, memory: Memory
-    ) -> None:
+    def test_remembering_a_turn_counts_no_step(self, memory: Memory) -> None:
         memory.ask("a", interact=True)
         memory.tell("q", "r")
 
         assert memory.ask("a").step == 1
 
-    def test_two_contexts_count_one_session(self, folder: Path) -> None:
+    def test_two_contexts_share_the_steps_of_a_session(self, folder: Path) -> None:
         with opened(folder) as mine, opened(folder) as yours:
             assert [who.ask("a", interact=True).step for who in (mine, yours, yours, mine)] == [
                 1,
@@ -146,7 +146,7 @@ class TestSteps:
                 4,
             ]
 
-    def test_a_read_only_key_reads_the_step_and_counts_none(
+    def test_read_only_key_reads_the_step_without_counting(
         self, context: Context, memory: Memory
     ) -> None:
         memory.ask("a", interact=True)
@@ -171,7 +171,7 @@ class TestFocus:
         )
         return memory
 
-    def test_a_focus_word_lifts_the_events_that_contain_it(self, memory: Memory) -> None:
+    def test_focus_words_raise_events_that_contain_them(self, memory: Memory) -> None:
         def place(**focus: list[str]) -> int:
             hits = memory.ask("When does the ferry leave?", top_k=20, **focus).hits
             return next(at for at, hit in enumerate(hits) if "Minnie" in hit.response)
@@ -181,13 +181,13 @@ class TestFocus:
         assert places == sorted(places, reverse=True)
         assert (places[0], places[-1]) == (10, 0)
 
-    def test_it_leads_where_nothing_else_fits_as_well(self, memory: Memory) -> None:
+    def test_focus_word_decides_an_otherwise_weak_search(self, memory: Memory) -> None:
         answer = memory.ask("What about Sunday?", focus_words=["Minnie"])
 
         assert "Minnie" in answer.hits[0].response
         assert answer.focus_missing is None
 
-    def test_it_hides_nothing(self, memory: Memory) -> None:
+    def test_focus_words_hide_no_hits(self, memory: Memory) -> None:
         without = memory.hit_ids("When does the ferry leave?", top_k=20)
         lifted = memory.hit_ids("When does the ferry leave?", top_k=20, focus_words=["Minnie"])
 
@@ -197,7 +197,7 @@ class TestFocus:
     @pytest.mark.parametrize(
         "phrase", ["not to be", "To BE or Not", "to", "vet", "MINNIE", "she is minnie", "is the"]
     )
-    def test_a_phrase_and_even_a_stop_word_is_looked_for_as_it_is(
+    def test_focus_phrases_and_stop_words_are_matched_literally(
         self, memory: Memory, phrase: str
     ) -> None:
         answer = memory.ask("the vet", focus_words=[phrase], top_k=20)
@@ -222,14 +222,14 @@ class TestFocus:
             "NOT Minnie",
         ],
     )
-    def test_an_absent_phrase_is_missing(self, memory: Memory, phrase: str) -> None:
+    def test_absent_focus_phrases_are_reported_missing(self, memory: Memory, phrase: str) -> None:
         answer = memory.ask("When does the ferry leave?", focus_words=[phrase])
 
         assert answer.focus_missing == [phrase]
         assert answer.hits
 
     @given(st.text("\"'*^:(){}-+~AND OR NOT NEAR/3,;%_\\", min_size=1, max_size=30))
-    def test_operators_and_quotes_are_text(
+    def test_operators_and_quotes_in_focus_words_are_text(
         self, tmp_path_factory: pytest.TempPathFactory, phrase: str
     ) -> None:
         with opened(tmp_path_factory.mktemp("focus")) as memory:
@@ -251,7 +251,7 @@ class TestFocus:
             ("แมวของฉันชื่อมะลิ", "มะลิ"),
         ],
     )
-    def test_a_word_of_any_writing_is_found(
+    def test_focus_words_of_any_script_are_found(
         self, memory: Memory, response: str, phrase: str
     ) -> None:
         event_id = memory.tell("…?", response)
@@ -259,9 +259,7 @@ class TestFocus:
 
         assert (answer.hits[0].event_id, answer.focus_missing) == (event_id, None)
 
-    def test_a_phrase_of_common_words_is_found_among_hundreds_that_have_the_words(
-        self, folder: Path
-    ) -> None:
+    def test_phrase_of_common_words_is_found_among_many_near_matches(self, folder: Path) -> None:
         with opened(folder) as memory:
             event_id = memory.tell(
                 "Where?", "A york of the new kind, said nobody, but New York it is."
@@ -272,12 +270,12 @@ class TestFocus:
             assert memory.ask("york", focus_words=["New York"]).focus_missing is None
             assert memory.hit_ids("said nobody", focus_words=["New York"])[0] == event_id
 
-    def test_in_an_empty_memory_every_focus_word_is_missing(self, memory: Memory) -> None:
+    def test_all_focus_words_are_missing_in_an_empty_memory(self, memory: Memory) -> None:
         assert memory.of("nobody").ask("a", focus_words=["x", "y"]).focus_missing == ["x", "y"]
 
 
 class TestBounds:
-    def test_after_is_inclusive_and_before_is_not(self, memory: Memory) -> None:
+    def test_after_is_inclusive_and_before_is_exclusive(self, memory: Memory) -> None:
         event_ids = [
             memory.tell("Ferry?", f"Ferry {day}.", occurred_at=f"2026-02-{day:02}T00:00:00Z")
             for day in (1, 2, 3)
@@ -294,7 +292,7 @@ class TestBounds:
         assert between(after="2026-02-03T00:00:01Z") == []
         assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == event_ids
 
-    def test_events_out_of_bounds_are_neither_counted_nor_lifted(self, memory: Memory) -> None:
+    def test_events_outside_the_time_range_are_not_counted_or_raised(self, memory: Memory) -> None:
         memory.tell("Ferry?", "The old ferry Minnie.", occurred_at="2020-01-01T00:00:00Z")
         event_id = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
 
@@ -307,7 +305,7 @@ class TestBounds:
         )
 
     @pytest.mark.parametrize("budget", [1, 20, 60, 100, 1_000])
-    def test_the_hits_keep_to_a_budget_of_tokens_but_the_best_is_always_shown(
+    def test_hits_fit_the_token_budget_and_include_the_best(
         self, memory: Memory, budget: int
     ) -> None:
         for n in range(10):
@@ -327,7 +325,7 @@ class TestBounds:
 
 
 class TestIsolation:
-    def test_accounts_and_users_of_one_account_see_their_own_only(
+    def test_search_is_isolated_per_account_and_user(
         self, context: Context, memory: Memory
     ) -> None:
         others = [memory.of("bob"), memory_in(context, "zoe"), memory_in(context, "zoe", "bob")]
@@ -339,7 +337,7 @@ class TestIsolation:
             ["ferry"]
         ] * 3
 
-    def test_a_pinned_key_searches_its_user_only(self, context: Context, memory: Memory) -> None:
+    def test_pinned_key_searches_only_its_user(self, context: Context, memory: Memory) -> None:
         memory.tell("When does the ferry leave?", "At 9:40.")
         key = keys.create(context, account="owner", user_id="bob").key.reveal()
         pinned = Memory(context, keys.authenticate(context, key), "ada")

@@ -1,4 +1,4 @@
-"""Secrets in what is received: marked, or with marks in their place, as the owner sets it."""
+"""Secrets in received text: flagged by default, masked with the setting `secrets` = `mask`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TestMasked:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        """The real parts, masking."""
+        """Provide a service that masks secrets."""
         created = testing.context(
             folder,
             settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
@@ -32,7 +32,7 @@ class TestMasked:
         yield created
         created.close()
 
-    def test_nothing_of_it_reaches_the_disk(self, http: Http, folder: Path) -> None:
+    def test_masked_secret_never_reaches_the_disk(self, http: Http, folder: Path) -> None:
         """With `mask`, no secret reaches the disk (specification.md#remember-secret)."""
         turn = http.remember(
             SECRET_TEXT, "I see.", critical=SECRET_TEXT, l1_summary=SECRET_TEXT, l2_map=SECRET_TEXT
@@ -67,7 +67,9 @@ class TestMasked:
             if path.is_file() and KEY.encode() in path.read_bytes()
         ] == []
 
-    def test_nor_does_it_by_an_import(self, context: Context, folder: Path) -> None:
+    def test_masked_secret_of_an_import_never_reaches_the_disk(
+        self, context: Context, folder: Path
+    ) -> None:
         file = folder / "told.jsonl"
         file.write_text(json.dumps({"query": SECRET_TEXT, "response": ""}) + "\n", "utf-8")
         caller = caller_for(context)
@@ -81,7 +83,7 @@ class TestMasked:
         ] == []
 
 
-def test_by_default_it_is_kept_word_for_word_and_marked(http: Http) -> None:
+def test_secret_is_stored_verbatim_and_flagged_by_default(http: Http) -> None:
     answer = http.post(
         "/api/v7/event/write", {"query": SECRET_TEXT, "response": "", "user_id": "owner"}
     ).json()
@@ -91,8 +93,8 @@ def test_by_default_it_is_kept_word_for_word_and_marked(http: Http) -> None:
     assert "revoke it" in answer["detail"]
 
 
-def test_an_event_that_is_only_text_of_this_service_is_refused(http: Http) -> None:
-    """Loses nothing silently: what is not kept is said."""
+def test_event_with_only_text_of_the_service_is_refused(http: Http) -> None:
+    """Text that is not stored is reported, never dropped silently."""
     pack = http.get("/api/v7/memory/start").json()["prompt_text"]
     before = http.rows()
     answer = http.post("/api/v7/event/write", {"query": pack, "response": " ", "user_id": "owner"})

@@ -1,4 +1,4 @@
-"""The turns of a session, in the order in which they came."""
+"""The entries of a session in chronological order, and the list of sessions."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from remembrancer.testing import FrozenClock
 
 @pytest.fixture
 def later(memory: Memory) -> Any:
-    """Lets a second pass."""
+    """Return a function that advances the clock by a second."""
     clock = memory.context.clock
     assert isinstance(clock, FrozenClock)
     return lambda: clock.advance(1000)
 
 
-def happened(memory: Memory, session_id: str = "default", **more: Any) -> Timeline:
-    """A page of the session."""
+def session_page(memory: Memory, session_id: str = "default", **more: Any) -> Timeline:
+    """Return a page of the session."""
     return timeline(memory.context, memory.caller, memory.user_id, session_id, **more)
 
 
-def test_a_turn_is_listed_step_by_step(memory: Memory, later: Any) -> None:
+def test_session_lists_searches_turns_votes_and_duties_in_order(memory: Memory, later: Any) -> None:
     cube = create(
         memory.context,
         memory.caller,
@@ -62,7 +62,7 @@ def test_a_turn_is_listed_step_by_step(memory: Memory, later: Any) -> None:
     later()
     memory.ask("bill", interact=True, last_seal=render(1))
 
-    result = happened(memory)
+    result = session_page(memory)
 
     assert [one.kind for one in result.entries] == ["search", "turn", "vote", "duty", "search"]
     first, turn, voted, closed, second = result.entries
@@ -77,25 +77,25 @@ def test_a_turn_is_listed_step_by_step(memory: Memory, later: Any) -> None:
     ("last_seal", "seal"),
     [(render(1), "right"), (None, "missing"), (render(7), "wrong"), ("sealed", "wrong")],
 )
-def test_how_a_reply_was_sealed_is_known_from_the_next_search(
+def test_seal_status_is_set_by_the_next_search(
     memory: Memory, last_seal: str | None, seal: str
 ) -> None:
     memory.ask("q", interact=True)
     memory.ask("q", interact=True, last_seal=last_seal)
 
-    assert [one.seal for one in happened(memory).entries] == [seal, ""]
+    assert [one.seal for one in session_page(memory).entries] == [seal, ""]
 
 
 def test_due_duties_are_listed_with_any_seal(memory: Memory) -> None:
     memory.ask("q", interact=True)
-    duties = happened(memory).next_duties
+    duties = session_page(memory).next_duties
     memory.tell("q", "r")
 
     assert "No turn was remembered" in (duties.duty_error or "")
-    assert happened(memory).next_duties == (None, [])
+    assert session_page(memory).next_duties == (None, [])
 
 
-def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later: Any) -> None:
+def test_summaries_facts_and_lessons_are_listed_in_order(memory: Memory, later: Any) -> None:
     memory.tell("q1", "r1", cube_topic="t", cube_essence="e", cube_rules="- MUST")
     later()
     memory.tell("q2", "r2")
@@ -103,23 +103,21 @@ def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later
     memory.add(l1_summary="r1, then r2")
     later()
     memory.add(critical="alone")
-    result = happened(memory)
+    result = session_page(memory)
 
     assert [one.kind for one in result.entries] == ["turn", "cube", "turn", "summary", "fact"]
     assert result.entries[3].row.turns == 2
 
 
-def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
-    memory: Memory, later: Any
-) -> None:
+def test_long_session_is_paged_without_gaps(memory: Memory, later: Any) -> None:
     for n in range(2 * TURNS_SHOWN_MAX + 5):
         memory.ask("zxqv", interact=True)
         later()
         memory.tell(f"q{n}", f"r{n}", critical=f"fact {n}")
         later()
-    pages = [happened(memory)]
+    pages = [session_page(memory)]
     while pages[-1].earlier:
-        pages.append(happened(memory, until=pages[-1].earlier))
+        pages.append(session_page(memory, until=pages[-1].earlier))
     answer = [one for page in reversed(pages) for one in page.entries]
 
     assert [len([one for one in page.entries if one.kind == "turn"]) for page in pages] == [
@@ -136,7 +134,7 @@ def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
     assert [one.kind for one in answer] == ["search", "turn"] * (2 * TURNS_SHOWN_MAX + 5)
 
 
-def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, later: Any) -> None:
+def test_sessions_are_paged_by_their_newest_turn(memory: Memory, later: Any) -> None:
     for n in range(SESSIONS_LISTED_MAX + 3):
         memory.tell(f"q{n}", "r", session_id=f"s{n}", topic="t")
         later()
@@ -158,26 +156,26 @@ def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, l
     assert first.sessions[1].task_open
 
 
-def test_a_session_that_was_only_searched_in_is_listed_too(memory: Memory) -> None:
+def test_session_with_only_searches_is_listed(memory: Memory) -> None:
     memory.ask("q", interact=True, session_id="asked")
     [one] = list_sessions(memory.context, memory.caller, "ada").sessions
 
     assert (one.session_id, one.turns, one.steps, one.query) == ("asked", 0, 1, "")
 
 
-def test_nothing_of_another_account_is_seen(memory: Memory) -> None:
+def test_sessions_of_other_accounts_are_hidden(memory: Memory) -> None:
     memory.tell("q", "r")
     stranger = memory_in(memory.context, "stranger", "ada")
 
     assert list_sessions(stranger.context, stranger.caller, "ada").sessions == []
     for one in (stranger, memory.of("nobody")):
         with pytest.raises(SessionUnknown):
-            happened(one)
+            session_page(one)
     with pytest.raises(SessionUnknown):
-        happened(memory, "nowhere")
+        session_page(memory, "nowhere")
 
 
-def test_a_forgotten_session_leaves_no_steps(memory: Memory) -> None:
+def test_forgotten_session_leaves_no_steps(memory: Memory) -> None:
     memory.ask("q", interact=True)
     memory.ask("q", interact=True, session_id="other")
     forget(memory.context, memory.caller, Forget(user_id="ada", session_id="default"))
@@ -187,13 +185,13 @@ def test_a_forgotten_session_leaves_no_steps(memory: Memory) -> None:
     assert memory.context.store.read(lambda tx: tx.one("select count(*) as n from steps")).n == 0
 
 
-def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
+def test_lists_are_read_in_index_order(memory: Memory) -> None:
     plans = {name: plan(memory.context, sql) for name, sql in vars(sessions.SQL).items()}
 
     assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
     assert "events USING INDEX events_session (session=? AND" in plans["turns"]
     assert [name for name, answer in plans.items() if "SCAN" in answer] == []
-    # of one session
+    # the rows of one session are sorted
     assert [name for name, answer in plans.items() if "TEMP B-TREE" in answer] == [
         "shown_between",
         "votes_in",

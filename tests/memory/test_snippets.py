@@ -1,4 +1,4 @@
-"""The part of a long turn that a hit shows."""
+"""Snippets: the part of a long turn that a hit shows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ LONG = st.builds(
 @given(
     LONG, st.integers(0, 70), st.lists(st.text(min_size=1, max_size=12).map(normalize), max_size=4)
 )
-def test_a_snippet_is_never_too_long_and_only_marks_are_added(
-    text: str, place: int, words: list[str]
-) -> None:
+def test_snippet_is_bounded_and_adds_only_ellipses(text: str, place: int, words: list[str]) -> None:
     """A snippet has at most 600 characters (specification.md#search-snippets)."""
     excerpt = snippet(text, place, words)
 
@@ -34,12 +32,12 @@ def test_a_snippet_is_never_too_long_and_only_marks_are_added(
 
 
 @given(st.text(max_size=SNIPPET_CHARACTERS_MAX), st.integers(0, 3))
-def test_a_text_that_fits_is_shown_as_it_is(text: str, place: int) -> None:
+def test_short_text_is_shown_unchanged(text: str, place: int) -> None:
     assert snippet(text, place, ["a"]) == text
 
 
 @pytest.mark.parametrize(("place", "left_out_before"), [(0, False), (1, True), (2, True)])
-def test_marks_stand_where_something_is_left_out(place: int, left_out_before: bool) -> None:
+def test_ellipses_mark_omitted_text(place: int, left_out_before: bool) -> None:
     excerpt = snippet(FILLER * 60, place, [])
 
     assert (excerpt.startswith("…"), excerpt.endswith("…")) == (left_out_before, True)
@@ -47,7 +45,7 @@ def test_marks_stand_where_something_is_left_out(place: int, left_out_before: bo
 
 
 @pytest.mark.parametrize("before", [0, 1, 3, 8, 13, 25, 60])
-def test_the_passage_found_is_shown_wherever_it_stands(memory: Memory, before: int) -> None:
+def test_matching_passage_is_shown_at_any_position(memory: Memory, before: int) -> None:
     text = (
         FILLER * before + "The password of the greenhouse is xylograph. " + FILLER * (60 - before)
     )
@@ -61,13 +59,13 @@ def test_the_passage_found_is_shown_wherever_it_stands(memory: Memory, before: i
 
 
 @pytest.mark.parametrize("word", ["ferries", "FERRY", "ferry"])
-def test_a_word_with_another_ending_is_shown_too(word: str) -> None:
+def test_inflected_word_is_shown(word: str) -> None:
     text = FILLER * 6 + "A ferry leaves at 9:40. " + FILLER * 6
 
     assert "ferry" in snippet(text, 0, [normalize(word)])
 
 
-def test_where_most_words_of_the_question_stand_is_shown() -> None:
+def test_part_with_most_query_words_is_shown() -> None:
     text = "A key. " + FILLER * 8 + "The key of the red boat hangs in the shed. " + FILLER * 4
 
     excerpt = snippet(text, 0, ["key", "boat", "shed"])
@@ -75,21 +73,21 @@ def test_where_most_words_of_the_question_stand_is_shown() -> None:
     assert "The key of the red boat hangs in the shed" in excerpt
 
 
-def test_the_first_word_of_a_passage_is_not_cut_off() -> None:
+def test_first_word_of_a_passage_is_kept() -> None:
     text = FILLER * 13 + "\n\nXylograph is the word. " + FILLER * 13
     place = next(at for at, passage in enumerate(passages(text)) if "Xylograph" in passage)
 
     assert "Xylograph" in snippet(text, place, ["xylograph"])
 
 
-def test_the_place_is_right_where_normalising_shortens_the_text() -> None:
+def test_position_is_correct_when_normalization_shortens_the_text() -> None:
     """Decomposed Hangul is three characters where normalised Hangul is one."""
     text = unicodedata.normalize("NFD", "산 " * 190 + "비밀번호 " + "강 " * 300)
 
     assert unicodedata.normalize("NFD", "비밀번호") in snippet(text, 0, [normalize("비밀번호")])
 
 
-def test_a_question_whose_writing_is_not_spaced_is_found_by_its_characters() -> None:
+def test_query_in_an_unspaced_script_is_found_by_its_characters() -> None:
     text = (
         "今日はとても良い天気でした。" * 50
         + "母はそばアレルギーがある。"
@@ -100,5 +98,5 @@ def test_a_question_whose_writing_is_not_spaced_is_found_by_its_characters() -> 
 
 
 @given(st.text())
-def test_tokens_are_counted_with_room_to_spare(text: str) -> None:
+def test_token_estimate_is_between_a_quarter_and_all_characters(text: str) -> None:
     assert len(text) / 4 <= tokens(text) <= len(text)

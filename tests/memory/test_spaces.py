@@ -1,4 +1,4 @@
-"""The index of a space follows its rows, and nobody else's."""
+"""The index of a space depends only on the rows of that space."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ FOREIGN = st.lists(
 
 
 def answers(memory: Memory, event_ids: Sequence[str] = ()) -> list[str]:
-    """Answers to some questions, to the letter; the ids of `event_ids` by their places in it."""
-    query: list[dict[str, Any]] = [
+    """Return the exact answers to some queries, with event_ids replaced by their positions."""
+    requests: list[dict[str, Any]] = [
         {},
         {"focus_words": ["Marta", "zxqv"]},
         {"top_k": 2, "max_tokens": 30},
     ]
     texts = ("when does the ferry leave", "green paint", "Marta February", "zxqv")
-    text_value = "\n".join(
-        memory.ask(text, **more).model_dump_json() for text in texts for more in query
+    dump = "\n".join(
+        memory.ask(text, **more).model_dump_json() for text in texts for more in requests
     )
     for place, event_id in enumerate(event_ids):
-        text_value = text_value.replace(event_id, f"event {place}")
-    return text_value.splitlines()
+        dump = dump.replace(event_id, f"event {place}")
+    return dump.splitlines()
 
 
 @settings(max_examples=25)
 @given(foreign=FOREIGN, first=st.booleans())
-def test_nothing_written_elsewhere_changes_an_answer(
+def test_writes_to_other_spaces_do_not_change_an_answer(
     tmp_path_factory: pytest.TempPathFactory, foreign: list[tuple[str, str]], first: bool
 ) -> None:
-    """Neither ranks nor scores nor reasons, whether the others were there before or came after."""
+    """Ranks, scores and reasons stay the same, whether the others write before or after."""
     with opened(tmp_path_factory.mktemp("alone")) as memory:
         alone = answers(memory, [memory.tell(*turn) for turn in MINE])
     with opened(tmp_path_factory.mktemp("together")) as memory:
@@ -94,7 +94,7 @@ def test_nothing_written_elsewhere_changes_an_answer(
 @pytest.mark.parametrize(
     "words", [b"", b"\x00", b"\x63\x00\x01\x00", b"\x01\x00\xff\xff" + bytes(40), bytes(500)]
 )
-def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(
+def test_damaged_or_outdated_index_words_are_rebuilt_from_the_text(
     context: Context, memory: Memory, folder: Path, words: bytes
 ) -> None:
     event_ids = [memory.tell(*turn) for turn in MINE]
@@ -108,9 +108,7 @@ def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(
         assert answers(again) == whole
 
 
-def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
-    context: Context, memory: Memory
-) -> None:
+def test_index_is_reloaded_when_the_revision_increases(context: Context, memory: Memory) -> None:
     event_ids = [memory.tell(*turn) for turn in MINE]
     before = memory.hit_ids("ferry")
     space = context.store.read(
@@ -131,14 +129,14 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     after = memory.ask("ferry")
 
     assert event_ids[0] in before
-    # its row is gone: it is not shown even by an index behind
+    # its row is deleted: even an outdated index does not return it
     assert event_ids[0] not in [hit.event_id for hit in behind.hits]
     assert after.total_hits == behind.total_hits - 1
     assert context.index_cache.take(space.id).revision == 1
     assert memory.hit_ids("ferry") == [event for event in before if event != event_ids[0]]
 
 
-def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> None:
+def test_dropped_index_is_loaded_again(context: Context, memory: Memory) -> None:
     event_id = memory.tell(*MINE[0])
     whole = answers(memory)
     space = context.store.read(
@@ -150,7 +148,7 @@ def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> N
     assert memory.hit_ids("ferry")[0] == event_id
 
 
-def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path) -> None:
+def test_concurrent_searches_find_every_finished_write(folder: Path) -> None:
     missed: list[str] = []
     acknowledged: list[tuple[str, str]] = []
     writers_left = [4]
@@ -196,12 +194,12 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
 
 
 @given(st.integers(-(10**13), 10**14))
-def test_a_time_is_written_to_the_millisecond(ms: int) -> None:
+def test_times_are_formatted_with_milliseconds(ms: int) -> None:
     assert rfc3339(ms).endswith("Z")
     assert len(rfc3339(ms)) == len("2026-01-01T00:00:00.000Z")
 
 
-def test_one_space_is_one_range_of_rows(context: Context, memory: Memory) -> None:
+def test_rows_of_a_space_have_contiguous_ids(context: Context, memory: Memory) -> None:
     for number, who in enumerate((memory, memory.of("bob"), memory, memory.of("bob"))):
         who.tell(f"q{number}", "r")
 

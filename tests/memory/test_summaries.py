@@ -1,6 +1,4 @@
-"""An L1 tells of the turns of its own session since the last one; looking it up never reads what
-others keep.
-"""
+"""An L1 covers the turns of its session since the last L1; its queries read no other data."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ STATEMENTS = {name: sql for name, sql in vars(summaries.SQL).items() if isinstan
 
 
 def saved_summary(memory: Memory, text: str, session_id: str = "s", **more: object) -> SummarySaved:
-    """Send an L1 and return the outcome."""
+    """Save an L1; return the response."""
     body = {"user_id": memory.user_id, "session_id": session_id, "summary_text": text, **more}
     return summarize(memory.context, memory.caller, Summary.model_validate(body))
 
@@ -31,7 +29,7 @@ def test_turns_of_other_sessions_and_users_do_not_count(memory: Memory) -> None:
     assert saved_summary(memory, "x" * 6).ratio == 0.06
 
 
-def test_turns_told_of_already_do_not_count(memory: Memory) -> None:
+def test_summarised_turns_do_not_count(memory: Memory) -> None:
     memory.tell("q" * 900, "r" * 100, session_id="s")
     saved_summary(memory, "x" * 60)
     memory.tell("p" * 60, "r" * 40, session_id="s")
@@ -39,28 +37,26 @@ def test_turns_told_of_already_do_not_count(memory: Memory) -> None:
     assert saved_summary(memory, "y" * 6).ratio == 0.06
 
 
-def test_the_length_is_counted_in_characters_not_bytes(memory: Memory) -> None:
+def test_length_is_counted_in_characters(memory: Memory) -> None:
     memory.tell("字" * 60, "👩" * 40, session_id="s")
 
     assert saved_summary(memory, "字" * 6).ratio == 0.06
 
 
-def test_a_session_of_nothing_but_white_space_beside_its_words_has_a_ratio_all_the_same(
-    memory: Memory,
-) -> None:
+def test_summary_longer_than_its_turns_has_a_ratio_above_1(memory: Memory) -> None:
     memory.tell("?", "", session_id="s")
 
     assert saved_summary(memory, "Nothing came of it.").ratio == 19.0
 
 
-def test_text_that_this_service_gave_out_is_no_turn_to_tell_of(memory: Memory) -> None:
+def test_summary_without_turns_is_refused(memory: Memory) -> None:
     with pytest.raises(NothingToSummarise):
         saved_summary(memory, "Nothing was said here.")
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
-def test_no_query_reads_a_whole_table(memory: Memory, name: str) -> None:
-    """The time of one user's request does not grow with the data of all others."""
+def test_no_query_scans_a_whole_table(memory: Memory, name: str) -> None:
+    """The time of a request does not grow with the data of other users."""
     only_sqlite()
     sql = STATEMENTS[name]
     values = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql), 1)

@@ -22,7 +22,7 @@ NEW = Concepts("concepts/2")
 
 
 def pending(context: Context) -> int:
-    """As the status record says, which readiness must agree with."""
+    """Return `events_pending` of the status record; check that readiness agrees."""
     record, ready = (
         status.record(context, connections=0, sandbox="ns").embedding,
         status.readiness(context).embedding,
@@ -39,7 +39,7 @@ def waiting(context: Context) -> bool:
 
 
 def fill(folder: Path, *, events: int, users: tuple[str, ...] = ("ada",)) -> None:
-    """Turns about ferries, and one about a hound for each user, derived by another embedder."""
+    """Store turns about ferries and one about a hound per user, with another embedder."""
     with opened(folder, embedder=Concepts("concepts/1")) as memory:
         for n in range(events - 1):
             for user in users:
@@ -52,13 +52,11 @@ def fill(folder: Path, *, events: int, users: tuple[str, ...] = ("ada",)) -> Non
 
 
 def finds_by_meaning(memory: Memory) -> bool:
-    """No turn has the word puppy."""
+    """Return True if "puppy", a word in no turn, finds the turn about the hound."""
     return [hit.response for hit in memory.ask("puppy").hits][:1] == ["The hound is called Argos."]
 
 
-def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived_anew(
-    folder: Path,
-) -> None:
+def test_search_after_an_embedder_change_uses_words_until_renewal_ends(folder: Path) -> None:
     fill(folder, events=2 * BATCH + 3)
 
     with opened(folder, embedder=NEW) as memory:
@@ -77,7 +75,7 @@ def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived
         assert not upkeep.step()
 
 
-def test_work_of_another_server_is_left_to_it(folder: Path) -> None:
+def test_upkeep_waits_while_another_server_holds_the_lock(folder: Path) -> None:
     fill(folder, events=BATCH + 1)
 
     with opened(folder, embedder=NEW) as memory:
@@ -90,12 +88,12 @@ def test_work_of_another_server_is_left_to_it(folder: Path) -> None:
         assert pending(memory.context) == 1
 
 
-def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_path: Path) -> None:
+def test_answers_after_renewal_equal_those_without_an_embedder_change(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("changed", "same")]
     for folder in folders:
         folder.mkdir()
     fill(folders[0], events=5)
-    text_value = []
+    results = []
     for folder, was_changed in zip(folders, (True, False), strict=True):
         with opened(folder, embedder=NEW if was_changed else Concepts("concepts/1")) as memory:
             if not was_changed:
@@ -107,19 +105,17 @@ def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_
                 memory.tell("What is he called?", "The hound is called Argos.")
             while Maintenance(memory.context).step():
                 pass
-            text_value.append(
+            results.append(
                 [
                     memory.ask(text).model_dump(exclude={"hits": {"__all__": {"event_id"}}})
                     for text in ("puppy", "ship", "day 2")
                 ]
             )
 
-    assert text_value[0] == text_value[1]
+    assert results[0] == results[1]
 
 
-def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of_it(
-    folder: Path,
-) -> None:
+def test_interrupted_renewal_resumes_and_other_contexts_notice(folder: Path) -> None:
     fill(folder, events=BATCH, users=("ada", "bob", "cleo"))
 
     with opened(folder, embedder=NEW) as watching:
@@ -127,7 +123,7 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
         assert [finds_by_meaning(user) for user in users] == [False] * 3
         with opened(folder, embedder=NEW) as first:
             Maintenance(first.context).step()
-        # One space is whole: whoever reads it knows, though what renewed it is no more.
+        # One space is renewed: other contexts notice, although the first one is closed.
         assert [finds_by_meaning(user) for user in users] == [True, False, False]
         with opened(folder, embedder=NEW) as second:
             upkeep = Maintenance(second.context)
@@ -138,7 +134,7 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
         assert [finds_by_meaning(user) for user in users] == [True] * 3
 
 
-def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(
+def test_renewed_part_of_a_large_space_is_found_by_meaning(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_RELOAD_EVENTS", BATCH)
@@ -154,7 +150,7 @@ def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(
         assert pending(memory.context) == 3 * BATCH
 
 
-def test_words_wait_to_be_derived_anew_without_an_embedder_too(folder: Path) -> None:
+def test_outdated_words_are_renewed_without_an_embedder(folder: Path) -> None:
     fill(folder, events=3)
 
     with opened(folder, embedder=NoEmbedder()) as memory:
@@ -184,7 +180,7 @@ def test_new_events_are_not_pending(folder: Path) -> None:
         assert not Maintenance(memory.context).step()
 
 
-def test_an_event_erased_meanwhile_is_left_alone(folder: Path) -> None:
+def test_event_erased_during_renewal_is_skipped(folder: Path) -> None:
     fill(folder, events=2)
 
     class Erasing(Concepts):
@@ -206,7 +202,7 @@ def test_an_event_erased_meanwhile_is_left_alone(folder: Path) -> None:
     context.close()
 
 
-def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Path) -> None:
+def test_background_upkeep_warms_up_renews_and_stops(folder: Path) -> None:
     fill(folder, events=3, users=("ada", "bob"))
 
     with opened(folder, embedder=NEW) as memory:
@@ -214,7 +210,7 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
         upkeep.warm()
         warmed = {space: memory.context.index_cache.take(space).next_event for space in (1, 2)}
         upkeep.start()
-        while waiting(memory.context):  # pytest's own time limit ends it if it never comes to that
+        while waiting(memory.context):  # ended by pytest's time limit on failure
             pass
         upkeep.stop()
         upkeep.stop()
@@ -223,14 +219,14 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
         assert finds_by_meaning(memory)
 
 
-def test_the_search_for_stale_data_never_reads_a_whole_space_or_store(memory: Memory) -> None:
-    """Both are asked again and again while a large memory is derived anew."""
+def test_stale_data_queries_use_the_embedder_index(memory: Memory) -> None:
+    """Both queries run repeatedly while a large memory is renewed."""
     only_sqlite()
-    query = (
+    statements = (
         (SQL.stale, {"embedder": 1, "most": 5}),
         (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}),
     )
-    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in query]
+    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in statements]
 
     for plan in plans:
         steps = [step for step in plan if "event_index" in step]

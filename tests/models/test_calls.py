@@ -1,4 +1,4 @@
-"""Calls of a real endpoint, and all of its failures."""
+"""Model calls to a real HTTP endpoint, and its failures."""
 
 from __future__ import annotations
 
@@ -113,15 +113,15 @@ def test_streamed_answer_arrives_in_pieces_and_complete(
         ["<think>" + "Hm. " * 50_000, *["and "] * 20_000, "</thinking> At 9:40."],
     ],
 )
-def test_only_the_answer_is_passed_on_however_it_is_split(
+def test_reasoning_is_removed_from_a_stream_however_it_is_split(
     models: Callable[..., ConfiguredModels], pieces: list[str]
 ) -> None:
-    outcome: list[str | None] = []
+    received: list[str | None] = []
     with endpoint(streams(pieces, is_complete=True)) as tiny:
-        reply = ask(models(tiny.named()), streamed=outcome)
+        reply = ask(models(tiny.named()), streamed=received)
 
     assert (
-        "".join(piece or "" for piece in outcome)
+        "".join(piece or "" for piece in received)
         == reply.text
         == ("<b>" if pieces[0] == "<" else "At 9:40.")
     )
@@ -262,18 +262,16 @@ def test_calls_per_request_are_limited(models: Callable[..., ConfiguredModels]) 
 def test_unsupported_parameters_are_replaced(
     models: Callable[..., ConfiguredModels],
 ) -> None:
-    """As OpenAI's newer models refuse `max_tokens` and a temperature, and older servers
-    `stream_options`.
-    """
+    """Newer OpenAI models refuse `max_tokens` and `temperature`, older servers `stream_options`."""
     refusals = [
         fails(400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
         fails(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
     ]
     with endpoint(*refusals, replies("At 9:40.")) as tiny:
-        request = models(tiny.named())
-        outcomes = [ask(request), ask(request)]
+        configured = models(tiny.named())
+        responses = [ask(configured), ask(configured)]
 
-    assert [reply.text for reply in outcomes] == ["At 9:40."] * 2
+    assert [reply.text for reply in responses] == ["At 9:40."] * 2
     assert len(tiny.requests) == 4
     assert tiny.requests[-1]["max_completion_tokens"] == 1024
     assert not {"max_tokens", "temperature"} & set(tiny.requests[-1])
@@ -282,9 +280,9 @@ def test_unsupported_parameters_are_replaced(
 def test_watchers_receive_every_attempt(models: Callable[..., ConfiguredModels]) -> None:
     records: list[ModelAttempt] = []
     with endpoint(fails(500), replies("At 9:40.")) as tiny:
-        request = models(tiny.named())
-        request.watch(records.append)
-        ask(request)
+        configured = models(tiny.named())
+        configured.watch(records.append)
+        ask(configured)
 
     assert [(t.slot, t.model, t.outcome) for t in records] == [
         ("chat", "tiny", "broken"),
@@ -301,18 +299,18 @@ def test_close_cancels_running_calls(models: Callable[..., ConfiguredModels]) ->
         hangs(handler)  # type: ignore[arg-type]
 
     with endpoint(begins) as tiny:
-        request = models(tiny.named())
+        configured = models(tiny.named())
 
         def run() -> None:
             try:
-                ask(request, seconds=60)
+                ask(configured, seconds=60)
             except ModelFailed as error:
                 failed.append(error)
 
         thread = threading.Thread(target=run)
         thread.start()
         assert state.wait(20)
-        request.close()
+        configured.close()
         thread.join(20)
 
     assert [error.reason for error in failed] == ["stopped"]
@@ -322,10 +320,10 @@ def test_without_outside_models_only_local_models_are_called(
     models: Callable[..., ConfiguredModels],
 ) -> None:
     with endpoint(replies("At 9:40.")) as tiny:
-        request = models(f"cloud@https://models.example/v1, {tiny.named()}")
+        configured = models(f"cloud@https://models.example/v1, {tiny.named()}")
         question = ModelRequest(slot="chat", messages=QUESTION.messages, outside=False)
 
-        assert request.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
+        assert configured.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
     only = models("cloud@https://models.example/v1")
     assert (only.has("chat"), only.has("chat", outside=False), only.has("judge")) == (
         True,

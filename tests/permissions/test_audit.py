@@ -1,6 +1,4 @@
-"""The trail shows what was changed, removed, added or put in another order, by whoever can write
-the file.
-"""
+"""The audit trail reveals changed, removed, added and reordered entries."""
 
 from __future__ import annotations
 
@@ -35,15 +33,13 @@ from remembrancer.protocol.permissions import AuditQuery, PermissionCheck
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """Return the caller of the first account."""
     return authenticate(context, new_key(context))
 
 
 @pytest.fixture
 def trail(context: Context, owner: Caller) -> Callable[[str], None]:
-    """Seven entries; gives a way to change them behind the program's back, which lets the guards of
-    the store go first.
-    """
+    """Add seven entries; return a function that removes the triggers and runs SQL."""
     for n in range(7):
         check(context, owner, PermissionCheck(path=f"/etc/{n}", action="read", agent="é robot"))
 
@@ -55,7 +51,7 @@ def trail(context: Context, owner: Caller) -> Callable[[str], None]:
 
 
 def pages(context: Context, owner: Caller, limit: int) -> list[bool]:
-    """`chain_valid` of each page."""
+    """Return `chain_valid` of each page."""
     result, after = [], 0
     while True:
         one = page(context, owner, AuditQuery(limit=limit, after=after))
@@ -65,7 +61,7 @@ def pages(context: Context, owner: Caller, limit: int) -> list[bool]:
         after = one.next
 
 
-def test_a_whole_trail_is_verified(
+def test_valid_trail_is_verified(
     context: Context, owner: Caller, trail: Callable[[str], None]
 ) -> None:
     head = verify(context)
@@ -86,19 +82,22 @@ FORGED = canonical(
     }
 )
 TAMPERINGS = {
-    "changed": (
+    "entry changed": (
         "update audit set entry = replace(entry, '/etc/3', '/etc/9') where seq = 4",
         "entry 4 was changed",
     ),
-    "a letter": ("update audit set entry = entry || ' ' where seq = 4", "entry 4 was changed"),
-    "its hash": ("update audit set hash = upper(hash) where seq = 4", "entry 4 was changed"),
-    "no text": (
+    "character added": (
+        "update audit set entry = entry || ' ' where seq = 4",
+        "entry 4 was changed",
+    ),
+    "hash changed": ("update audit set hash = upper(hash) where seq = 4", "entry 4 was changed"),
+    "invalid text": (
         "update audit set entry = x'ff', hash = x'fe' where seq = 4",
         "entry 4 was changed",
     ),
-    "removed": ("delete from audit where seq = 4", "entry 4 is missing"),
-    "the first": ("delete from audit where seq = 1", "entry 1 is missing"),
-    "cut": ("delete from audit where seq > 3", "ends with entry 3"),
+    "entry removed": ("delete from audit where seq = 4", "entry 4 is missing"),
+    "first entry removed": ("delete from audit where seq = 1", "entry 1 is missing"),
+    "truncated": ("delete from audit where seq > 3", "ends with entry 3"),
     "emptied": ("delete from audit", "ends with entry 0"),
     "moved": ("update audit set seq = 100 + seq where seq = 4", "entry 4 is missing"),
     "swapped": (
@@ -112,11 +111,11 @@ TAMPERINGS = {
         f"update audit set entry = '{FORGED}', hash = '{digest(FORGED.encode())}' where seq = 4",
         "entry 4 does not go on from the entry before",
     ),
-    "the head back": (
+    "head moved back": (
         "update audit_head set seq = 6, hash = (select hash from audit where seq = 6)",
         None,
     ),
-    "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "with another hash"),
+    "head hash changed": ("update audit_head set hash = '" + "1" * 64 + "'", "with another hash"),
 }
 
 
@@ -133,7 +132,7 @@ def test_tampering_is_detected_with_its_place(
     See specification.md#sysperm-audit-tampering.
     """
     if "x'ff'" in sql:
-        only_sqlite()  # PostgreSQL keeps no text that is none
+        only_sqlite()  # PostgreSQL stores no invalid text
     trail(sql)
 
     with pytest.raises(AuditBroken, match=where):
@@ -142,10 +141,10 @@ def test_tampering_is_detected_with_its_place(
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("sql", [one[0] for one in TAMPERINGS.values()], ids=list(TAMPERINGS))
-def test_reading_all_pages_shows_it_too(
+def test_tampering_is_detected_when_reading_all_pages(
     context: Context, owner: Caller, trail: Callable[[str], None], sql: str, limit: int
 ) -> None:
-    """`chain_valid` is false, and never an error of ours.
+    """`chain_valid` is false, and the request does not fail.
 
     See specification.md#sysperm-audit-tampering.
     """
@@ -170,10 +169,10 @@ def test_an_unreadable_entry_is_listed_as_unreadable(
     assert json.loads(list(export_entries(context))[1])["kind"] == "unreadable"
 
 
-def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
+def test_replaced_chain_is_detected_by_a_saved_head(
     context: Context, trail: Callable[[str], None]
 ) -> None:
-    """A writer of the file can change all of it and the head, but no head noted elsewhere."""
+    """A writer of the file can change all entries and the head, but not a head saved elsewhere."""
     noted = verify(context)
     trail("delete from audit where seq > 6")
     trail("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)")
@@ -183,7 +182,7 @@ def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
         verify(context, noted)
 
 
-def test_a_head_noted_early_is_found_in_a_longer_trail(
+def test_saved_head_is_found_in_a_longer_trail(
     context: Context, owner: Caller, trail: Callable[[str], None]
 ) -> None:
     noted = verify(context)
@@ -205,7 +204,7 @@ def test_a_head_noted_early_is_found_in_a_longer_trail(
         "update audit_head set seq = null",
     ],
 )
-def test_the_store_itself_refuses_all_but_adding(
+def test_store_refuses_everything_but_appending(
     context: Context, trail: Callable[[str], None], sql: str
 ) -> None:
     """SQL triggers make the trail append-only (specification.md#sysperm-audit-append-only)."""
@@ -216,42 +215,42 @@ def test_the_store_itself_refuses_all_but_adding(
     assert verify(context).seq == 7
 
 
-def test_an_export_can_be_verified_by_the_rule_alone(
+def test_export_can_be_verified_independently(
     context: Context, trail: Callable[[str], None]
 ) -> None:
     before = "0" * 64
     for line in export_entries(context):
         entry = json.loads(line)
-        answer = entry.pop("hash")
-        assert (entry["prev"], digest(canonical(entry).encode())) == (before, answer)
-        before = answer
+        entry_hash = entry.pop("hash")
+        assert (entry["prev"], digest(canonical(entry).encode())) == (before, entry_hash)
+        before = entry_hash
 
     assert verify(context) == ChainLink(seq=7, hash=before)
     assert "é robot" in line
 
 
-def test_checks_of_many_threads_make_one_chain(context: Context, owner: Caller) -> None:
+def test_concurrent_checks_form_one_chain(context: Context, owner: Caller) -> None:
     with ThreadPoolExecutor(8) as pool:
-        query = [
+        checks = [
             PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)
         ]
-        answers = list(pool.map(lambda one: check(context, owner, one), query))
+        answers = list(pool.map(lambda one: check(context, owner, one), checks))
 
     assert len(answers) == verify(context).seq == 200
     assert {json.loads(line)["path"] for line in export_entries(context)} == {
-        one.path for one in query
+        one.path for one in checks
     }
 
 
 class Row:
-    """An entry as the store gives it."""
+    """An entry as returned by the store."""
 
     def __init__(self, seq: int, entry: bytes, hash: bytes) -> None:
         self.seq, self.entry, self.hash = seq, entry, hash
 
 
 def chain(length: int) -> list[Row]:
-    """Entries as they are written."""
+    """Return a valid chain of entries."""
     rows, before = [], "0" * 64
     for seq in range(1, length + 1):
         entry = canonical({"seq": seq, "kind": "check", "prev": before}).encode()
@@ -262,7 +261,7 @@ def chain(length: int) -> list[Row]:
 
 @composite
 def tampered(draw: DrawFn) -> tuple[list[Row], int]:
-    """A chain in which something is not as it was, and how long it was."""
+    """Draw a tampered chain and its original length."""
     rows = chain(draw(integers(2, 8)))
     length = len(rows)
     at = draw(integers(0, length - 1))
@@ -286,7 +285,7 @@ def tampered(draw: DrawFn) -> tuple[list[Row], int]:
 
 
 @given(tampered())
-def test_no_single_change_goes_unseen(tampering: tuple[list[Row], int]) -> None:
+def test_every_single_change_is_detected(tampering: tuple[list[Row], int]) -> None:
     rows, length = tampering
     whole: Any = chain(length)
 
@@ -295,7 +294,7 @@ def test_no_single_change_goes_unseen(tampering: tuple[list[Row], int]) -> None:
 
 
 @given(integers(0, 8), lists(integers(0, 8), max_size=3))
-def test_a_chain_is_whole_however_it_is_cut_into_pages(length: int, cuts: list[int]) -> None:
+def test_chain_is_valid_with_any_page_boundaries(length: int, cuts: list[int]) -> None:
     rows, at = chain(length), ChainLink()
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), length], strict=True):
         result = break_in(rows[start:end], at)

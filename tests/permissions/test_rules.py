@@ -1,4 +1,4 @@
-"""The rules of a grant: for every path, scope, agent, action and moment."""
+"""Rules of grants: paths, scopes, agents, actions, expiry."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ SCOPES = lists(WILD, max_size=6).map(lambda names: normal_scope("/" + "/".join(n
 
 
 def reference(scope: str) -> re.Pattern[str]:
-    """The rule again, in the words of another language:
-
-    as slow as it likes, and so only for tests.
-    """
+    """Return a reference implementation of a scope as a regex, too slow for production."""
     if scope == "/.":
         return re.compile("/")
     *folders, last = scope.split("/")[1:]
@@ -47,7 +44,7 @@ def _name(pattern: str) -> str:
     letters = "".join(
         {"*": "[^/]*", "?": "[^/]"}.get(letter, re.escape(letter)) for letter in pattern
     )
-    return f"(?=[^/]){letters}"  # every name has a letter
+    return f"(?=[^/]){letters}"  # no name is empty
 
 
 @given(SCOPES, PATHS)
@@ -55,13 +52,13 @@ def _name(pattern: str) -> str:
 @example("/*a*a*a*b", "/aaaaaaab")
 @example("/**", "/")
 @example("/*", "/")
-def test_a_scope_covers_the_paths_of_its_pattern(scope: str, path: str) -> None:
+def test_scope_covers_the_paths_of_its_pattern(scope: str, path: str) -> None:
     assert covers(scope, path) == bool(reference(scope).fullmatch(path))
 
 
 @given(SCOPES, PATHS)
-def test_a_grant_that_covers_a_path_is_found_by_an_anchor_of_it(scope: str, path: str) -> None:
-    """Else a check would look the grant up where it is not."""
+def test_anchor_of_a_covering_scope_is_among_those_of_the_path(scope: str, path: str) -> None:
+    """Otherwise a check would not find the grant."""
     assert not covers(scope, path) or anchor(scope) in anchors(path)
 
 
@@ -74,8 +71,8 @@ _DATABASE = apsw.Connection(":memory:")
 @example("/[a]*", "/[a]b")
 @example("/?", "/é")
 @example("/.", "/")
-def test_paths_excluded_by_the_database_are_covered_by_no_scope(scope: str, path: str) -> None:
-    """Else a check would never see the grant that allows it."""
+def test_paths_excluded_by_the_database_are_not_covered(scope: str, path: str) -> None:
+    """Otherwise a check would miss a grant that allows it."""
     [(fits,)] = _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall()
 
     assert fits or not covers(scope, path)
@@ -85,8 +82,8 @@ def test_paths_excluded_by_the_database_are_covered_by_no_scope(scope: str, path
     ("scope", "path"),
     [("/srv/a-*.conf", "/srv/b-x.conf"), ("/srv/*/b", "/srv/a/c"), ("/srv/[ab]*", "/srv/ax")],
 )
-def test_the_database_excludes_paths_that_no_pattern_can_match(scope: str, path: str) -> None:
-    """Else each check would read every glob of a folder."""
+def test_database_excludes_paths_that_cannot_match(scope: str, path: str) -> None:
+    """Otherwise each check would read every glob of a folder."""
     assert _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall() == [(0,)]
 
 
@@ -96,8 +93,8 @@ def test_the_database_excludes_paths_that_no_pattern_can_match(scope: str, path:
 @example("/**")
 @example("/**/**/a")
 @example("/a/**/")
-def test_the_examples_of_a_scope_are_true(scope: str) -> None:
-    """The owner decides by them."""
+def test_examples_of_a_scope_are_correct(scope: str) -> None:
+    """The owner relies on these examples."""
     inside, outside = examples(scope)
 
     assert all(covers(scope, path) for path in inside)
@@ -119,13 +116,13 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
         ("/home/*/", "Everything below each folder that matches"),
     ],
 )
-def test_the_reach_of_a_scope_has_a_path_that_it_covers(scope: str, expected: str) -> None:
+def test_reach_of_a_scope_is_described_with_an_example(scope: str, expected: str) -> None:
     assert expected in reach(scope)
     assert examples(scope)[0]
 
 
 @given(PATHS, PATHS)
-def test_nothing_outside_a_folder_is_covered_by_it(folder: str, path: str) -> None:
+def test_folder_scope_covers_only_paths_below_it(folder: str, path: str) -> None:
     """`..` leads out of no scope (specification.md#sysperm-scope)."""
     scope = folder.replace("?", "").rstrip("/") + "/"
 
@@ -167,12 +164,12 @@ def test_nothing_outside_a_folder_is_covered_by_it(folder: str, path: str) -> No
         ("/srv/*[ab]", "/srv/x[ab]", True),
     ],
 )
-def test_scopes_as_the_guide_tells_them(scope: str, path: str, covered: bool) -> None:
+def test_scopes_behave_as_in_the_guide(scope: str, path: str, covered: bool) -> None:
     assert covers(scope, path) == covered
 
 
-def test_a_hostile_pattern_takes_no_longer_than_its_length_times_that_of_the_path() -> None:
-    """Would it go back to every `*`, this took longer than anybody lives."""
+def test_hostile_patterns_are_matched_in_polynomial_time() -> None:
+    """With backtracking at every `*`, this would never finish."""
     assert not covers("/" + "*a" * 100 + "b", "/" + "a" * 1000)
     assert not covers("/**" + "/**/a" * 60 + "/b", "/a" * 128)
 
@@ -194,7 +191,7 @@ GRANTS = builds(
     sampled_from(["bot", "Bot", "bot ", "*"]),
     integers(0, 100),
 )
-def test_all_must_fit_for_a_grant_to_allow(
+def test_grant_allows_only_if_every_condition_holds(
     grant: Grant, path: str, action: Any, agent: str, now_ms: int
 ) -> None:
     """Agent, action, path and time must match (specification.md#sysperm-exact)."""

@@ -1,4 +1,4 @@
-"""The audit trail as people look through it."""
+"""Search of the audit trail."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from remembrancer.protocol.permissions import GrantRequest, GrantRevocation, Per
 
 @pytest.fixture
 def owner(context: Context) -> Caller:
-    """The first account."""
+    """Return the caller of the first account."""
     return authenticate(context, new_key(context))
 
 
 @pytest.fixture
 def grant_id(context: Context, owner: Caller) -> str:
-    """Six entries: a grant, three checks, a revocation, a check of another agent."""
+    """Add a grant, three checks, a revocation and a check of another agent; return the grant_id."""
     grant_answer = grant(
         context,
         owner,
@@ -47,7 +47,7 @@ def matches(context: Context, owner: Caller, **sought: object) -> list[int]:
     return numbers(search_audit(context, owner, AuditFilter.model_validate(sought)))
 
 
-def test_the_newest_entry_comes_first(context: Context, owner: Caller, grant_id: str) -> None:
+def test_newest_entry_comes_first(context: Context, owner: Caller, grant_id: str) -> None:
     assert matches(context, owner) == [6, 5, 4, 3, 2, 1]
 
 
@@ -60,7 +60,7 @@ def test_only_matching_entries_are_listed(context: Context, owner: Caller, grant
     assert matches(context, owner, path="NGINX") == []
 
 
-def test_pages_go_on_where_the_one_before_ended(
+def test_pages_continue_after_the_previous_one(
     context: Context, owner: Caller, grant_id: str
 ) -> None:
     first = search_audit(context, owner, AuditFilter(kind="check", limit=2))
@@ -71,10 +71,10 @@ def test_pages_go_on_where_the_one_before_ended(
     assert (numbers(first), numbers(second), second.next) == ([6, 4], [3, 2], None)
 
 
-def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
+def test_page_scans_a_limited_number_of_entries(
     context: Context, owner: Caller, grant_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else what is rare among a million would take as long as it likes."""
+    """Otherwise a rare entry among a million could take unlimited time."""
     monkeypatch.setattr(trail, "SCANNED_MAX", 4)
     first = search_audit(context, owner, AuditFilter(kind="grant"))
     second = search_audit(context, owner, AuditFilter(kind="grant", before=first.next or 0))
@@ -82,7 +82,7 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
     assert (numbers(first), first.least, numbers(second), second.next) == ([], 3, [1], None)
 
 
-def test_a_replaced_entry_is_listed_and_hides_no_other(
+def test_replaced_entry_is_listed_and_hides_no_other(
     context: Context, owner: Caller, grant_id: str
 ) -> None:
     def tamper(text: str) -> None:
@@ -98,20 +98,20 @@ def test_a_replaced_entry_is_listed_and_hides_no_other(
     assert search_audit(context, owner, AuditFilter()).entries[3].kind == "unreadable"
 
 
-def test_only_the_owner_looks(context: Context, owner: Caller) -> None:
+def test_only_the_owner_can_search(context: Context, owner: Caller) -> None:
     with pytest.raises(NotOwner):
         search_audit(context, authenticate(context, new_key(context, "ada")), AuditFilter())
 
 
-def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> None:
-    leaf = search_audit(context, owner, AuditFilter())
+def test_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> None:
+    page = search_audit(context, owner, AuditFilter())
 
-    assert (leaf.entries, leaf.next, leaf.newest) == ([], None, 0)
+    assert (page.entries, page.next, page.newest) == ([], None, 0)
 
 
 @pytest.mark.parametrize(
     "sought", [{"kind": "unreadable"}, {"before": 0}, {"limit": 0}, {"path": "a" * 5_000}]
 )
-def test_an_invalid_filter_is_refused(sought: dict[str, object]) -> None:
+def test_invalid_filters_are_refused(sought: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         AuditFilter.model_validate(sought)

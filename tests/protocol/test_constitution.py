@@ -1,4 +1,4 @@
-"""The constitution: numbered, versioned, in one file; the short form is true to the whole."""
+"""The constitution: numbered, versioned, in one file; the short form agrees with it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NOT_SERVED_YET: set[str] = set()
 
 
 def numbered(text: str, after: str) -> dict[int, str]:
-    """Lines that begin with a number, by it."""
+    """Return the lines that begin with a number, by that number."""
     return {
         int(number): rule
         for number, rule in re.findall(rf"^(\d+){re.escape(after)}(.+)$", text, re.MULTILINE)
     }
 
 
-def test_rules_are_numbered_without_a_gap() -> None:
+def test_rules_are_numbered_without_gaps() -> None:
     """The constitution is one numbered, versioned list (specification.md#prompt-constitution)."""
     rules = numbered(FILE, ". ")
 
@@ -43,19 +43,19 @@ def test_rules_are_numbered_without_a_gap() -> None:
     assert len(RULES) >= 8
 
 
-def test_it_has_one_version() -> None:
+def test_constitution_has_one_version() -> None:
     assert re.findall(r"^Version: (.+)$", FILE, re.MULTILINE) == [str(VERSION)]
     assert VERSION >= 1
     assert f"Version: {VERSION}\n" in protocol_text("REM")
 
 
 @pytest.mark.parametrize("name", ["REM", "SVC", "n" * 32])
-def test_the_short_form_is_short_with_any_name(name: str) -> None:
+def test_short_form_is_within_1200_bytes(name: str) -> None:
     assert len(compact_text(name).encode()) <= 1_200
 
 
-def test_the_short_form_keeps_the_numbers_of_the_rules() -> None:
-    """A rule that an agent cites by its number is the same rule wherever it was read."""
+def test_short_form_keeps_the_rule_numbers() -> None:
+    """A rule number means the same rule in both forms."""
     short = numbered(compact_text("REM"), " ")
     words = {n: _words(rule) for n, rule in enumerate(RULES, 1)}
 
@@ -75,13 +75,13 @@ def _words(rule: str) -> set[str]:
     "sentence",
     ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"],
 )
-def test_both_forms_say_what_must_never_be_missing(sentence: str) -> None:
+def test_both_forms_contain_the_mandatory_terms(sentence: str) -> None:
     """Citations, secrets and system files are covered (specification.md#prompt-constitution)."""
     assert sentence in protocol_text("REM")
     assert sentence in compact_text("REM")
 
 
-def test_both_forms_go_through_a_turn_in_its_order() -> None:
+def test_both_forms_follow_the_order_of_a_turn() -> None:
     """Both forms follow the protocol (specification.md#turn-order)."""
     steps = ["search memory", "draft", "remember", "second look", " rate "]
 
@@ -91,13 +91,13 @@ def test_both_forms_go_through_a_turn_in_its_order() -> None:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_the_whole_has_every_service_line(line: str) -> None:
+def test_full_form_lists_every_service_line(line: str) -> None:
     """It lists every service line (specification.md#lines-table)."""
     assert f"| `{line}" in protocol_text("REM")
 
 
 @pytest.mark.parametrize("name", ["REM", "ARCHIVE"])
-def test_the_seal_it_shows_is_one_that_is_accepted(name: str) -> None:
+def test_example_seals_are_valid(name: str) -> None:
     """It shows the seal (specification.md#seal-format)."""
     for text in (protocol_text(name), compact_text(name)):
         seals = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
@@ -105,7 +105,7 @@ def test_the_seal_it_shows_is_one_that_is_accepted(name: str) -> None:
         assert [read_seal(seal.replace("<step>", "7")) for seal in seals] == [(name, 7)]
 
 
-def test_it_names_no_path_that_is_not_there() -> None:
+def test_all_mentioned_paths_exist() -> None:
     served = {f"{e.method} {e.path}" for e in ROUTES} | NOT_SERVED_YET
     paths = re.findall(
         r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM")
@@ -115,5 +115,5 @@ def test_it_names_no_path_that_is_not_there() -> None:
     assert set(paths) <= served
 
 
-def test_nothing_is_left_to_fill_in() -> None:
+def test_no_placeholder_is_left() -> None:
     assert "{" not in protocol_text("REM") + compact_text("REM")

@@ -1,4 +1,4 @@
-"""The tree of errors."""
+"""The hierarchy of errors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from remembrancer.protocol import errors
 from remembrancer.protocol.errors import PROBLEMS, Conflict, Internal, Problem, ProblemBody
 
 
-def test_each_error_has_a_machine_word_of_its_own() -> None:
+def test_error_codes_are_unique() -> None:
     words = [kind.error for kind in PROBLEMS]
 
     assert len(set(words)) == len(words) == len(Problem.__subclasses__())
     assert all(re.fullmatch(r"[a-z_]+", word) for word in words)
 
 
-def test_the_tree_at_the_top_of_the_module_is_the_tree() -> None:
+def test_module_docstring_lists_every_error() -> None:
     drawn = re.findall(r"── (\w+) +(\d{3})", errors.__doc__ or "")
 
     assert {(name, int(status)) for name, status in drawn} == {
@@ -23,11 +23,11 @@ def test_the_tree_at_the_top_of_the_module_is_the_tree() -> None:
     }
 
 
-def test_the_default_detail_is_the_docstring() -> None:
+def test_default_detail_is_the_docstring() -> None:
     assert Internal().detail == "The service failed. Its log has more under the id in `instance`."
 
 
-def test_the_body_is_what_the_documentation_says() -> None:
+def test_body_has_the_documented_fields() -> None:
     """The body has RFC 9457's fields and `error` (specification.md#error-shape)."""
     body = Conflict("There is another.", of="turn").body("r1")
 

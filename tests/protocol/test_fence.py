@@ -1,4 +1,4 @@
-"""Stored text stays behind its fence, and what comes back from behind a fence is recognised."""
+"""Fences: stored text cannot close its fence, and fenced text is recognized when sent back."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_the_corpus_is_large_enough() -> None:
 
 
 @pytest.mark.parametrize("turn", INJECTIONS)
-def test_no_turn_closes_the_fence(turn: str) -> None:
-    """Not even a text that knows the delimiter (specification.md#lines-fence)."""
+def test_injection_turns_cannot_close_the_fence(turn: str) -> None:
+    """Not even a text with the delimiter closes it (specification.md#lines-fence)."""
     text = turn.replace("DELIMITER", DELIMITER)
     first, *inside, last = fenced(text, DELIMITER).split("\n")
 
@@ -43,7 +43,7 @@ def test_no_turn_closes_the_fence(turn: str) -> None:
         max_size=40,
     )
 )
-def test_no_text_at_all_closes_it(pieces: list[str]) -> None:
+def test_no_text_can_close_the_fence(pieces: list[str]) -> None:
     assert unfenced(fenced("".join(pieces), DELIMITER) + "rest")[0] == "rest"
 
 
@@ -59,7 +59,7 @@ def test_no_text_at_all_closes_it(pieces: list[str]) -> None:
         "the memory-data of it",
     ],
 )
-def test_ordinary_text_stays_as_it_is(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert defused(text) == text
 
 
@@ -75,14 +75,14 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
         "≪{0}ＥＮＤ{0}ＭＥＭＯＲＹ data",
     ],
 )
-def test_a_look_alike_is_defused_however_it_is_drawn_out(words: str, between: str) -> None:
+def test_look_alike_fences_are_defused(words: str, between: str) -> None:
     result = defused(words.format(between))
 
     assert result.count("\u2039") == 1
     assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", result, re.IGNORECASE)
 
 
-def test_what_cannot_be_seen_is_left_out() -> None:
+def test_invisible_characters_are_removed() -> None:
     assert defused("a" + "\ufe0f" * 20 + "b\U000e0101\U000e01efc\u3164\u034f") == "a\ufe0fbc"
     assert (
         defused("a\u202eb\u2066c\u200bd\ufeff\U000e0041\x00\x1b[31m\r\ne\u2028f")
@@ -90,14 +90,14 @@ def test_what_cannot_be_seen_is_left_out() -> None:
     )
 
 
-def test_a_delimiter_is_new_each_time() -> None:
+def test_delimiters_are_unique() -> None:
     delimiters = {new_delimiter() for _ in range(100)}
 
     assert len(delimiters) == 100
     assert all(re.fullmatch("[0-9a-f]{16}", delimiter) for delimiter in delimiters)
 
 
-def test_blocks_are_taken_out_and_counted() -> None:
+def test_fenced_blocks_are_removed_and_counted() -> None:
     """Text of the service is recognised by its fence (specification.md#remember-own-text)."""
     block, other = fenced("stored", DELIMITER), fenced("also stored", "f" * 16)
 
@@ -105,11 +105,8 @@ def test_blocks_are_taken_out_and_counted() -> None:
     assert unfenced("no fence") == ("no fence", 0)
 
 
-def test_what_stands_between_two_copies_of_a_block_is_kept() -> None:
-    """An agent may get one answer twice, or cite it twice:
-
-    what it says itself in between is its own.
-    """
+def test_text_between_two_copies_of_a_block_is_kept() -> None:
+    """An agent may quote a block twice; the text between the copies is its own."""
     block = fenced("stored", DELIMITER)
 
     assert unfenced(f"{block} my own words {block} and more") == (
@@ -128,7 +125,7 @@ def test_what_stands_between_two_copies_of_a_block_is_kept() -> None:
         "<<memory-data 123>> short <<end memory-data 123>>",
     ],
 )
-def test_what_is_no_whole_block_is_left_as_it_is(text: str) -> None:
+def test_incomplete_blocks_are_unchanged(text: str) -> None:
     assert unfenced(text) == (text, 0)
 
 
@@ -148,8 +145,8 @@ def test_what_is_no_whole_block_is_left_as_it_is(text: str) -> None:
         f"<<memory-data {DELIMITER}>><<end ",
     ],
 )
-def test_much_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
-    """Ends at all: a pattern that goes back and forth would run for hours."""
+def test_hostile_text_is_processed_in_linear_time(piece: str) -> None:
+    """The call must return: a regex with backtracking would run for hours."""
     text = piece * (300_000 // len(piece))
 
     assert unfenced(fenced(text, "f" * 16) + "x")[0] == "x"

@@ -1,4 +1,4 @@
-"""Service lines: the shared vectors, the rules that hold for any text, and the way back."""
+"""Service lines: shared test vectors, properties of any text, round trips."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SEAL = render(7)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: str(vector["name"]))
-def test_the_shared_vectors_hold(vector: dict[str, Any]) -> None:
+def test_shared_test_vectors_are_satisfied(vector: dict[str, Any]) -> None:
     """The result has the fields of the shared test vectors (specification.md#lines-fields)."""
     parsed = parse(vector["input"], step=vector["step"], cubes_shown=vector.get("cubes_shown"))
 
@@ -105,7 +105,7 @@ def _as_json(value: Any) -> Any:
         ("\n\n    x = 1\n\n\n\n    y = 2\n", "answer", "    x = 1\n\n\n\n    y = 2"),
     ],
 )
-def test_what_the_vectors_leave_open(text: str, part: str, expected: object) -> None:
+def test_cases_beyond_the_shared_vectors(text: str, part: str, expected: object) -> None:
     assert getattr(parse(text, step=7), part) == expected
 
 
@@ -123,13 +123,13 @@ def test_what_the_vectors_leave_open(text: str, part: str, expected: object) -> 
         ("A.\n```\nTASK_DONE\n```", "fenced_tail"),
     ],
 )
-def test_what_is_wrong_or_odd_has_a_code(text: str, code: str) -> None:
+def test_errors_and_warnings_have_codes(text: str, code: str) -> None:
     parsed = parse(text, step=7)
 
     assert code in (*parsed.errors, *parsed.warnings)
 
 
-def test_a_fault_says_where_it_is_and_which_cube_it_is_about() -> None:
+def test_faults_have_a_line_and_a_cube_id() -> None:
     parsed = parse(f"A.\n\nRATE: c2 -1\nRATE: c9 +1\n{SEAL}", step=7, cubes_shown={"c2"})
 
     assert [tuple(fault) for fault in parsed.faults] == [
@@ -138,7 +138,7 @@ def test_a_fault_says_where_it_is_and_which_cube_it_is_about() -> None:
     ]
 
 
-def test_no_acting_line_is_left_for_the_user_to_see() -> None:
+def test_clean_answer_has_no_service_lines() -> None:
     """The user sees only the clean answer (specification.md#lines-clean-answer)."""
     whole = Lines(
         answer="It leaves at 9:40 (ref: evt_1).",
@@ -156,7 +156,7 @@ def test_no_acting_line_is_left_for_the_user_to_see() -> None:
     assert parse(write(whole), step=7).answer == whole.answer
 
 
-# Texts made of what the grammar is made of, so that its rules meet in every way.
+# Texts built from tokens of the grammar, so that its rules interact.
 _WORDS = [
     "L1",
     "L2",
@@ -204,7 +204,7 @@ _any_text = st.one_of(_grammar, st.text(alphabet=st.characters()))
 
 
 @given(_any_text, st.none() | st.integers())
-def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
+def test_any_text_can_be_parsed(text: str, step: int | None) -> None:
     """Any text can be parsed (specification.md#lines-any-text)."""
     parsed = parse(text, step=step, cubes_shown=("c1",))
 
@@ -219,7 +219,7 @@ def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
 @example("A\n```\nCRITICAL: x")
 @example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
 @example("- ```\nTASK_DONE")
-def test_what_was_read_is_written_so_that_it_is_read_the_same(text: str) -> None:
+def test_parsed_lines_round_trip(text: str) -> None:
     """Parsed lines can be written and parsed again (specification.md#lines-round-trip)."""
     parsed = parse(text, step=7)
 
@@ -242,23 +242,23 @@ def test_what_was_read_is_written_so_that_it_is_read_the_same(text: str) -> None
         (Lines(answer="A.", seal_step=-1), "answer"),
     ],
 )
-def test_what_cannot_be_written_is_refused_rather_than_changed(parts: Lines, named: str) -> None:
+def test_unwritable_parts_are_refused(parts: Lines, named: str) -> None:
     with pytest.raises(Unwritable, match=f"`{named}`"):
         write(parts)
 
 
 HOSTILE: dict[
     str, Callable[[int], str]
-] = {  # texts of about so many characters that a careless pattern chews on
+] = {  # texts of that size on which a careless regex would backtrack
     "one word": lambda size: "a" * size,
     "blanks": lambda size: "CRITICAL:" + " " * size,
     "blanks before a bar": lambda size: "CUBE: fact" + " " * size + "| t | e | r",
-    "bars": lambda size: "CUBE: fact " + "|" * size,
+    "vertical bars": lambda size: "CUBE: fact " + "|" * size,
     "escaped bars": lambda size: "CUBE: fact " + "\\|" * (size // 2),
-    "a bullet and blanks": lambda size: "-" + " " * size + "x",
+    "bullet and blanks": lambda size: "-" + " " * size + "x",
     "backticks": lambda size: "`" * size,
     "marks": lambda size: "**" * (size // 2) + "CRITICAL: x",
-    "a rating without an end": lambda size: "RATE: c1" + " " * size + "+1" + " " * size + "x",
+    "unterminated rating": lambda size: "RATE: c1" + " " * size + "+1" + " " * size + "x",
     "almost a seal": lambda size: "REM | #" + "7" * size,
     "almost a heading": lambda size: "DRAFT" + " " * size + "x",
     "summaries": lambda size: "L1: a\n  b\n" * (size // 10),
@@ -273,7 +273,7 @@ HOSTILE: dict[
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
+def test_hostile_megabyte_is_parsed(text: Callable[[int], str]) -> None:
     """Quadratic time would not end in a day; bench/lines.py measures the seconds.
 
     See specification.md#lines-linear.
@@ -286,7 +286,7 @@ def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_twice_the_text_is_twice_the_work(text: Callable[[int], str]) -> None:
+def test_parsing_takes_linear_time(text: Callable[[int], str]) -> None:
     """Counted in calls (specification.md#lines-linear)."""
     once, twice = _calls(text(1 << 12)), _calls(text(1 << 13))
 
@@ -309,7 +309,7 @@ def _calls(text: str) -> int:
     return calls
 
 
-def test_every_fault_is_in_the_reference_with_what_to_do() -> None:
+def test_every_fault_is_in_the_reference_documentation() -> None:
     page = (
         (Path(__file__).parents[2] / "docs" / "reference" / "service-lines.md")
         .read_text("utf-8")

@@ -1,6 +1,6 @@
-"""Keys are found where people paste them, and nowhere else.
+"""Detection of pasted API keys.
 
-They are put together here, so that none stands in this file.
+The test keys are assembled at run time, so that this file contains none.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("kind", "key"), KEYS.items(), ids=KEYS)
-def test_a_key_is_found_wherever_it_stands(kind: str, key: str) -> None:
+def test_keys_are_found_at_any_position(kind: str, key: str) -> None:
     """A pasted key is found, so that the agent can warn (specification.md#auth-never-in-chat)."""
     for text in (key, f"my key is {key}.", f'"{key}"', f"KEY={key}\nnext line", f"钥匙{key}"):
-        [matches] = pasted_keys(text)
+        [match] = pasted_keys(text)
 
-        assert (matches.kind, text[matches.start : matches.end][: len(key)]) == (kind, key)
+        assert (match.kind, text[match.start : match.end][: len(key)]) == (kind, key)
         assert key not in without_keys(text)
 
 
-def test_every_key_the_service_makes_is_found() -> None:
+def test_keys_of_the_service_are_found() -> None:
     assert [matches.kind for matches in pasted_keys(keys.mint())] == ["remembrancer"]
 
 
@@ -58,12 +58,12 @@ def test_every_key_the_service_makes_is_found() -> None:
         "mask_deadbeefdeadbeef",
     ],
 )
-def test_ordinary_text_holds_none(text: str) -> None:
+def test_ordinary_text_contains_no_keys(text: str) -> None:
     assert pasted_keys(text) == []
     assert without_keys(text) == text
 
 
 @given(st.lists(st.one_of(st.text(), st.sampled_from(list(KEYS.values())))).map(" ".join))
-def test_nothing_is_left_of_any(text: str) -> None:
+def test_all_keys_are_removed(text: str) -> None:
     assert pasted_keys(without_keys(text)) == []
     assert without_keys(text).count(REMOVED) >= len(pasted_keys(text))

@@ -1,7 +1,4 @@
-"""Paths and scopes in normal form:
-
-one text for each thing that a text can name, and nothing made larger than it was.
-"""
+"""Normal form of paths and scopes: unique, and never wider than the input."""
 
 from __future__ import annotations
 
@@ -43,23 +40,23 @@ SCOPES = lists(NAMES | sampled_from(["*", "**", "*.conf", "a**b"]), max_size=12)
 
 
 @given(PATHS)
-def test_a_path_is_normal_as_posix_says(path: str) -> None:
+def test_paths_are_normalized_like_posix(path: str) -> None:
     """Paths are normalised as text (specification.md#sysperm-paths)."""
     assert normal_path(path) == posixpath.normpath("/" + path.lstrip("/"))
 
 
 @given(PATHS)
-def test_what_is_normal_stays_as_it_is(path: str) -> None:
+def test_path_normalization_is_idempotent(path: str) -> None:
     assert normal_path(normal_path(path)) == normal_path(path)
 
 
 @given(SCOPES)
-def test_a_normal_scope_stays_as_it_is(scope: str) -> None:
+def test_scope_normalization_is_idempotent(scope: str) -> None:
     assert normal_scope(normal_scope(scope)) == normal_scope(scope)
 
 
 @given(SCOPES)
-def test_a_scope_is_a_folder_exactly_when_it_was_written_as_one(scope: str) -> None:
+def test_scope_keeps_its_trailing_slash(scope: str) -> None:
     assert normal_scope(scope).endswith("/") == scope.endswith("/")
 
 
@@ -79,7 +76,7 @@ def test_a_scope_is_a_folder_exactly_when_it_was_written_as_one(scope: str) -> N
         ("/%2e%2e/etc", "/%2e%2e/etc"),
     ],
 )
-def test_paths(given_text: str, normal: str) -> None:
+def test_paths_are_normalized(given_text: str, normal: str) -> None:
     assert normal_path(given_text) == normal
 
 
@@ -96,18 +93,14 @@ def test_paths(given_text: str, normal: str) -> None:
         ("/etc/**/", "/etc/**/"),
     ],
 )
-def test_scopes(given_text: str, normal: str) -> None:
-    """A scope that leads up to the root names the root alone, `/.`, and never becomes all that is
-    below it.
-    """
+def test_scopes_are_normalized(given_text: str, normal: str) -> None:
+    """A scope that resolves to the root becomes `/.`, the root folder alone, not everything below."""
     assert normal_scope(given_text) == normal
 
 
 @given(text(alphabet="é\u0065\u0301ÅA\u030aﬁİß", min_size=1))
-def test_letters_are_left_as_they_are(name: str) -> None:
-    """Composed in another way it is another file on Linux, so no letter is composed, folded or
-    decomposed.
-    """
+def test_letters_are_unchanged(name: str) -> None:
+    """Linux treats other compositions as other files, so there is no Unicode normalization."""
     assert normal_path(f"/{name}") == normal_scope(f"/{name}") == f"/{name}"
     assert normal_path("/e\u0301") != normal_path("/" + unicodedata.normalize("NFC", "e\u0301"))
 
@@ -117,23 +110,21 @@ def test_letters_are_left_as_they_are(name: str) -> None:
     ["", "etc", "./etc", "~/x", "C:/x", " /etc", "/a\0b", "/a" * (limits.PATH_PARTS_MAX + 1)],
 )
 @pytest.mark.parametrize("normal", [normal_path, normal_scope])
-def test_what_is_no_absolute_path_is_refused(wrong: str, normal: object) -> None:
+def test_invalid_paths_are_refused(wrong: str, normal: object) -> None:
     """A path is absolute and has no NUL (specification.md#sysperm-paths)."""
     assert callable(normal)
     with pytest.raises(ValueError, match=r"absolute|NUL|parts"):
         normal(wrong)
 
 
-def test_as_many_parts_as_may_be() -> None:
+def test_maximum_number_of_parts_is_accepted() -> None:
     deepest = "/a" * limits.PATH_PARTS_MAX
 
     assert normal_path(deepest) == normal_scope(deepest) == deepest
 
 
 @pytest.mark.parametrize("path", ["/etc/*", "/*", "/a*b/c", "/**"])
-def test_a_path_that_a_shell_would_make_many_of_is_refused(path: str) -> None:
-    """A `?` in a scope stands for one letter; were `*` that letter, the shell would make more of
-    it.
-    """
+def test_paths_with_a_shell_glob_are_refused(path: str) -> None:
+    """A `?` in a scope matches one character; if it were `*`, a shell would expand the path."""
     with pytest.raises(ValueError, match="a single path"):
         normal_path(path)

@@ -10,11 +10,11 @@ from remembrancer.protocol.seal import Seal, read_seal, render
 
 
 @given(st.integers(0, 999_999_999), st.from_regex(r"[^\s|#]{1,32}", fullmatch=True))
-def test_a_seal_that_was_written_is_read_back(step: int, name: str) -> None:
+def test_seals_round_trip(step: int, name: str) -> None:
     assert read_seal(render(step, name)) == Seal(name, step)
 
 
-def test_a_seal_is_written_as_the_specification_has_it() -> None:
+def test_seal_has_the_specified_format() -> None:
     assert render(7) == "REM | #7 | READ | VERIFY | CORRECT | OUTPUT"
 
 
@@ -22,7 +22,7 @@ def test_a_seal_is_written_as_the_specification_has_it() -> None:
     "text",
     ["REM|#7|READ|VERIFY|CORRECT|OUTPUT", "  REM  | #7 |READ | VERIFY |\tCORRECT | OUTPUT \n"],
 )
-def test_blanks_around_the_bars_are_free(text: str) -> None:
+def test_white_space_around_the_bars_is_ignored(text: str) -> None:
     assert read_seal(text) == Seal("REM", 7)
 
 
@@ -43,5 +43,5 @@ def test_blanks_around_the_bars_are_free(text: str) -> None:
         "# | #7 | READ | VERIFY | CORRECT | OUTPUT",
     ],
 )
-def test_anything_else_is_no_seal(text: str) -> None:
+def test_malformed_seals_are_rejected(text: str) -> None:
     assert read_seal(text) is None

@@ -18,12 +18,12 @@ MOMENT = TypeAdapter(Moment, config=ConfigDict(strict=True))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
-def test_every_unicode_text_without_nul_is_text(text: str) -> None:
+def test_unicode_text_without_nul_is_valid(text: str) -> None:
     assert TEXT.validate_json(json.dumps(text)) == text
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "\x00", "\ud800", "a\udfff"])
-def test_nul_and_lone_surrogates_are_not_text(bad: str) -> None:
+def test_nul_and_lone_surrogates_are_invalid(bad: str) -> None:
     with pytest.raises(ValidationError):
         TEXT.validate_python(bad)
 
@@ -32,9 +32,7 @@ def test_nul_and_lone_surrogates_are_not_text(bad: str) -> None:
     st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29)),  # noqa: DTZ001
     st.integers(-14 * 60, 14 * 60),
 )
-def test_every_time_as_rfc_3339_has_it_is_read_and_can_be_shifted_to_utc(
-    naive: datetime, minutes: int
-) -> None:
+def test_rfc_3339_times_are_read_and_convertible_to_utc(naive: datetime, minutes: int) -> None:
     """Times are RFC 3339 with a time zone (specification.md#api-times)."""
     moment = naive.replace(tzinfo=timezone(timedelta(minutes=minutes)))
 
@@ -63,6 +61,6 @@ def test_every_time_as_rfc_3339_has_it_is_read_and_can_be_shifted_to_utc(
         "",
     ],
 )
-def test_other_spellings_and_times_out_of_reach_are_refused(bad: Any) -> None:
+def test_other_formats_and_out_of_range_times_are_refused(bad: Any) -> None:
     with pytest.raises(ValidationError):
         MOMENT.validate_json(json.dumps(bad))

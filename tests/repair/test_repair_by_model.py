@@ -1,4 +1,4 @@
-"""Programs fixed by models, with a real endpoint, the real port and the real sandbox."""
+"""Programs fixed by models, with a real HTTP endpoint and the real sandbox."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_secrets_are_masked_for_models_and_restored_for_runs(repair: Repair) -> 
     """Models read no secrets (specification.md#repair-outside-models)."""
     key = (
         "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-    )  # in two, so that no scanner takes it for one
+    )  # split, so that secret scanners ignore it
     code = f'KEY = "{key}"\nprint("begin")\nprint(len(KEY) + lenght)\n'
 
     def mend(body: dict[str, Any]) -> str:

@@ -267,7 +267,7 @@ def test_genuine_fix_passes_the_guards(before: str, after: str) -> None:
 
 
 def test_existing_patterns_do_not_trigger_guards() -> None:
-    """A program that already exits, swallows errors and reaches out may still be fixed."""
+    """A program that already exits, swallows errors or imports `os` can still be fixed."""
     before = (
         "import os, sys\ntry:\n    print(len(5))\nexcept NameError:\n    pass\nif os.name == "
         "'x':\n    sys.exit(1)\n"
@@ -294,7 +294,7 @@ def test_every_guard_rejects_some_cheat() -> None:
 
 
 def test_every_guard_is_explained() -> None:
-    """In words for models, and for people in the documentation."""
+    """Each guard has a message for models and a row in the documentation."""
     page = (ROOT / "docs" / "explanation" / "repair.md").read_text("utf-8")
 
     assert set(GUARD_REASONS) == set(get_args(Guard))

@@ -93,9 +93,9 @@ def failing(code: str) -> Failure | None:
 
 @given(PROGRAMS, FAILURES)
 def test_proposals_for_any_text_are_distinct(code: str, failure: Failure) -> None:
-    matches = [one.code for one in mend.proposals(code, failure)]
+    proposed = [one.code for one in mend.proposals(code, failure)]
 
-    assert len({code, *matches}) == 1 + len(matches)
+    assert len({code, *proposed}) == 1 + len(proposed)
 
 
 @given(PROGRAMS, FAILURES)
@@ -104,7 +104,7 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
 
     See specification.md#repair-no-deletion.
     """
-    stored = {
+    allowed = {
         "fences": FENCE_WORDS,
         "python 2": PYTHON2_WORDS,
         "web page": ENTITIES,
@@ -118,9 +118,9 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
     }
 
     assert {
-        name: set(removed) - stored.get(name, set())
+        name: set(removed) - allowed.get(name, set())
         for name, removed in lost.items()
-        if set(removed) - stored.get(name, set())
+        if set(removed) - allowed.get(name, set())
     } == {}
 
 
@@ -134,7 +134,7 @@ def test_no_character_is_lost_between_tokens_and_lines(code: str) -> None:
 
 SHY = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
-)  # between the letters of one word
+)  # soft hyphens within a word
 
 
 def words(code: str) -> Counter[str]:
@@ -177,12 +177,12 @@ def test_rules_do_not_change_valid_programs(
 @pytest.mark.parametrize("path", LIBRARY[:12], ids=lambda path: path.name)
 def test_no_word_is_lost_when_chat_text_is_commented_out(path: Path) -> None:
     code = path.read_text("utf-8")
-    outcome = f"Here is the program:\n\n```python\n{code}```\n\nI hope that this helps you.\n"
+    text = f"Here is the program:\n\n```python\n{code}```\n\nI hope that this helps you.\n"
 
-    proposed = next(mend.proposals(outcome, Failure("SyntaxError", "invalid syntax", 1, "")))
+    proposed = next(mend.proposals(text, Failure("SyntaxError", "invalid syntax", 1, "")))
 
     assert proposed.name == "fences"
-    assert words(proposed.code) == words(outcome) - Counter(["python"])
+    assert words(proposed.code) == words(text) - Counter(["python"])
     assert code in proposed.code
 
 
@@ -191,10 +191,10 @@ def test_no_word_is_lost_when_chat_text_is_commented_out(path: Path) -> None:
     st.lists(st.sampled_from(["a\n", "b\n", "x\n", "d"])).map("".join),
 )
 def test_diff_has_correct_line_counts(before: str, after: str) -> None:
-    outcome = mend.diff(before, after)
-    lines = [line[:1] for line in outcome.split("\n")[2:]]
+    patch = mend.diff(before, after)
+    lines = [line[:1] for line in patch.split("\n")[2:]]
 
-    assert (outcome == "") == (before == after)
+    assert (patch == "") == (before == after)
     assert lines.count("+") - lines.count("-") == len(mend._LINE.findall(after)) - len(
         mend._LINE.findall(before)
     )
@@ -231,12 +231,12 @@ def test_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
 
 
 def test_at_most_eight_distinct_proposals_run() -> None:
-    request: list[str] = []
+    attempts: list[str] = []
 
     def attempt(proposal: Proposal) -> Trial:
-        request.append(proposal.code)
+        attempts.append(proposal.code)
         return Trial(
-            is_success=False, failure=Failure("SyntaxError", f"other {len(request)}", 99, "")
+            is_success=False, failure=Failure("SyntaxError", f"other {len(attempts)}", 99, "")
         )
 
     mended = mend.repair(
@@ -246,19 +246,19 @@ def test_at_most_eight_distinct_proposals_run() -> None:
     )
 
     assert mended is None
-    assert 1 < len(request) == len(set(request)) <= 8
+    assert 1 < len(attempts) == len(set(attempts)) <= 8
 
 
 def test_repair_stops_when_no_more_runs_are_allowed() -> None:
-    request: list[Proposal] = []
+    attempts: list[Proposal] = []
 
     assert (
         mend.repair(
-            "```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), request.append
+            "```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), attempts.append
         )
         is None
     )
-    assert len(request) == 1
+    assert len(attempts) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A working sandbox, started once per test process."""
+"""Fixtures of the sandbox tests: a working sandbox, started once per test process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Run the hostile programs in the real sandbox and print, as JSON, what each came to: `python
-hostile.py LEVEL FOLDER [UID]`.
+"""Run the hostile programs in the real sandbox and print their breaches as JSON.
+
+Usage: `python hostile.py LEVEL FOLDER [UID]`.
 
 With a UID, root becomes that user first, in a mount namespace where any user can reach the
 interpreter; with 0 it stays root there.
@@ -19,7 +20,7 @@ from typing import Any, cast
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE.parent))  # run as a script
 
-from sandbox.hostile_programs import programs  # noqa: E402 - after the path
+from sandbox.hostile_programs import programs  # noqa: E402 - needs the path above
 from sandbox.surroundings import surroundings  # noqa: E402 - the same
 
 from remembrancer.protocol.execution import Level  # noqa: E402 - the same
@@ -28,7 +29,7 @@ from remembrancer.settings import Settings  # noqa: E402 - the same
 
 _MS_MOVE = 8192
 _PR_SET_CHILD_SUBREAPER = 36
-# what may be run unconfined, to show that the programs bite: they touch the canaries only
+# run unconfined as a positive control: these programs touch only the canaries
 HARMLESS = (
     "read server db (0600, server uid)",
     "read other tenant file",
@@ -65,7 +66,7 @@ def become(uid: int) -> None:
     kernel.set_dumpable(yes=True)
 
 
-def outlived() -> None:
+def wait_for_descendants() -> None:
     """Wait for all descendants of this process, orphans included."""
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -75,7 +76,7 @@ def outlived() -> None:
 def assault(level: Level, folder: Path) -> dict[str, Any]:
     """Run all programs; return the level and each program's breaches (empty if contained)."""
     kernel.call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    sandbox.LADDER = (level,)  # no other, weaker or stronger
+    sandbox.LADDER = (level,)  # no weaker or stronger level
     place = folder / "canaries"
     place.mkdir()
     settings = Settings(
@@ -85,16 +86,16 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
         sandbox_memory_bytes=256 << 20,
     )
     box = sandbox.Sandbox(settings)
-    matches: dict[str, Any] = {"level": box.start(), "programs": {}}
+    result: dict[str, Any] = {"level": box.start(), "programs": {}}
     plotting = importlib.util.find_spec("matplotlib") is not None
     try:
         with surroundings(place) as around:
             for name, code, lasting in programs(plotting=plotting):
                 if level == "unsafe" and name not in HARMLESS:
                     continue
-                run = box.run(around.aimed(code), seconds=0.4 if lasting else 10)
+                run = box.run(around.insert_targets(code), seconds=0.4 if lasting else 10)
                 wrong = [line for line in run.stdout.splitlines() if line.startswith("ESCAPE")]
-                wrong += around.reached()
+                wrong += around.changed_targets()
                 wrong += [f"file {name}" for name, content in run.files if b"canary" in content]
                 wrong += (
                     ["not ended"]
@@ -102,7 +103,7 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
                     else []
                 )
                 if name == "same RNG stream across runs":
-                    again = box.run(around.aimed(code))
+                    again = box.run(around.insert_targets(code))
                     wrong += ["same numbers"] if again.stdout == run.stdout else []
                 if level != "unsafe":
                     wrong += (
@@ -110,16 +111,16 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
                         if box.run("print('alive')").stdout == "alive\n"
                         else ["the sandbox is gone"]
                     )
-                matches["programs"][name] = wrong
+                result["programs"][name] = wrong
     finally:
         box.close()
-    outlived()
-    matches["left"] = [
+    wait_for_descendants()
+    result["left"] = [
         str(path)
         for path in (sandbox._shared_folder(settings), folder / "data" / "sandbox" / "root")
         if path.exists()
     ]
-    return matches
+    return result
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Hostile programs of our own, beside those in hostile-programs.json:
-
-each prints ESCAPE when something went through.
-"""
+"""More hostile programs, in addition to hostile-programs.json; each prints ESCAPE on a breach."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ def end():
     else: print("BLOCKED", flush=True)
 """
 
-# name -> what it does. They end by themselves, or fail, or run until they are ended.
+# name -> code of programs that end by themselves or fail; those in LASTING run until stopped
 ENDING = {
     "zygote poison (1: poison)": """
 import builtins, gc, json, math, numpy
@@ -36,7 +33,7 @@ attempt("settime", lambda: time.clock_settime(time.CLOCK_REALTIME, 0)); attempt(
     "rename the machine": """
 attempt("sethostname", lambda: call("sethostname", b"x", 1)); attempt("domain", lambda: call("setdomainname", b"x", 1))""",
     "restart the machine": 'attempt("reboot", lambda: call("reboot", 0)); attempt("swapoff", lambda: call("swapoff", b"/dev/vda"))',
-    "another root": 'attempt("chroot", lambda: os.chroot(".")); attempt("acct", lambda: call("acct", None))',
+    "change the root": 'attempt("chroot", lambda: os.chroot(".")); attempt("acct", lambda: call("acct", None))',
     "become root": """
 for name in ("setuid", "setgid", "seteuid", "setegid"): attempt(name, lambda: getattr(os, name)(0))
 attempt("groups", lambda: os.setgroups([0]))""",
@@ -50,14 +47,14 @@ for kind in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_CPU, res
     hard = resource.getrlimit(kind)[1]
     attempt(kind, lambda: resource.setrlimit(kind, (hard + 1, hard + 1)))""",
     "another personality": 'attempt("personality", lambda: call("personality", 0x0400000))',
-    "read another's memory": """
+    "read memory of another process": """
 class V(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 held = ctypes.create_string_buffer(8); here = V(ctypes.addressof(held), 8); there = V(ctypes.addressof(held), 8)
 for pid in (1, 2, os.getppid(), @SPID@, @PID@):
     attempt(pid, lambda: call("process_vm_readv", pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0))""",
-    "hold another process": """
+    "open a pidfd of another process": """
 for pid in (@SPID@, @PID@): attempt(pid, lambda: os.pidfd_open(pid))""",
-    "signal everybody": """
+    "signal all processes": """
 for pid in (@PID@, @SPID@, -@PID@): attempt(pid, lambda: os.kill(pid, 0))
 attempt("thread", lambda: call("syscall", 234, @PID@, @PID@, 0))""",
     "queue a signal": 'attempt("sigqueue", lambda: call("sigqueue", @PID@, 10, None))',
@@ -69,7 +66,7 @@ attempt("open", lambda: call("open_by_handle_at", -100, bytes(136), 0))""",
 attempt("shm", lambda: call("shmget", 0, 4096, 0o1600)); attempt("msg", lambda: call("msgget", 0, 0o1600))
 attempt("sem", lambda: call("semget", 0, 1, 0o1600)); attempt("mq", lambda: call("mq_open", b"/x", 0o102, 0o600, None))""",
     "pieces of memory moved": 'r, w = os.pipe(); attempt("vmsplice", lambda: call("vmsplice", w, bytes(16), 1, 0))',
-    "mount the new way": """
+    "mount with the new API": """
 for number in (430, 428, 429, 432, 442): attempt(number, lambda: call("syscall", number, b"tmpfs", 0, 0, 0, 0))""",
     "change the libraries": """
 place = os.path.dirname(os.__file__)
@@ -78,26 +75,26 @@ attempt("write", lambda: open(place + "/this.py", "a")); attempt("folder", lambd
     "a link to a secret": """
 os.symlink("@C@/server.db", "out.txt")
 attempt("link", lambda: open("out.txt").read()); attempt("hard", lambda: os.link("@C@/server.db", "two"))""",
-    "up and out": """
+    "leave the folder": """
 here = os.open(".", os.O_RDONLY)
 attempt("dots", lambda: os.open("../" * 20 + "@C@/server.db".lstrip("/"), os.O_RDONLY, dir_fd=here)); os.chdir("/")
 attempt("path", lambda: os.open("@C@/server.db", os.O_PATH) and False)
 attempt("exchange", lambda: os.rename("@C@/server.db", "./x"))""",
-    "the kernel's own files": """
+    "kernel files": """
 for name in ("/proc/self/mem", "/proc/1/root", "/proc/self/maps", "/proc/sys/kernel/hostname", "/sys/kernel", "/proc/kcore", "/dev/mem"):
     attempt(name, lambda: os.open(name, os.O_RDONLY))""",
     "make a device": 'attempt("mknod", lambda: os.close(os.open(os.mknod("d", 0o20600, os.makedev(1, 1)) or "d", os.O_RDONLY)))',
-    "code from nowhere": """
+    "run anonymous memory": """
 import mmap
 page = mmap.mmap(-1, 4096, prot=7)
 page.write(bytes.fromhex("48c7c03b0000004831ff4831f64831d20f05c3"))  # execve(0, 0, 0)
 run = ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 attempt("execve", lambda: -run() in (errno.EFAULT, errno.ENOENT, 0))""",
-    "bomb of zeros": """
+    "zip bomb": """
 import zlib
 small = zlib.compress(bytes(1 << 20)); text = b""
 attempt("inflate", lambda: [zlib.decompress(small) for _ in range(1024)])""",
-    "numpy without bounds": """
+    "numpy out of bounds": """
 import numpy
 numpy.lib.stride_tricks.as_strided(numpy.zeros(1), (1 << 30,), (1 << 20,))[-1] = 1
 through.append("wrote beyond the array")""",
@@ -105,32 +102,32 @@ through.append("wrote beyond the array")""",
 for depth in (5000, 100000):
     try: eval("(" * depth + ")" * depth)
     except (SyntaxError, MemoryError, RecursionError): pass""",
-    "its own folder gone": 'os.chmod(".", 0); os.chdir("/")',
-    "rights taken away": 'open("closed.txt", "w").write("x"); os.chmod("closed.txt", 0); os.mkdir("shut"); os.chmod("shut", 0)',
+    "lock its own folder": 'os.chmod(".", 0); os.chdir("/")',
+    "remove file permissions": 'open("closed.txt", "w").write("x"); os.chmod("closed.txt", 0); os.mkdir("shut"); os.chmod("shut", 0)',
     "ten thousand files": """
 def fill():
     for number in range(10000): open(f"f{number}", "w").close()
 attempt("fill", fill)""",
-    "names that bite": """
+    "malicious file names": """
 for name in ("new\\nline", "esc\\x1b[2J", "-rf", "a" * 255, "\\u202e.txt", b"\\xff\\xfe".decode("utf-8", "surrogateescape")):
     try: open(name, "w").write("x")
     except OSError: pass""",
-    "a pipe in place of a file": 'os.mkfifo("out.txt"); os.mkfifo("figure-1.png")',
-    "descriptors of others": """
+    "pipe instead of a file": 'os.mkfifo("out.txt"); os.mkfifo("figure-1.png")',
+    "inherited descriptors": """
 import gc, socket
 found = [one.fileno() for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() > 2]
 attempt("send", lambda: [os.write(one, b"x") for one in found] or False)""",
-    "more priority": """
+    "raise the priority": """
 attempt("nice", lambda: os.setpriority(os.PRIO_PROCESS, 0, -10))
 attempt("rt", lambda: os.sched_setscheduler(0, 1, os.sched_param(1)))""",
     "ports of the machine": 'attempt("ioperm", lambda: call("ioperm", 0x80, 1, 1)); attempt("iopl", lambda: call("iopl", 3))',
-    "be traced": 'attempt("traceme", lambda: call("ptrace", 0, 0, 0, 0))',
+    "request tracing": 'attempt("traceme", lambda: call("ptrace", 0, 0, 0, 0))',
     "output closed": "os.close(1); os.close(2)",
-    "report that nests": 'os.write(3, b"[" * 60000); os._exit(0)',
-    "report that lies": """
+    "deeply nested report": 'os.write(3, b"[" * 60000); os._exit(0)',
+    "forged report": """
 os.write(3, b'{"result": 5, "error": [], "files": [["/etc/passwd", 999999999]], "exit_code": 0}'); os._exit(9)""",
-    "an error without end": 'raise type("E", (Exception,), {"__str__": lambda self: 1 / 0})()',
-    "an error of errors": """
+    "error whose text fails": 'raise type("E", (Exception,), {"__str__": lambda self: 1 / 0})()',
+    "deeply nested error": """
 error = ValueError("x")
 for _ in range(3000): error = ExceptionGroup("g", [error])
 raise error""",
@@ -144,16 +141,16 @@ for _ in range(100000): pass
 signal.setitimer(signal.ITIMER_REAL, 0)""",
 }
 LASTING = {
-    "a thread that stays": "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()",
-    "an exit that stays": "import atexit\natexit.register(lambda: [None for _ in iter(int, 1)])",
-    "a repr that stays": "class R:\n    def __repr__(self):\n        while True: pass\nR()",
-    "a number too large": "(1 << (1 << 24)) ** (1 << 24)",
+    "endless thread": "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()",
+    "endless exit handler": "import atexit\natexit.register(lambda: [None for _ in iter(int, 1)])",
+    "endless repr": "class R:\n    def __repr__(self):\n        while True: pass\nR()",
+    "huge number": "(1 << (1 << 24)) ** (1 << 24)",
     "stop itself": "import signal\nos.kill(os.getpid(), signal.SIGSTOP)\nwhile True: pass",
-    "a regex that stays": "import re\nre.match(r'(a|aa)+$', 'a' * 60 + 'b')",
+    "endless regex": "import re\nre.match(r'(a|aa)+$', 'a' * 60 + 'b')",
 }
 PLOTTING = {
-    "a figure too large": "import matplotlib.pyplot as plt\nplt.figure(figsize=(100000, 100000)); plt.plot([1, 2])",
-    "an image too large": "import matplotlib.pyplot as plt, numpy\nplt.imshow(numpy.zeros((60000, 60000, 4)))",
+    "huge figure": "import matplotlib.pyplot as plt\nplt.figure(figsize=(100000, 100000)); plt.plot([1, 2])",
+    "huge image": "import matplotlib.pyplot as plt, numpy\nplt.imshow(numpy.zeros((60000, 60000, 4)))",
     "show replaced": "import matplotlib.pyplot as plt\nplt.savefig = plt.close = None\nplt.plot([1, 2])",
 }
 SLOW = {
@@ -164,18 +161,18 @@ SLOW = {
 
 
 def programs(*, plotting: bool) -> list[tuple[str, str, bool]]:
-    """Name, code, and whether it runs until it is ended; those of the file first.
+    """Return name, code and True if it runs until stopped; the programs of the file come first.
 
-    `plotting`: also those that need matplotlib.
+    `plotting`: include programs that need matplotlib.
     """
-    outcome = json.loads((Path(__file__).parent / "hostile-programs.json").read_text("utf-8"))[
+    entries = json.loads((Path(__file__).parent / "hostile-programs.json").read_text("utf-8"))[
         "snippets"
     ]
-    theirs = [(one["name"], one["code"], one["name"] in SLOW) for one in outcome]
-    poison = next(place for place, (name, *_) in enumerate(theirs) if "2: check" in name)
-    ours = [
+    from_file = [(one["name"], one["code"], one["name"] in SLOW) for one in entries]
+    poison = next(place for place, (name, *_) in enumerate(from_file) if "2: check" in name)
+    own = [
         (name, f"{_FIRST}{code}\nend()\n", False)
         for name, code in {**ENDING, **(PLOTTING if plotting else {})}.items()
     ]
-    ours += [(name, _FIRST + code, True) for name, code in LASTING.items()]
-    return [*theirs[:poison], ours[0], *theirs[poison:], *ours[1:]]
+    own += [(name, _FIRST + code, True) for name, code in LASTING.items()]
+    return [*from_file[:poison], own[0], *from_file[poison:], *own[1:]]

@@ -15,11 +15,11 @@ from typing import Any
 
 _VICTIM = "import sys; sys.stdin.read()"
 _NAMES = ("fill*", "poison*", "w", "w_sbx", "x", "*.png", "*.txt")
-_WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - looked at, not written to
+_WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - read only
 
 
 class Surroundings:
-    """Canaries in `folder`, a victim process, and listeners. `reached()` reports accesses."""
+    """Canaries in `folder`, a victim process, and listeners. `changed_targets()` reports accesses."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class Surroundings:
             one.listen(8)
         return one
 
-    def aimed(self, code: str) -> str:
+    def insert_targets(self, code: str) -> str:
         """Insert the names of the targets into a program."""
         tcp, udp = (one.getsockname()[1] for one in self._listeners[:2])
         names = {
@@ -66,16 +66,16 @@ class Surroundings:
             code = code.replace(f"@{name}@", str(value))
         return code
 
-    def reached(self) -> list[str]:
+    def changed_targets(self) -> list[str]:
         """Return everything that has changed."""
         after = self._state()
-        matches = [name for name, was in self._before.items() if after[name] != was]
+        differences = [name for name, was in self._before.items() if after[name] != was]
         ready, _, _ = select.select(self._listeners, [], [], 0)
-        return matches + [f"connection {one.getsockname()!r}" for one in ready]
+        return differences + [f"connection {one.getsockname()!r}" for one in ready]
 
     def _state(self) -> dict[str, object]:
         return {
-            **{f"file {path.name}": _looked_at(path) for path in (self.secret, self.other)},
+            **{f"file {path.name}": _snapshot(path) for path in (self.secret, self.other)},
             "files": sorted(str(path) for path in self.folder.rglob("*")),
             "mode": self.folder.stat().st_mode,
             "victim": self.victim.poll(),
@@ -91,11 +91,11 @@ class Surroundings:
             one.close()
 
 
-def _looked_at(path: Path) -> object:
+def _snapshot(path: Path) -> object:
     """Return content, mode and times except atime, or None if the file is gone."""
     try:
-        matches = path.stat()
-        return path.read_text("ascii"), matches.st_mode, matches.st_mtime_ns, matches.st_ctime_ns
+        status = path.stat()
+        return path.read_text("ascii"), status.st_mode, status.st_mtime_ns, status.st_ctime_ns
     except OSError:
         return None
 

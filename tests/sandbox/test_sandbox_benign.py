@@ -10,8 +10,7 @@ import pytest
 
 from remembrancer.sandbox.sandbox import Sandbox
 
-# `needs` (packages beside numpy and the standard library), `code`, `prints` (null: whatever, but no
-# failure)
+# `needs` (packages besides numpy and the standard library), `code`, `prints` (null: any output)
 BENIGN = json.loads((Path(__file__).parent / "benign-programs.json").read_text("utf-8"))
 MODULES = {"pillow": "PIL"}  # packages whose module has another name
 
@@ -20,7 +19,7 @@ def _installed(packages: str) -> bool:
     return all(importlib.util.find_spec(MODULES.get(name, name)) for name in packages.split())
 
 
-def test_there_are_enough_programs() -> None:
+def test_at_least_60_ordinary_programs_are_tested() -> None:
     assert len(BENIGN) >= 60
 
 

@@ -13,7 +13,7 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 EPERM, ENOSYS, ENOTSUP, NOTHING = (
     0x50000 | number for number in (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, 0)
 )
-KERNEL_NUMBERS = {  # from the kernel's own tables
+KERNEL_NUMBERS = {  # from the tables of the kernel
     "x86_64": {
         "read": 0,
         "openat": 257,
@@ -29,7 +29,7 @@ KERNEL_NUMBERS = {  # from the kernel's own tables
         "landlock_restrict_self": 446,
     },
 }
-REFUSED = {  # calls that nobody may make: x86_64, aarch64
+REFUSED = {  # forbidden calls: number on x86_64, on aarch64
     "socket": (41, 198), "connect": (42, 203), "execve": (59, 221), "execveat": (322, 281), "ptrace": (101, 117), "mount": (165, 40),
     "unshare": (272, 97), "setns": (308, 268), "io_uring_setup": (425, 425), "bpf": (321, 280), "memfd_create": (319, 279),
     "process_vm_readv": (310, 270), "add_key": (248, 217), "userfaultfd": (323, 282), "seccomp": (317, 277), "pidfd_open": (434, 434),
@@ -85,8 +85,8 @@ def test_unlisted_calls_are_not_permitted(machine: str) -> None:
     [
         ("read", (0,), ALLOW),
         ("openat", (0,), ALLOW),
-        ("clone", (0x3D0F00,), ALLOW),  # what the C library starts a thread with
-        ("clone", (17,), EPERM),  # what it forks with
+        ("clone", (0x3D0F00,), ALLOW),  # the C library's flags for a thread
+        ("clone", (17,), EPERM),  # the C library's flags for a fork
         ("clone", (0x3D0F00 | 0x10000000,), EPERM),  # a thread in a new user namespace
         ("clone3", (0, 0), ENOSYS),
         ("socketpair", (1, 1), ALLOW),
@@ -94,7 +94,7 @@ def test_unlisted_calls_are_not_permitted(machine: str) -> None:
         ("socketpair", (1, 2), EPERM),
         ("socketpair", (2, 1), EPERM),
         ("ioctl", (1, 0x5413), ALLOW),
-        ("ioctl", (1, 0x5412), EPERM),  # TIOCSTI types into the terminal
+        ("ioctl", (1, 0x5412), EPERM),  # TIOCSTI injects terminal input
         ("ioctl", (1, 0x5413 | 1 << 32), EPERM),
         ("fcntl", (1, 2), ALLOW),
         ("fcntl", (1, 8), EPERM),  # F_SETOWN
@@ -115,7 +115,7 @@ def test_some_calls_depend_on_their_arguments(
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_without_namespaces_a_program_can_signal_only_itself(machine: str) -> None:
+def test_program_without_namespaces_can_signal_only_itself(machine: str) -> None:
     numbers = syscalls.numbers(machine)
 
     assert decide(machine, numbers["kill"], 77, alone=False) == ALLOW

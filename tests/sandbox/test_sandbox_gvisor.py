@@ -1,4 +1,4 @@
-"""The level `gvisor`, if runsc is installed. Its start runs the self-test there, too."""
+"""The level `gvisor`, if runsc is installed; starting it runs the self-test."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_endless_program_is_stopped(box: Sandbox) -> None:
 def test_server_and_container_files_are_unreachable(box: Sandbox, tmp_path: Path) -> None:
     with surroundings(tmp_path) as around:
         run = box.run(
-            around.aimed(
+            around.insert_targets(
                 "import os, socket, subprocess\n"
                 "def attempt(name, act):\n"
                 "    try: act()\n"
@@ -70,7 +70,7 @@ def test_server_and_container_files_are_unreachable(box: Sandbox, tmp_path: Path
                 "attempt('root', lambda: os.setuid(0))\n"
             ),
         )
-        reached = around.reached()
+        reached = around.changed_targets()
 
     assert (run.exit_code, run.stdout, reached) == (0, "", [])
 

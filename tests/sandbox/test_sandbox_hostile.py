@@ -16,10 +16,10 @@ from sandbox.hostile import HARMLESS
 from sandbox.surroundings import left_on_the_host
 
 _SCRIPT = Path(__file__).parent / "hostile.py"
-_STRANGER = 58461  # a user who owns nothing
+_STRANGER = 58461  # a user without files
 
 
-def assaulted(level: str, uid: int | None) -> dict[str, Any]:
+def run_hostile_programs(level: str, uid: int | None) -> dict[str, Any]:
     """Run the programs in a separate process, in a folder that any user can enter."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, str(_SCRIPT), level, folder, *([] if uid is None else [str(uid)])]
@@ -31,8 +31,8 @@ def assaulted(level: str, uid: int | None) -> dict[str, Any]:
             words, capture_output=True, text=True, env=environment, check=False, timeout=110
         )
     assert finished.returncode == 0, finished.stderr
-    matches: dict[str, Any] = json.loads(finished.stdout)
-    return matches
+    result: dict[str, Any] = json.loads(finished.stdout)
+    return result
 
 
 def users() -> list[int | None]:
@@ -45,27 +45,27 @@ def users() -> list[int | None]:
 def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
     files = left_on_the_host()
 
-    matches = assaulted("ns", uid)
+    result = run_hostile_programs("ns", uid)
 
-    assert matches["level"] == "ns"
-    assert len(matches["programs"]) >= 48 + 30
-    assert {name: wrong for name, wrong in matches["programs"].items() if wrong} == {}
+    assert result["level"] == "ns"
+    assert len(result["programs"]) >= 48 + 30
+    assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
     assert left_on_the_host() - files == set()
-    assert matches["left"] == []
+    assert result["left"] == []
 
 
 def test_hostile_programs_are_contained_by_landlock_alone() -> None:
     uid = _STRANGER if os.getuid() == 0 else None
 
-    matches = assaulted("landlock", uid)
+    result = run_hostile_programs("landlock", uid)
 
-    assert matches["level"] == "landlock"
-    assert {name: wrong for name, wrong in matches["programs"].items() if wrong} == {}
+    assert result["level"] == "landlock"
+    assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
 
 
 def test_hostile_programs_succeed_without_confinement() -> None:
     """The positive control: if this fails, the suite no longer detects breaches."""
-    matches = assaulted("unsafe", None)
+    result = run_hostile_programs("unsafe", None)
 
-    assert sorted(matches["programs"]) == sorted(HARMLESS)
-    assert [name for name, wrong in matches["programs"].items() if not wrong] == []
+    assert sorted(result["programs"]) == sorted(HARMLESS)
+    assert [name for name, wrong in result["programs"].items() if not wrong] == []

@@ -84,7 +84,7 @@ def test_without_namespaces_no_program_runs(in_a_container: Container) -> None:
     assert all(one["why"] and one["remedy"] in outcome["detail"] for one in outcome["missing"])
 
 
-def test_operator_may_allow_landlock(in_a_container: Container) -> None:
+def test_operator_can_allow_landlock(in_a_container: Container) -> None:
     assert in_a_container("landlock", []) == {"level": "landlock"}
 
 
@@ -104,24 +104,22 @@ def test_doctor_reports_missing_primitives_and_remedies(
     in_a_container: Container,
 ) -> None:
     """`remembrancer doctor` shows the confinement (specification.md#sandbox-unavailable)."""
-    matches = in_a_container("ns", [], "doctor")
-    lacking = {part: outcome for part, outcome in matches.items() if part.startswith("sandbox: ")}
+    report = in_a_container("ns", [], "doctor")
+    lacking = {part: result for part, result in report.items() if part.startswith("sandbox: ")}
 
-    assert matches["sandbox"][:2] == ["wrong", "programs cannot run safely, so none are run"]
+    assert report["sandbox"][:2] == ["wrong", "programs cannot run safely, so none are run"]
     assert "sandbox: mounts" in lacking
-    assert all(
-        state == "wrong" and records and remedy for state, records, remedy in lacking.values()
-    )
+    assert all(state == "wrong" and detail and remedy for state, detail, remedy in lacking.values())
 
 
 def test_doctor_reports_the_missing_parts_of_a_stronger_level(in_a_container: Container) -> None:
-    matches = in_a_container("landlock", [], "doctor")
+    report = in_a_container("landlock", [], "doctor")
 
-    assert matches["sandbox"][:2] == ["ok", "level landlock, tested with hostile programs"]
-    assert matches["sandbox: mounts"][0] == "notice"
+    assert report["sandbox"][:2] == ["ok", "level landlock, tested with hostile programs"]
+    assert report["sandbox: mounts"][0] == "notice"
 
 
 def test_doctor_warns_about_unconfined_programs(in_a_container: Container) -> None:
-    matches = in_a_container("unsafe", NO_LANDLOCK, "doctor")
+    report = in_a_container("unsafe", NO_LANDLOCK, "doctor")
 
-    assert matches["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]
+    assert report["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]

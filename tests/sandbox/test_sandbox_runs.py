@@ -23,19 +23,19 @@ from remembrancer.sandbox.zygote_runner import ZygoteRunner
 MARKER = "tenant-marker-6f1c"
 
 
-def at_work(sandbox: Sandbox) -> set[int]:
+def process_ids(sandbox: Sandbox) -> set[int]:
     """Return the ids of the sandbox's processes."""
     assert isinstance(sandbox._runner, ZygoteRunner)
     return processes(sandbox._runner._process.pid)
 
 
-def followed(sandbox: Sandbox) -> list[int]:
+def open_pidfds(sandbox: Sandbox) -> list[int]:
     """Return a pidfd of each of the sandbox's processes that is still alive."""
-    matches = []
-    for pid in at_work(sandbox):
+    descriptors = []
+    for pid in process_ids(sandbox):
         with suppress(ProcessLookupError):
-            matches.append(os.pidfd_open(pid))
-    return matches
+            descriptors.append(os.pidfd_open(pid))
+    return descriptors
 
 
 def test_run_returns_output_and_last_expression(box: Sandbox) -> None:
@@ -76,7 +76,7 @@ def test_syntax_error_has_its_line(box: Sandbox) -> None:
         ("import os\nos._exit(7)", 7, ""),
     ],
 )
-def test_a_program_may_choose_its_exit_status(
+def test_program_can_choose_its_exit_status(
     box: Sandbox, code: str, status: int, expected: str
 ) -> None:
     run = box.run(code)
@@ -194,7 +194,7 @@ def test_no_text_of_a_program_remains_in_the_zygote_or_workers(tmp_path: Path) -
     """The zygote never reads a program."""
     box = Sandbox(settings(tmp_path))
     box.start()
-    ours = at_work(box)
+    ours = process_ids(box)
     for _ in range(3):
         box.run(f"kept = {MARKER!r} * 100")
 
@@ -206,7 +206,7 @@ def test_no_text_of_a_program_remains_in_the_zygote_or_workers(tmp_path: Path) -
 
 def _memory(pid: int) -> bytes:
     """Return the writable memory of a process, as far as it is readable."""
-    matches = bytearray()
+    content = bytearray()
     try:
         with (
             Path(f"/proc/{pid}/maps").open() as maps,
@@ -217,17 +217,17 @@ def _memory(pid: int) -> bytes:
                 if rights.startswith("rw"):
                     start, end = (int(place, 16) for place in span.split("-"))
                     memory.seek(start)
-                    matches += memory.read(end - start)
+                    content += memory.read(end - start)
     except OSError:
         pass
-    return bytes(matches)
+    return bytes(content)
 
 
 def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
     """The zygote is restarted when it dies."""
     box = Sandbox(settings(tmp_path))
     box.start()
-    for pid in at_work(box):
+    for pid in process_ids(box):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -242,10 +242,10 @@ def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
     """A worker that exits early does not count as lost: no extra worker, zygote or rerun."""
     box = Sandbox(settings(tmp_path, sandbox_parallel=2))
     box.start()
-    zygote, before = box._runner, at_work(box)
+    zygote, before = box._runner, process_ids(box)
     with ThreadPoolExecutor(2) as callers:
         runs = list(callers.map(box.run, ["raise SystemExit"] * rounds(100, 400)))
-    while len(at_work(box)) > len(before):  # those that are just ending; one too many would stay
+    while len(process_ids(box)) > len(before):  # ending workers; an extra worker would stay
         box.run("raise SystemExit")
     same = box._runner is zygote
     box.close()
@@ -300,7 +300,7 @@ def test_close_leaves_no_process_and_no_file(tmp_path: Path) -> None:
     box.run("open('a', 'w').write('x')")
     watched: list[int] = []
     while len(watched) < 3:  # the zygote, a worker, and the process that it keeps confined
-        watched += followed(box)
+        watched += open_pidfds(box)
 
     box.close()
 

@@ -1,4 +1,4 @@
-"""Taking text apart: words, dates, speakers, exact phrases."""
+"""Text analysis: words, dates, speakers, exact phrases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC
 
 
 @given(TEXT, TEXT)
-def test_any_turn_can_be_taken_apart_packed_and_unpacked(query, response):
+def test_analyzed_turns_survive_packing_and_unpacking(query, response):
     parts = analyze(query=query, response=response, topic=None, occurred_ms=NOON_MS)
 
     batch = unpack([(7, 1, NOON_MS, pack(parts), None)], 4)
@@ -36,7 +36,7 @@ def test_any_turn_can_be_taken_apart_packed_and_unpacked(query, response):
 
 
 @given(st.binary(max_size=60))
-def test_bytes_that_are_no_words_are_refused_by_name(data):
+def test_damaged_index_entries_raise_an_error_with_a_message(data):
     try:
         unpack([(0, 0, 0, data, None)], 0)
     except EntryDamaged as error:
@@ -44,13 +44,13 @@ def test_bytes_that_are_no_words_are_refused_by_name(data):
 
 
 @given(TEXT)
-def test_a_text_holds_each_of_its_own_words_exactly(text):
+def test_text_contains_each_of_its_own_words(text):
     for word in text.split():
         assert contains(text, word)
 
 
 @given(TEXT)
-def test_any_question_can_be_asked(text):
+def test_any_query_can_be_parsed(text):
     assert parse_query(text, (0, 1, 2)).text == text
 
 
@@ -70,7 +70,7 @@ def test_any_question_can_be_asked(text):
         ('He said "NEAR(a b)" OR nothing*', '"near(a', True),
     ],
 )
-def test_a_phrase_matches_whole_words_in_any_case_and_width(text, phrase, expected):
+def test_phrases_match_whole_words_in_any_case_and_width(text, phrase, expected):
     assert contains(text, phrase) is expected
 
 
@@ -87,11 +87,11 @@ def test_a_phrase_matches_whole_words_in_any_case_and_width(text, phrase, expect
         ("13 of 2023-99-01", None),
     ],
 )
-def test_a_question_names_its_time(question, moment):
+def test_dates_are_recognized_in_queries(question, moment):
     assert parse_query(question).moment == moment
 
 
-def test_a_part_knows_its_date_speaker_and_whether_it_asks():
+def test_parts_have_date_speaker_and_question_flag():
     answer, query = analyze(
         query="Ada: I moved here last week.",
         response="Bob: Really? Where from?",
@@ -106,7 +106,7 @@ def test_a_part_knows_its_date_speaker_and_whether_it_asks():
     assert answer.text == "Ada: I moved here last week."  # the date is not embedded
 
 
-def test_a_topic_is_found_with_the_first_part():
+def test_topic_belongs_to_the_first_part():
     first, second = analyze(
         query="shall we?", response="yes", topic="Budget review", occurred_ms=NOON_MS
     )
@@ -116,7 +116,7 @@ def test_a_topic_is_found_with_the_first_part():
 
 
 @given(st.text(min_size=0, max_size=8000))
-def test_passages_joined_are_the_text(text):
+def test_joined_passages_equal_the_text(text):
     cut = passages(text)
 
     assert "".join(cut) == text
@@ -124,11 +124,11 @@ def test_passages_joined_are_the_text(text):
     assert max(map(len, cut)) <= PASSAGE_CHARACTERS
 
 
-def test_a_huge_text_is_cut_into_a_bounded_number_of_passages():
+def test_number_of_passages_is_bounded():
     assert len(passages("word " * 200_000)) <= PASSAGES_MAX * 2
 
 
-def test_a_long_answer_is_several_parts_of_one_side():
+def test_long_response_has_several_parts():
     parts = analyze(
         query="q", response="One sentence here. " * 200, topic=None, occurred_ms=NOON_MS
     )

@@ -1,4 +1,4 @@
-"""The built-in embedder: meaning across languages, and nothing loaded that was not checked."""
+"""The built-in embedder: meaning across languages, verified weights."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def multilingual():
     return open_embedder("multilingual")
 
 
-def test_the_same_thing_said_in_another_language_is_nearest(multilingual):
+def test_translation_is_the_nearest_text(multilingual):
     query = multilingual.encode(["Where is the train station?"])[0]
-    text = [
+    texts = [
         "¿Dónde está la estación de tren?",
         "Me gusta el helado de chocolate.",
         "El informe vence el viernes.",
     ]
 
-    assert int(np.argmax(multilingual.encode(text) @ query)) == 0
+    assert int(np.argmax(multilingual.encode(texts) @ query)) == 0
 
 
-def test_vectors_have_unit_length_and_the_order_of_the_texts(multilingual):
+def test_vectors_have_unit_length_in_the_order_of_the_texts(multilingual):
     texts = ["one", "a much longer sentence about nothing in particular", "日本語の文"]
     together = multilingual.encode(texts)
 
@@ -35,24 +35,24 @@ def test_vectors_have_unit_length_and_the_order_of_the_texts(multilingual):
         assert float(multilingual.encode([text])[0] @ vector) == pytest.approx(1, abs=1e-3)
 
 
-def test_empty_and_odd_texts_have_vectors_too(multilingual):
+def test_empty_and_unusual_texts_have_vectors(multilingual):
     assert np.isfinite(multilingual.encode(["", " ", "\n", "🙂", "x" * 5000])).all()
     assert multilingual.encode([]).shape == (0, multilingual.dimensions)
 
 
-def test_weights_that_were_changed_are_refused(monkeypatch):
+def test_modified_weights_are_refused(monkeypatch):
     monkeypatch.setitem(embed._WEIGHTS, "sp.model", "0" * 64)
 
     with pytest.raises(EmbedderUnavailable, match=r"sp\.model"):
         open_embedder("multilingual")
 
 
-def test_an_unknown_embedder_is_refused_by_name():
+def test_unknown_embedder_is_refused_by_name():
     with pytest.raises(EmbedderUnavailable, match="magic"):
         open_embedder("magic")
 
 
-def test_a_query_asked_again_is_not_embedded_again():
+def test_query_vectors_are_cached():
     class Counting:
         name, dimensions, calls = "counting/1", 2, 0
 
@@ -65,4 +65,4 @@ def test_a_query_asked_again_is_not_embedded_again():
     for text in ("a", "b", "a", "c", "a", "b"):
         vectors(text)
 
-    assert embedder.calls == 4  # a, b, c, and b again: it had been let go
+    assert embedder.calls == 4  # a, b, c, and b again after its eviction

@@ -1,4 +1,4 @@
-"""The index of a space: grown bit by bit or at once, it answers the same."""
+"""The index of a space: the same content however it was built."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ EVENTS = st.lists(
 )
 
 
-def grown(events, cuts):
-    """An index that took these events in at these places."""
+def build_index(events, cuts):
+    """Return an index of these events, added in batches split at these positions."""
     index = SpaceIndex(0)
     places = [0, *sorted(set(cuts)), len(events)]
     for low, high in pairwise(places):
@@ -36,10 +36,10 @@ def grown(events, cuts):
 
 
 @given(EVENTS, st.lists(st.integers(0, 40), max_size=5))
-def test_growing_bit_by_bit_is_growing_at_once(events, cuts):
+def test_index_built_in_batches_equals_one_built_at_once(events, cuts):
     whole, pieces = (
-        grown(events, []).view(),
-        grown(events, [cut for cut in cuts if cut < len(events)]).view(),
+        build_index(events, []).view(),
+        build_index(events, [cut for cut in cuts if cut < len(events)]).view(),
     )
 
     for column in whole.columns:
@@ -57,24 +57,24 @@ def test_growing_bit_by_bit_is_growing_at_once(events, cuts):
 
 
 @given(EVENTS)
-def test_neighbours_follow_each_other_within_their_session(events):
-    view = grown(events, [len(events) // 2]).view()
+def test_neighbours_are_consecutive_parts_of_a_session(events):
+    view = build_index(events, [len(events) // 2]).view()
 
-    text = defaultdict(list)
+    by_session = defaultdict(list)
     for part, session in enumerate(view["session"].tolist()):
-        text[session].append(part)
-    for parts in text.values():
+        by_session[session].append(part)
+    for parts in by_session.values():
         assert view["previous"][parts].tolist() == [-1, *parts[:-1]]
         assert view["next"][parts].tolist() == [*parts[1:], -1]
 
 
 @given(EVENTS, st.integers(1, 60))
-def test_sealing_the_tail_loses_no_posting(events, most):
-    plain = grown(events, list(range(len(events)))).view()
+def test_sealing_the_tail_keeps_all_postings(events, most):
+    plain = build_index(events, list(range(len(events)))).view()
     before = index_module.TAIL_POSTINGS_MAX
     index_module.TAIL_POSTINGS_MAX = most
     try:
-        sealing = grown(events, list(range(len(events)))).view()
+        sealing = build_index(events, list(range(len(events)))).view()
     finally:
         index_module.TAIL_POSTINGS_MAX = before
 
@@ -112,21 +112,24 @@ def test_merged_runs_contain_the_entries_of_each(groups):
         assert list(zip(result.tolist(), counts.tolist(), strict=True)) == expected[one]
 
 
-def test_an_erased_event_is_in_no_posting_and_no_statistic():
-    index = grown([("alpha", "beta", 1), ("alpha", "gamma", 1), ("delta", "alpha", 2)], [])
+def test_erased_event_is_removed_from_postings_and_statistics():
+    index = build_index([("alpha", "beta", 1), ("alpha", "gamma", 1), ("delta", "alpha", 2)], [])
     before = index.view()
     assert index.erase(1)
     assert not index.erase(1)
 
-    view, never = index.view(), grown([("alpha", "beta", 1), ("delta", "alpha", 2)], []).view()
+    view, never = (
+        index.view(),
+        build_index([("alpha", "beta", 1), ("delta", "alpha", 2)], []).view(),
+    )
     assert len(view.find(term("gamma"))[0]) == 0
     assert view.events == 2
     assert (view.words, view.alive_parts) == (never.words, never.alive_parts)
-    assert len(before.find(term("gamma"))[0]) == 1  # a search under way goes on as it began
+    assert len(before.find(term("gamma"))[0]) == 1  # a running search keeps its view
 
 
-def test_a_view_does_not_change_while_the_index_grows():
-    index = grown([("alpha", "beta", 1)], [])
+def test_view_does_not_change_while_the_index_grows():
+    index = build_index([("alpha", "beta", 1)], [])
     view = index.view()
     index.add(
         batch(
@@ -148,7 +151,7 @@ def test_a_view_does_not_change_while_the_index_grows():
     assert index.view().events == 501
 
 
-def test_vectors_keep_their_places_when_many_come_at_once():
+def test_vectors_keep_their_order_across_large_batches():
     rng = np.random.default_rng(1)
     index, sizes = SpaceIndex(8), [3, 5000, 2, 4200]
     expected, number = [], 0
@@ -165,21 +168,21 @@ def test_vectors_keep_their_places_when_many_come_at_once():
     assert (np.concatenate(index.view().vectors) == np.concatenate(expected)).all()
 
 
-def test_the_shelf_lets_go_of_the_index_least_lately_used():
+def test_cache_evicts_the_least_recently_used_index():
     some = batch([("alpha beta", "gamma")] * 200)
     alone = SpaceIndex(0)
     alone.add(some, 200)
-    shelf = IndexCache(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
+    cache = IndexCache(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
     for space in (1, 2, 3):
-        result = shelf.take(space)
+        result = cache.take(space)
         result.add(some, 200)
-        shelf.weigh(space, result)
-        shelf.take(1)
+        cache.weigh(space, result)
+        cache.take(1)
 
-    assert [shelf.take(space).next_event for space in (1, 3, 2)] == [200, 200, 0]
+    assert [cache.take(space).next_event for space in (1, 3, 2)] == [200, 200, 0]
 
 
-def test_terms_count_how_often_a_part_says_them():
+def test_terms_are_counted_per_part():
     [part] = analyze(query="tea tea tea and coffee", response="", topic=None, occurred_ms=0)
 
     assert Counter({term("tea"): 3, term("coffe"): 1}) == Counter(

@@ -1,4 +1,4 @@
-"""Full-text search in any language, on real sentences: nothing but words, no vectors."""
+"""Full-text search in many languages, on real sentences, without vectors."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ QUESTIONS = [
     ("ja", "東京タワー", 0),
     ("ja", "物理の勉強", 1),
     ("ko", "서울역", 0),
-    ("ko", "의학", 1),  # the sentence says it with an ending
+    ("ko", "의학", 1),  # inflected in the sentence
     ("hi", "किले", 0),
     ("th", "เชียงใหม่", 0),
     ("tr", "restoran balık", 0),
@@ -88,14 +88,14 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("language", "question", "answer"), QUESTIONS)
-def test_a_question_finds_the_sentence_that_shares_its_words(language, question, answer):
+def test_query_finds_the_sentence_with_its_words(language, question, answer):
     view = space(*SENTENCES[language])
 
     assert order(view, question)[:1] == [answer]
 
 
 @pytest.mark.parametrize(("language", "question", "answer"), [q for q in QUESTIONS if q[0] != "en"])
-def test_a_space_of_many_languages_finds_the_same(language, question, answer):
+def test_query_finds_its_sentence_among_many_languages(language, question, answer):
     everything = [text for texts in SENTENCES.values() for text in texts]
     view = space(*everything)
 
@@ -112,22 +112,22 @@ def test_a_space_of_many_languages_finds_the_same(language, question, answer):
         ("Vi köpte en ny diskmaskin.", "maskin"),
     ],
 )
-def test_a_compound_and_its_parts_find_each_other(text, query):
+def test_compounds_and_their_parts_match_each_other(text, query):
     view = space("Etwas ganz anderes über das Wetter.", text, "Noch ein Satz ohne Zusammenhang.")
 
     assert order(view, query)[:1] == [1]
 
 
-def test_the_language_is_detected_by_script_and_stop_words():
-    body = {
+def test_language_is_detected_by_script_and_stop_words():
+    detected = {
         code: detect(words(" ".join(texts)), " ".join(texts)).code
         for code, texts in SENTENCES.items()
     }
 
-    assert body == {code: code for code in SENTENCES}
+    assert detected == {code: code for code in SENTENCES}
 
 
-def test_every_language_has_its_months_and_a_stemmer_that_exists():
+def test_every_language_has_months_and_a_stemmer():
     for language in LANGUAGES:
         assert set(language.months.values()) == set(range(1, 13))
         assert stem("abcdefgh", language.number)

@@ -1,4 +1,4 @@
-"""The order of the hits, the events that are left out, and the reasons."""
+"""Ranking: order of the hits, omitted events, reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remembrancer.search.scoring import FEATURES, K1, B
 WEIGHTS = load_weights("none")
 
 
-def test_bm25_is_the_textbook_formula():
+def test_bm25_matches_the_textbook_formula():
     texts = ["the quick fox", "a fox and another fox", "slow turtle", "turtle soup"]
     view = space(*texts)
 
@@ -28,24 +28,24 @@ def test_bm25_is_the_textbook_formula():
     assert scores.tolist() == pytest.approx(expected, rel=1e-5)
 
 
-def test_words_a_space_never_heard_of_find_nothing():
+def test_unknown_words_find_nothing():
     view = space("We planted tomatoes in April.", "The boat needs a new sail.")
 
     assert order(view, "quantum chromodynamics lattice") == []
 
 
-def test_an_empty_space_and_a_question_without_words_find_nothing():
+def test_empty_space_and_query_without_words_find_nothing():
     assert order(space(), "anything") == []
     assert order(space("some text"), "?!… ---") == []
 
 
-def test_a_question_of_stop_words_alone_is_still_searched():
+def test_query_with_only_stop_words_is_searched():
     view = space("The Who played in Leeds.", "Nothing like it.", "Something else entirely.")
 
     assert order(view, "the who")[:1] == [0]
 
 
-def test_a_match_alone_in_its_space_scores_high_and_scores_fall():
+def test_only_match_scores_high_and_scores_decrease():
     view = space("Our launch party is in Lisbon.", "A party is planned.", "Lunch was soup.")
     ranked = ranking(view, "launch party Lisbon").ranked(WEIGHTS, {}, 100)
 
@@ -55,7 +55,7 @@ def test_a_match_alone_in_its_space_scores_high_and_scores_fall():
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_a_lifted_event_comes_first_and_hides_no_other():
+def test_raised_event_comes_first_and_hides_no_other():
     view = space("green apples are sweet", "green grapes and green figs", "green olives")
     plain = order(view, "green")
     lifted = order(view, "green", {plain[-1]: 4.0})
@@ -64,16 +64,16 @@ def test_a_lifted_event_comes_first_and_hides_no_other():
     assert sorted(lifted) == sorted(plain)
 
 
-def test_an_event_is_found_for_its_focus_word_alone():
+def test_event_is_found_by_its_focus_word_alone():
     view = space("we talked about the weather", "invoice ZX-81 is open", "the weather was bad")
-    hit = ranking(view, "weather", ["ZX-81"])
+    result = ranking(view, "weather", ["ZX-81"])
 
-    candidates = hit.focus_candidates(parse_query("ZX-81", view.languages)).tolist()
+    candidates = result.focus_candidates(parse_query("ZX-81", view.languages)).tolist()
     assert candidates == [1]
-    assert 1 in [event for event, _, _ in hit.ranked(WEIGHTS, {1: 4.0}, 100)]
+    assert 1 in [event for event, _, _ in result.ranked(WEIGHTS, {1: 4.0}, 100)]
 
 
-def test_the_month_of_a_question_lifts_turns_of_that_month():
+def test_month_in_the_query_raises_turns_of_that_month():
     view = space(
         "we went swimming",
         "we went swimming",
@@ -85,7 +85,7 @@ def test_the_month_of_a_question_lifts_turns_of_that_month():
     assert order(view, "swimming in July")[0] == 1
 
 
-def test_a_session_about_the_subject_lifts_its_other_events():
+def test_session_about_the_subject_raises_its_other_events():
     sailing = [
         "sailing lessons start",
         "the sailing boat is red",
@@ -104,7 +104,7 @@ def test_a_session_about_the_subject_lifts_its_other_events():
     assert ranked.index(3) < ranked.index(7)
 
 
-def test_words_that_stand_nearly_everywhere_do_not_steer_the_vector():
+def test_very_common_words_are_left_out_of_the_embedding_text():
     view = space(*(f"Caroline: message number {n} about topic{n}" for n in range(60)))
 
     assert (
@@ -113,13 +113,13 @@ def test_words_that_stand_nearly_everywhere_do_not_steer_the_vector():
     )
 
 
-def test_in_a_small_space_every_word_steers():
+def test_embedding_text_keeps_all_words_in_a_small_space():
     view = space("Caroline: hello", "Caroline: bye")
 
     assert "Caroline" in embedding_text(view, parse_query("What did Caroline say?", view.languages))
 
 
-def test_the_speaker_a_question_names_counts():
+def test_speaker_named_in_the_query_is_a_feature():
     view = space("Ada: I like jazz", "Bob: I like jazz")
     hit = ranking(view, "What does Bob like, jazz?")
 
@@ -136,7 +136,7 @@ def test_reasons_name_signal_rank_and_value():
     assert [rank for name, rank, _ in second if name == "text"] == [2]
 
 
-def test_a_large_space_ranks_a_pool_and_finds_the_needle():
+def test_rare_match_is_found_in_a_large_space():
     texts = [f"ordinary note {n % 97} about lunch and weather" for n in range(6000)]
     texts[4321] = "the vault code is under the fern"
     view = space(*texts)
@@ -144,7 +144,7 @@ def test_a_large_space_ranks_a_pool_and_finds_the_needle():
     assert order(view, "vault code fern")[0] == 4321
 
 
-def test_weights_are_there_for_every_shipped_embedder_and_any_other():
+def test_weights_exist_for_every_embedder():
     for name in ("multilingual/0.2.1", "none", "something-new/1"):
         assert load_weights(name).weight.shape == (len(FEATURES),)
         assert np.isfinite(load_weights(name).weight).all()

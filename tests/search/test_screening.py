@@ -1,6 +1,4 @@
-"""Text that gives orders to whichever model will read it is recognised, in many languages and
-disguises; talk between people is not.
-"""
+"""Detection of instruction-like text, in many languages and disguises."""
 
 from __future__ import annotations
 
@@ -80,16 +78,16 @@ TALK = [
 @pytest.mark.parametrize(
     ("technique", "text"), [(name, text) for name, texts in ORDERS.items() for text in texts]
 )
-def test_orders_to_a_model_are_recognised_by_their_technique(technique: str, text: str) -> None:
+def test_instructions_to_a_model_are_detected_by_technique(technique: str, text: str) -> None:
     assert technique in instruction_like(text)
 
 
 @pytest.mark.parametrize("text", TALK)
-def test_talk_between_people_is_not(text: str) -> None:
+def test_conversation_between_people_is_not_flagged(text: str) -> None:
     assert instruction_like(text) == ()
 
 
-def test_an_event_that_gives_orders_ranks_behind_one_that_fits_as_well() -> None:
+def test_instruction_like_event_ranks_below_an_equal_match() -> None:
     """It ranks lower but is never blocked (specification.md#search-instruction-like)."""
     plain, order_giving = (
         "The ferry to Elba leaves at nine.",

@@ -1,6 +1,4 @@
-"""Secrets are found wherever they stand in a text, and what only looks a little like one is left
-alone.
-"""
+"""Detection of secrets in any text, without false positives on similar text."""
 
 from __future__ import annotations
 
@@ -29,46 +27,49 @@ HEX = "0123456789abcdef"
 _chance = random.Random(7)
 
 
-def drawn(length: int, letters: str = ALPHANUMERIC) -> str:
-    """Made up here, so that no file of the project holds what looks like a secret."""
+def random_text(length: int, letters: str = ALPHANUMERIC) -> str:
+    """Return a random secret, so that no file of the project contains one."""
     return "".join(_chance.choice(letters) for _ in range(length))
 
 
 def token_part(text: str) -> str:
-    """A part of a JSON web token."""
+    """Return a part of a JSON web token."""
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def key_block(kind: str, lines: int) -> str:
-    """A private key in the armour of PEM."""
-    body = "\n".join(drawn(64) for _ in range(lines))
+    """Return a private key in PEM format."""
+    body = "\n".join(random_text(64) for _ in range(lines))
     return f"-----BEGIN {kind}PRIVATE KEY-----\n{body}\n-----END {kind}PRIVATE KEY-----"
 
 
-# text around the secret (`{}` is where it stands), the secret
+# text around the secret (`{}` is its position), the secret
 SECRETS = {
-    "OpenAI": ("{}", f"sk-proj-{drawn(20)}T3BlbkFJ{drawn(20)}"),
-    "OpenAI, long": ("{}", f"sk-proj-{drawn(74)}T3BlbkFJ{drawn(74)}"),
-    "OpenAI, old": ("{}", f"sk-{drawn(20)}T3BlbkFJ{drawn(20)}"),
-    "Anthropic": ("{}", f"sk-ant-api03-{drawn(93)}AA"),
-    "AWS": ("{}", f"AKIA{drawn(16, string.ascii_uppercase + '234567')}"),
-    "AWS, secret half": ('aws_secret_access_key = "{}"', drawn(40)),
-    "GitHub": ("{}", f"ghp_{drawn(36)}"),
-    "GitHub, fine-grained": ("{}", f"github_pat_{drawn(22)}_{drawn(59)}"),
-    "GitLab": ("{}", f"glpat-{drawn(20)}"),
-    "Slack": ("{}", f"xoxb-{drawn(12, string.digits)}-{drawn(12, string.digits)}-{drawn(24)}"),
+    "OpenAI": ("{}", f"sk-proj-{random_text(20)}T3BlbkFJ{random_text(20)}"),
+    "OpenAI, long": ("{}", f"sk-proj-{random_text(74)}T3BlbkFJ{random_text(74)}"),
+    "OpenAI, old": ("{}", f"sk-{random_text(20)}T3BlbkFJ{random_text(20)}"),
+    "Anthropic": ("{}", f"sk-ant-api03-{random_text(93)}AA"),
+    "AWS": ("{}", f"AKIA{random_text(16, string.ascii_uppercase + '234567')}"),
+    "AWS, secret half": ('aws_secret_access_key = "{}"', random_text(40)),
+    "GitHub": ("{}", f"ghp_{random_text(36)}"),
+    "GitHub, fine-grained": ("{}", f"github_pat_{random_text(22)}_{random_text(59)}"),
+    "GitLab": ("{}", f"glpat-{random_text(20)}"),
+    "Slack": (
+        "{}",
+        f"xoxb-{random_text(12, string.digits)}-{random_text(12, string.digits)}-{random_text(24)}",
+    ),
     "Slack webhook": (
         "{}",
-        f"https://hooks.slack.com/services/T{drawn(8, HEX.upper())}/B{drawn(10, HEX.upper())}/{drawn(24)}",
+        f"https://hooks.slack.com/services/T{random_text(8, HEX.upper())}/B{random_text(10, HEX.upper())}/{random_text(24)}",
     ),
-    "Stripe": ("{}", f"sk_live_{drawn(24)}"),
-    "Stripe, test mode": ("{}", f"sk_test_{drawn(24)}"),
-    "Google": ("{}", f"AIza{drawn(35)}"),
-    "npm": ("{}", f"npm_{drawn(36)}"),
-    "PyPI": ("{}", f"pypi-AgEIcHlwaS5vcmc{drawn(70)}"),
-    "Hugging Face": ("{}", f"hf_{drawn(34, string.ascii_letters)}"),
-    "SendGrid": ("{}", f"SG.{drawn(22)}.{drawn(43)}"),
-    "Telegram": ("{}", f"{drawn(10, '123456789')}:AA{drawn(33)}"),
+    "Stripe": ("{}", f"sk_live_{random_text(24)}"),
+    "Stripe, test mode": ("{}", f"sk_test_{random_text(24)}"),
+    "Google": ("{}", f"AIza{random_text(35)}"),
+    "npm": ("{}", f"npm_{random_text(36)}"),
+    "PyPI": ("{}", f"pypi-AgEIcHlwaS5vcmc{random_text(70)}"),
+    "Hugging Face": ("{}", f"hf_{random_text(34, string.ascii_letters)}"),
+    "SendGrid": ("{}", f"SG.{random_text(22)}.{random_text(43)}"),
+    "Telegram": ("{}", f"{random_text(10, '123456789')}:AA{random_text(33)}"),
     "a key of this service": ("{}", mint()),
     "JSON web token": (
         "{}",
@@ -76,15 +77,15 @@ SECRETS = {
             (
                 token_part('{"alg":"HS256","typ":"JWT"}'),
                 token_part('{"sub":"1234567890"}'),
-                drawn(43),
+                random_text(43),
             )
         ),
     ),
     "private key": ("{}", key_block("RSA ", 12)),
     "private key, newer": ("{}", key_block("", 3)),
     "private key, cut short": ("{}", key_block("EC ", 4).partition("-----END")[0].rstrip()),
-    "URL with a password": ("https://ada:{}@git.acme-works.net/a", drawn(11)),
-    "database URL": ("postgresql://app:{}@db.internal:5432/app", drawn(10)),
+    "URL with a password": ("https://ada:{}@git.acme-works.net/a", random_text(11)),
+    "database URL": ("postgresql://app:{}@db.internal:5432/app", random_text(10)),
     "password =": ("password = {}", "hunter2xyz"),
     "password:": ("Password: {}", "correct-horse-7"),
     "in an environment": ("export DB_PASSWORD={}", "Vx8q2LmZp0!"),
@@ -93,10 +94,10 @@ SECRETS = {
     "gesagt": ("Das Passwort ist {}", "hunter2xyz"),
     "по-русски": ("Пароль: {}", "hunter2xyz"),
     "中文": ("密码：{}", "hunter2xyz"),
-    "api_key": ("api_key = '{}'", drawn(32, HEX)),
-    "client_secret": ("client_secret: {}", drawn(32)),
-    "bearer": ("Authorization: Bearer {}", drawn(40)),
-    "longer than any bound": ("token = {}", drawn(300)),
+    "api_key": ("api_key = '{}'", random_text(32, HEX)),
+    "client_secret": ("client_secret: {}", random_text(32)),
+    "bearer": ("Authorization: Bearer {}", random_text(40)),
+    "longer than any bound": ("token = {}", random_text(300)),
 }
 
 PLAIN = {
@@ -152,7 +153,7 @@ PLAIN = {
         "first\r\n{}\r\nlast",
     ],
 )
-def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str) -> None:
+def test_secrets_are_found_and_masked_at_any_position(name: str, around: str) -> None:
     """Secrets are found and, with `mask`, masked (specification.md#remember-secret)."""
     inner, secret = SECRETS[name]
     text = around.format(inner.format(secret))
@@ -174,11 +175,11 @@ def test_plain_texts_are_not_flagged(name: str) -> None:
     assert mask_secrets(text, []) == text
 
 
-def test_all_of_the_plain_texts_together_hold_none() -> None:
+def test_joined_plain_texts_are_not_flagged() -> None:
     assert find_secrets("\n".join(PLAIN.values())) == []
 
 
-def test_each_secret_is_reported_once_with_kind_and_place() -> None:
+def test_each_secret_is_reported_once_with_kind_and_position() -> None:
     one, two = SECRETS["GitHub"][1], SECRETS["database URL"][1]
     text = f"é {one} and postgresql://app:{two}@db.internal/app"
 
@@ -194,7 +195,7 @@ def test_each_secret_is_reported_once_with_kind_and_place() -> None:
     )
 
 
-def test_a_secret_wrapped_in_base64_is_found() -> None:
+def test_secret_encoded_in_base64_is_found() -> None:
     wrapped = base64.b64encode(f"token {SECRETS['GitHub'][1]} of the robot".encode()).decode()
 
     assert (
@@ -204,7 +205,7 @@ def test_a_secret_wrapped_in_base64_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "remark",
+    "comment",
     [
         "kingfisher:ignore",
         "gitleaks:allow",
@@ -213,14 +214,14 @@ def test_a_secret_wrapped_in_base64_is_found() -> None:
         "nosec",
     ],
 )
-def test_no_remark_beside_it_hides_a_secret(remark: str) -> None:
-    assert find_secrets(f"{SECRETS['GitHub'][1]}  # {remark}")
+def test_ignore_comments_do_not_hide_a_secret(comment: str) -> None:
+    assert find_secrets(f"{SECRETS['GitHub'][1]}  # {comment}")
 
 
 @settings(deadline=None)  # the first text waits for the detector's rules
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("password=: \n")), max_size=200))
-def test_any_text_at_all_can_be_looked_through(text: str) -> None:
-    """Lone surrogates and NUL too: what is refused elsewhere does no harm here."""
+def test_any_text_can_be_scanned(text: str) -> None:
+    """Lone surrogates and NUL, which are refused elsewhere, are accepted here."""
     secrets = find_secrets(text)
 
     assert all(0 <= secret.start < secret.end <= len(text) for secret in secrets)
@@ -229,7 +230,7 @@ def test_any_text_at_all_can_be_looked_through(text: str) -> None:
     )
 
 
-def test_nothing_found_is_nothing_masked() -> None:
+def test_only_detected_secrets_are_masked() -> None:
     assert mask_secrets("as it was", []) == "as it was"
     assert (
         mask_secrets("abcdef", [DetectedSecret("x", 1, 2), DetectedSecret("y", 4, 6)])
@@ -248,14 +249,12 @@ def test_nothing_found_is_nothing_masked() -> None:
         "sk-",
     ],
 )
-def test_a_hostile_text_of_a_megabyte_comes_to_an_end(piece: str) -> None:
-    """Within the time limit of a test; a pattern without bounds took a minute for the first of
-    these.
-    """
+def test_scan_of_a_hostile_megabyte_terminates(piece: str) -> None:
+    """It must end within the test time limit; an unbounded pattern took a minute."""
     find_secrets(piece * (1_000_000 // len(piece)))
 
 
-def test_many_threads_may_look_at_once() -> None:
+def test_secrets_can_be_scanned_by_many_threads() -> None:
     text = f"{'The ferry leaves at nine. ' * 200}{SECRETS['GitHub'][1]}"
 
     with ThreadPoolExecutor(4) as threads:
@@ -265,8 +264,8 @@ def test_many_threads_may_look_at_once() -> None:
     assert len(result[0]) == 1
 
 
-def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
-    """A command that only lists keys must not wait for it."""
+def test_detector_is_loaded_lazily() -> None:
+    """A command that only lists keys must not load the detector."""
     process = subprocess.run(
         [
             sys.executable,
@@ -281,8 +280,8 @@ def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
     assert process.stdout == "False\n"
 
 
-def test_the_rules_can_be_loaded_beside_other_work() -> None:
-    """Nobody's first turn or lesson waits for them."""
+def test_rules_can_be_loaded_in_the_background() -> None:
+    """The first turn or lesson must not wait for the rules."""
     _load_scanner.cache_clear()
 
     load().join()

@@ -15,16 +15,14 @@ from remembrancer.testing.servers import Answer, Server
 CLIENTS = 50
 SETTINGS = {
     "REMEMBRANCER_EMBEDDER": "none",
-    # which is not there: no program is run here, and none is tried
+    # gVisor is not installed, so the sandbox neither runs nor tests programs
     "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor",
     "REMEMBRANCER_STORE_CONNECTIONS": "8",
 }
 
 
 def start(url: str, folder: Path, files: Path, **settings: str) -> Server:
-    """A server on this store with a data folder of its own; contents of files are in a folder that
-    others have too.
-    """
+    """Start a server on this store with its own data folder and a shared folder of file contents."""
     for place in (folder, files):
         place.mkdir(parents=True, exist_ok=True)
     (folder / "blobs").symlink_to(files)
@@ -32,7 +30,7 @@ def start(url: str, folder: Path, files: Path, **settings: str) -> Server:
 
 
 def within(url: str, folder: Path) -> Context:
-    """The same store without a server, to make accounts and keys in it."""
+    """Return a context on the store without a server, to create accounts and keys."""
     settings = Settings(data=folder, store=url, embedder="none", durability="normal")
     return testing.context(
         folder, settings=settings, store=open_store(url, pool=Pool(connections=4))
@@ -40,8 +38,6 @@ def within(url: str, folder: Path) -> Context:
 
 
 def hammer(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
-    """Make these calls, as many at a time as there are clients; the answers in the order of the
-    calls.
-    """
+    """Run the calls with `CLIENTS` at a time; return the responses in the order of the calls."""
     with ThreadPoolExecutor(CLIENTS) as clients:
         return list(clients.map(lambda call: call(), calls))

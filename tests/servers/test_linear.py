@@ -1,7 +1,4 @@
-"""The checker of answers:
-
-what it must find, and that it finds nothing in what one counter answered.
-"""
+"""The linearizability checks: violations are detected, valid histories are accepted."""
 
 from __future__ import annotations
 
@@ -11,37 +8,37 @@ from hypothesis import strategies as st
 from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 
 
-def test_calls_one_after_the_other_count_up() -> None:
+def test_sequential_calls_count_up() -> None:
     assert not_one_counter([CounterRead(0, 1, 1), CounterRead(2, 3, 2)]) == []
 
 
-def test_calls_at_the_same_time_may_be_counted_in_any_order() -> None:
+def test_concurrent_calls_can_be_counted_in_any_order() -> None:
     assert not_one_counter([CounterRead(0, 3, 2), CounterRead(1, 2, 1)]) == []
 
 
-def test_a_number_given_twice_is_found() -> None:
+def test_duplicate_number_is_detected() -> None:
     assert not_one_counter([CounterRead(0, 1, 1), CounterRead(0, 1, 1)]) == ["1 was given 2 times"]
 
 
-def test_a_number_given_to_nobody_is_found() -> None:
+def test_missing_number_is_detected() -> None:
     assert not_one_counter([CounterRead(0, 1, 1), CounterRead(2, 3, 3)]) == [
         "1 numbers are missing, 0 answers were lost: [2]"
     ]
 
 
-def test_a_call_whose_answer_was_lost_may_have_had_it() -> None:
+def test_lost_response_can_explain_a_missing_number() -> None:
     assert (
         not_one_counter([CounterRead(0, 1, 1), CounterRead(0, 9, None), CounterRead(2, 3, 3)]) == []
     )
 
 
-def test_a_call_that_began_after_a_greater_number_was_given_is_found() -> None:
+def test_number_smaller_than_an_earlier_one_is_detected() -> None:
     assert not_one_counter([CounterRead(0, 1, 2), CounterRead(2, 3, 1)]) == [
         "1 was asked for after 2 had been given"
     ]
 
 
-def test_counting_from_elsewhere_is_found() -> None:
+def test_count_that_does_not_start_at_1_is_detected() -> None:
     assert not_one_counter([CounterRead(0, 1, 0), CounterRead(2, 3, 1)]) == [
         "0 is not counted from 1"
     ]
@@ -52,12 +49,10 @@ def test_counting_from_elsewhere_is_found() -> None:
         st.tuples(st.floats(0, 100), st.floats(0, 5), st.floats(0, 5), st.booleans()), max_size=60
     )
 )
-def test_answers_of_one_counter_are_always_accepted(
+def test_responses_of_one_counter_are_accepted(
     moments: list[tuple[float, float, float, bool]],
 ) -> None:
-    """Each call counts at its moment, began some time before and ended some time after; some
-    answers are lost.
-    """
+    """Each call takes effect between its start and end; some responses are lost."""
     calls = [
         CounterRead(at - before, at + after, None if is_lost else value)
         for value, (at, before, after, is_lost) in enumerate(sorted(moments), start=1)
@@ -67,7 +62,7 @@ def test_answers_of_one_counter_are_always_accepted(
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=30, unique=True), st.data())
-def test_two_answers_of_calls_far_apart_that_are_swapped_are_found(
+def test_swapped_responses_of_sequential_calls_are_detected(
     moments: list[float], data: st.DataObject
 ) -> None:
     calls = [CounterRead(at, at, value) for value, at in enumerate(sorted(moments), start=1)]
@@ -85,7 +80,7 @@ def test_two_answers_of_calls_far_apart_that_are_swapped_are_found(
     )
 
 
-def test_a_switch_may_be_seen_either_way_while_it_is_turned() -> None:
+def test_switch_can_be_on_or_off_while_it_changes() -> None:
     assert (
         not_one_switch(
             [
@@ -100,15 +95,15 @@ def test_a_switch_may_be_seen_either_way_while_it_is_turned() -> None:
     )
 
 
-def test_a_switch_that_is_on_after_it_was_turned_off_is_found() -> None:
+def test_switch_on_after_it_was_turned_off_is_detected() -> None:
     assert len(not_one_switch([SwitchRead(5, 6, True)], turned_off=(3, 4))) == 1
 
 
-def test_a_switch_that_is_off_before_anybody_turned_it_is_found() -> None:
+def test_switch_off_before_it_was_turned_off_is_detected() -> None:
     assert len(not_one_switch([SwitchRead(0, 1, False)], turned_off=(3, 4))) == 1
 
 
-def test_a_switch_that_was_seen_off_does_not_go_on_again() -> None:
+def test_switch_on_after_it_was_seen_off_is_detected() -> None:
     assert (
         len(
             not_one_switch(

@@ -1,7 +1,6 @@
-"""Three servers on one PostgreSQL and fifty clients at once: whichever server answers, it is as if
-there were one.
+"""Three servers on one PostgreSQL behave like one, with fifty concurrent clients.
 
-Each test has sessions, keys and paths of its own; the servers are started once for all of them.
+Each test has its own sessions, keys and paths; the servers are started once for all tests.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ SERVERS = 3
 
 @pytest.fixture(scope="module")
 def url() -> str:
-    """The store of all of them."""
+    """Return the URL of the shared store."""
     return server().schema()
 
 
 @pytest.fixture(scope="module")
 def context(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
-    """The same store from within, to make accounts and keys."""
+    """Yield a context on the store, to create accounts and keys."""
     with closing(within(url, tmp_path_factory.mktemp("within"))) as context:
         yield context
 
@@ -44,9 +43,7 @@ def context(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cont
 def servers(
     url: str, context: Context, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[Server]]:
-    """Servers with a data folder each, but one for the contents of files, all started at the same
-    time.
-    """
+    """Yield servers with their own data folders and one shared folder of file contents."""
     new_key(context)
     with ExitStack() as opened:
         started = [
@@ -61,25 +58,22 @@ def servers(
 
 @pytest.fixture
 def key(context: Context) -> str:
-    """A key of the owner."""
+    """Return a key of the owner."""
     return new_key(context)
 
 
-def each_by_the_next(servers: Sequence[Server], times: int) -> Iterator[Server]:
-    """So many turns of the servers, one after the other."""
+def round_robin(servers: Sequence[Server], times: int) -> Iterator[Server]:
+    """Return that many servers, round robin."""
     return itertools.islice(itertools.cycle(servers), times)
 
 
-def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(
+def test_steps_are_unique_consecutive_and_in_order_across_servers(
     servers: list[Server], key: str
 ) -> None:
     body = {"query_text": "ferry", "session_id": "steps", "user_id": "ada"}
 
     answers = hammer(
-        [
-            partial(one.post, "/api/v7/memory", body, key=key)
-            for one in each_by_the_next(servers, 100)
-        ]
+        [partial(one.post, "/api/v7/memory", body, key=key) for one in round_robin(servers, 100)]
     )
 
     assert {answer.status for answer in answers} == {200}
@@ -92,11 +86,9 @@ def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(
     assert sorted(answer.body["step"] for answer in answers) == list(range(1, 101))
 
 
-def test_duties_are_the_same_at_every_server(servers: list[Server], key: str) -> None:
-    """A step is taken at one server, its turn is remembered at another, its seal is shown to a
-    third.
-    """
-    answer_value = []
+def test_duties_are_the_same_on_every_server(servers: list[Server], key: str) -> None:
+    """One server counts the step, another stores its turn, a third receives its seal."""
+    searches = []
     for sessions, is_remembered in (("kept", True), ("missed", False)):
         first, second, third = servers
         where = {"session_id": sessions, "user_id": "ada"}
@@ -107,19 +99,19 @@ def test_duties_are_the_same_at_every_server(servers: list[Server], key: str) ->
                 {"query": "When?", "response": f"At nine, {sessions}.", **where},
                 key=key,
             )
-        answer_value.append(
+        searches.append(
             third.post(
                 "/api/v7/memory", {"query_text": "ferry", "last_seal": render(1), **where}, key=key
             ).body
         )
 
-    stored, missed = answer_value
+    stored, missed = searches
     assert "duty_error" not in stored
     assert "since step 1" in missed["duty_error"]
-    assert [answer["step"] for answer in answer_value] == [2, 2]
+    assert [answer["step"] for answer in searches] == [2, 2]
 
 
-def test_the_turn_that_one_server_answered_is_in_the_very_next_search_at_any_other(
+def test_turn_stored_by_one_server_is_found_by_the_next_search_on_others(
     servers: list[Server], key: str
 ) -> None:
     for number, (wrote, searched) in enumerate(itertools.permutations(servers, 2)):
@@ -138,7 +130,7 @@ def test_the_turn_that_one_server_answered_is_in_the_very_next_search_at_any_oth
         assert [hit["event_id"] for hit in result["hits"]] == [event["event_id"]]
 
 
-def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_alike(
+def test_idempotent_write_sent_to_every_server_is_stored_once(
     servers: list[Server], key: str
 ) -> None:
     def body(number: int) -> dict[str, str]:
@@ -161,19 +153,19 @@ def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_
         for n in range(10)
     ]
     assert {answer.status for answer in answers} == {200}
-    assert [len(answer_value) for answer_value in by_number] == [1] * 10
+    assert [len(bodies) for bodies in by_number] == [1] * 10
     assert len(set.union(*by_number)) == 10
     assert sum("idempotent-replayed" in answer.headers for answer in answers) == len(requests) - 10
 
 
-def test_the_last_vote_of_each_account_counts(servers: list[Server], context: Context) -> None:
+def test_last_vote_of_each_account_counts_across_servers(
+    servers: list[Server], context: Context
+) -> None:
     cube_id = Agent(context, "author").publish()
     voters = [new_key(context, f"voter-{number}") for number in range(12)]
 
     def vote(number: int) -> Answer:
-        """Two votes one after the other, each at another server; every third account changes its
-        mind.
-        """
+        """Vote twice, at different servers; every third account changes its vote."""
         body = {"cube_id": cube_id, "user_id": "agent", "reason": "It did not help."}
         last = -1 if number % 3 == 0 else 1
         servers[number % SERVERS].post(
@@ -199,10 +191,8 @@ def test_the_last_vote_of_each_account_counts(servers: list[Server], context: Co
     assert votes == str({"useful": 8, "useless": 4})
 
 
-def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_moment_on(
-    servers: list[Server], key: str
-) -> None:
-    """And every check, grant and revocation is in the audit trail once, at its place."""
+def test_grant_revoked_on_one_server_is_refused_by_all(servers: list[Server], key: str) -> None:
+    """Each check, grant and revocation is in the audit trail exactly once, in order."""
     allowed = {
         "scope": "/srv/switch/",
         "ttl_minutes": 30,
@@ -214,7 +204,7 @@ def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_momen
     grant = servers[0].post("/api/v7/sysperm/grant", allowed, key=key).body["grant_id"]
     calls = [
         partial(one.post, "/api/v7/sysperm/check", body, key=key)
-        for one in each_by_the_next(servers, 60)
+        for one in round_robin(servers, 60)
     ]
 
     revoke = partial(servers[1].post, "/api/v7/sysperm/revoke", {"grant_id": grant}, key=key)
@@ -246,10 +236,10 @@ def _audit(one: Server, key: str, after: int) -> tuple[list[dict[str, Any]], boo
         at = page["next"]
 
 
-def test_a_rate_limit_holds_over_all_of_them(servers: list[Server], context: Context) -> None:
-    """Feedback: ten at once, and one more each six seconds.
+def test_rate_limit_is_shared_by_all_servers(servers: list[Server], context: Context) -> None:
+    """Feedback allows ten requests at once and one more every six seconds.
 
-    Three more are allowed for, should this take eighteen.
+    Allow three more, in case the test takes 18 seconds.
     """
     key = new_key(context, "talkative")
     bodies = [
@@ -259,7 +249,7 @@ def test_a_rate_limit_holds_over_all_of_them(servers: list[Server], context: Con
 
     calls = [
         partial(one.post, "/api/v7/feedback", body, key=key)
-        for one, body in zip(each_by_the_next(servers, 36), bodies, strict=True)
+        for one, body in zip(round_robin(servers, 36), bodies, strict=True)
     ]
     answers = hammer(calls)
     refused = [answer for answer in answers if answer.status == 429]
@@ -269,9 +259,7 @@ def test_a_rate_limit_holds_over_all_of_them(servers: list[Server], context: Con
     assert all(1 <= int(answer.headers["retry-after"]) <= 6 for answer in refused)
 
 
-def test_a_signed_link_that_one_server_gave_is_good_at_every_other(
-    servers: list[Server], key: str
-) -> None:
+def test_signed_link_of_one_server_is_valid_on_all(servers: list[Server], key: str) -> None:
     created = (
         servers[0]
         .post(
@@ -287,13 +275,10 @@ def test_a_signed_link_that_one_server_gave_is_good_at_every_other(
     assert [(answer.status, answer.body) for answer in answers] == [(200, b"The ferry.")] * SERVERS
 
 
-def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases_it(
+def test_content_in_use_is_not_removed_by_a_concurrent_erasure(
     servers: list[Server], key: str
 ) -> None:
-    """The same content again and again:
-
-    a file of it is made at one server just when the last one is erased at another.
-    """
+    """One server creates a file while another erases the last file with the same content."""
 
     def make_and_erase(number: int) -> Answer:
         body = {"filename": "same", "type": "txt", "content": "Always the same."}
@@ -307,7 +292,7 @@ def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases
     assert {(answer.status, answer.body) for answer in answers} == {(200, b"Always the same.")}
 
 
-def test_a_key_that_is_revoked_is_refused_by_all(servers: list[Server], context: Context) -> None:
+def test_revoked_key_is_refused_by_all_servers(servers: list[Server], context: Context) -> None:
     key = new_key(context, "leaver")
     before = [one.get("/api/v7/key", key=key).status for one in servers]
     [created] = keys.list_keys(context, "leaver")

@@ -1,7 +1,4 @@
-"""Servers and a database that are killed while clients write:
-
-what was answered is there, what was not is told, and it goes on.
-"""
+"""Servers and databases killed during writes: no finished write is lost, and service resumes."""
 
 from __future__ import annotations
 
@@ -26,15 +23,15 @@ CLIENTS = 8
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Postgres]:
-    """A PostgreSQL that forgets nothing, to be killed."""
-    of_this_process()  # skips where there is none
+    """Yield a durable PostgreSQL that tests may kill."""
+    of_this_process()  # skips the test without PostgreSQL
     with Postgres(fsync="on", full_page_writes="on") as started:
         yield started
 
 
 @pytest.fixture
 def begin(database: Postgres, tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Starts one more server on a new store."""
+    """Yield a function that starts another server on a new store."""
     url, numbers = database.database(), itertools.count()
     with ExitStack() as opened:
 
@@ -49,28 +46,26 @@ def begin(database: Postgres, tmp_path: Path) -> Iterator[Callable[..., Server]]
 
 @pytest.fixture
 def key(begin: Callable[..., Server], tmp_path: Path) -> str:
-    """A key of the owner, made before any server was there."""
+    """Return a key of the owner, created before any server started."""
     with closing(within(begin.url, tmp_path / "within")) as context:  # type: ignore[attr-defined]
         return new_key(context)
 
 
 class Load:
-    """Clients that remember turns and take steps, at one server after the other, until they are
-    told to end; what they were answered.
-    """
+    """Clients that remember turns and count steps, round robin over the servers, until stopped."""
 
     def __init__(self, servers: list[Server], key: str) -> None:
         self.servers, self.key = servers, key
-        self.turns: dict[str, str] = {}  # event_id -> the turn's own word
+        self.turns: dict[str, str] = {}  # event_id -> unique word of the turn
         self.steps: list[CounterRead] = []
-        self.others: list[Answer] = []  # that are not 200
+        self.others: list[Answer] = []  # responses other than 200
         self._ends = threading.Event()
         self._answered = threading.Semaphore(0)
         self._clients = ThreadPoolExecutor(CLIENTS)
         self._running = [self._clients.submit(self._go, client) for client in range(CLIENTS)]
 
     def wait_for(self, answers: int) -> None:
-        """Until so many more calls were answered with 200."""
+        """Wait for that many more responses with status 200."""
         for _ in range(answers):
             assert self._answered.acquire(timeout=60)
 
@@ -109,7 +104,7 @@ class Load:
 
 
 def lost(one: Server, load: Load) -> list[str]:
-    """Return answered turns that are incomplete, or absent from a search for their own word."""
+    """Return the words of finished turns that are incomplete or not found by search."""
     missing = []
     for event_id, word in load.turns.items():
         answer = one.get(f"/api/v7/event/{event_id}", key=load.key)
@@ -124,14 +119,12 @@ def lost(one: Server, load: Load) -> list[str]:
     return missing
 
 
-def test_a_server_that_is_killed_loses_nothing_it_answered_and_the_others_go_on(
-    begin: Callable[..., Server], key: str
-) -> None:
+def test_killed_server_loses_no_finished_write(begin: Callable[..., Server], key: str) -> None:
     killed, other = begin(), begin()
     load = Load([killed, other], key)
     load.wait_for(40)
     killed.kill()
-    load.wait_for(40)  # by the other one
+    load.wait_for(40)  # answered by the other server
     load.end()
 
     assert {answer.status for answer in load.others} == {0}
@@ -139,13 +132,13 @@ def test_a_server_that_is_killed_loses_nothing_it_answered_and_the_others_go_on(
     assert lost(other, load) == []
 
 
-def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_when_it_is_back(
+def test_killed_database_loses_no_finished_write_and_service_resumes(
     begin: Callable[..., Server], database: Postgres, key: str
 ) -> None:
-    """Meanwhile every answer is 503 and says when to come again; the servers are alive and not
-    ready, and need no restart.
+    """Until then, every response is a 503 with Retry-After; the servers are alive but not ready, and
+    need no restart.
 
-    Steps are not flushed: as after a power cut, the last ones before the crash may be counted again
+    Steps are not flushed: as after a power failure, the last ones before the crash may be counted again
     (docs/explanation/durability.md).
     """
     servers = [begin(), begin()]
@@ -180,13 +173,8 @@ def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_wh
     assert lost(servers[0], load) == []
 
 
-def test_a_failover_to_the_standby_loses_no_answered_turn_and_restarts_no_server(
-    tmp_path: Path,
-) -> None:
-    """A fail-over as docs/guides/deploy.md describes it:
-
-    both machines are in the URL, and the standby is synchronous.
-    """
+def test_failover_to_the_standby_loses_no_turn_and_needs_no_restart(tmp_path: Path) -> None:
+    """Failover as in docs/guides/deploy.md: both hosts in the URL, synchronous standby."""
     of_this_process()
     with (
         Postgres(wal_level="replica", max_wal_senders="4") as primary,
@@ -214,7 +202,7 @@ def test_a_failover_to_the_standby_loses_no_answered_turn_and_restarts_no_server
         assert lost(servers[0], load) == []
 
 
-def test_a_server_that_starts_before_its_database_waits_for_it_or_ends_and_says_so(
+def test_server_waits_for_its_database_or_exits_with_an_error(
     begin: Callable[..., Server], database: Postgres, key: str
 ) -> None:
     database.kill()

@@ -1,4 +1,4 @@
-"""The service with a language model at hand."""
+"""A service with a scripted language model."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
 WRITE: dict[str, Any] = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
 
 
-def granted(http: Http, **other: Any) -> str:
+def create_grant(http: Http, **other: Any) -> str:
     """Grant as the owner; return the grant_id."""
     answer = http.post(f"{PERM}/grant", {**NGINX, **other})
     assert answer.status_code == 200, answer.text
@@ -30,7 +30,7 @@ def check(http: Http, **other: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def logged(http: Http, grant_id: str, **other: Any) -> Any:
+def log_action(http: Http, grant_id: str, **other: Any) -> Any:
     """Log the action that WRITE asks for; return the response."""
     return http.post(
         f"{PERM}/log",
@@ -43,5 +43,5 @@ def audit(http: Http, **parameters: Any) -> dict[str, Any]:
 
 
 def stored_counts(http: Http) -> dict[str, int]:
-    """Return the rows of permissions."""
+    """Return the row counts of the permission tables."""
     return {table: n for table, n in http.rows().items() if table in NOTHING}

@@ -20,7 +20,7 @@ def ask(http: Http, **parameters: str) -> Any:
 @pytest.mark.parametrize(
     "query", ["ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"]
 )
-def test_with_a_query_it_is_a_search_that_does_not_count(http: Http, query: str) -> None:
+def test_query_returns_a_search_without_a_step(http: Http, query: str) -> None:
     """A query makes it a search that does not interact (specification.md#agent-memory-search)."""
     http.remember(
         "When does the ferry leave?", "At 9:40 from Piombino.", session_id="trip", user_id="ada"
@@ -34,7 +34,7 @@ def test_with_a_query_it_is_a_search_that_does_not_count(http: Http, query: str)
 
 
 @pytest.mark.parametrize("query", [{}, {"query": ""}])
-def test_without_one_it_is_the_start_pack(http: Http, query: dict[str, str]) -> None:
+def test_missing_query_returns_the_start_pack(http: Http, query: dict[str, str]) -> None:
     """Without a query it returns the start pack (specification.md#agent-memory-start-pack)."""
     http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
     start = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()
@@ -44,7 +44,7 @@ def test_without_one_it_is_the_start_pack(http: Http, query: dict[str, str]) -> 
     assert answer == {name: value for name, value in start.items() if name != "prompt_text"}
 
 
-def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
+def test_default_user_is_that_of_the_key(http: Http) -> None:
     """The default is the key's pin, else the account's name.
 
     See specification.md#agent-memory-default-user.
@@ -60,7 +60,7 @@ def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&query=ferry"])
-def test_nobody_reads_data_of_others(http: Http, query: str) -> None:
+def test_data_of_other_users_and_accounts_is_hidden(http: Http, query: str) -> None:
     """Other accounts and other users stay hidden (specification.md#agent-memory-permissions)."""
     http.remember(
         "When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick."
@@ -96,7 +96,7 @@ def test_nobody_reads_data_of_others(http: Http, query: str) -> None:
         ("top_k=101", "/top_k"),
     ],
 )
-def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
+def test_invalid_parameters_are_named(http: Http, query: str, pointer: str) -> None:
     """A wrong parameter is a 422 that names it (specification.md#agent-memory-parameters)."""
     answer = http.get(f"{PATH}?{query}")
 
@@ -106,7 +106,7 @@ def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str
     )
 
 
-def test_a_query_that_is_no_text_is_refused(http: Http) -> None:
+def test_query_must_be_valid_utf_8(http: Http) -> None:
     """Parameters must be valid UTF-8 (specification.md#api-query-parameters)."""
     answer = http.get(f"{PATH}?query=%ff%fe")
 

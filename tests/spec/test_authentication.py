@@ -29,7 +29,7 @@ def refused(answer: Any) -> bool:
 
 
 @pytest.mark.parametrize(("method", "path"), COVERED)
-def test_every_endpoint_is_covered(http: Http, method: str, path: str) -> None:
+def test_every_endpoint_requires_a_key(http: Http, method: str, path: str) -> None:
     """Every endpoint needs a key, except the open ones (specification.md#auth-bearer)."""
     before = http.rows()
 
@@ -61,10 +61,10 @@ WRONG = {
     "quoted": 'Bearer "{key}"',
     "upper case": "Bearer {upper}",
     "mistyped": "Bearer {mistyped}",
-    "cut off": "Bearer {short}",
-    "one character more": "Bearer {key}0",
+    "truncated": "Bearer {short}",
+    "one character too long": "Bearer {key}0",
     "without its prefix": "Bearer {bare}",
-    "never given out": "Bearer {unknown}",
+    "never issued": "Bearer {unknown}",
     "10 KB": "Bearer sk_" + "0" * 10_240,
     "not ASCII": "Bearer sk_é",
     "a tab": "Bearer\t{key}",
@@ -72,7 +72,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("written", WRONG.values(), ids=WRONG.keys())
-def test_anything_but_a_good_bearer_key_is_401(http: Http, written: str) -> None:
+def test_invalid_authorization_header_is_401(http: Http, written: str) -> None:
     """A missing or bad key is a 401 with `WWW-Authenticate` (specification.md#auth-401)."""
     key = str(http.key)
     header = written.format(
@@ -92,7 +92,7 @@ def test_anything_but_a_good_bearer_key_is_401(http: Http, written: str) -> None
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer  "])
-def test_the_scheme_is_read_in_any_case(http: Http, scheme: str) -> None:
+def test_authentication_scheme_is_case_insensitive(http: Http, scheme: str) -> None:
     """RFC 9110, 11.1: the scheme is case-insensitive (specification.md#auth-scheme-case)."""
     answer = http.ask("GET", "/api/v7/event/e_1", headers={"Authorization": f"{scheme} {http.key}"})
 
@@ -102,12 +102,12 @@ def test_the_scheme_is_read_in_any_case(http: Http, scheme: str) -> None:
 @pytest.mark.parametrize(
     "query", ["key={key}", "api_key={key}", "authorization=Bearer%20{key}", "access_token={key}"]
 )
-def test_a_key_in_the_address_is_no_key(http: Http, query: str) -> None:
+def test_key_in_the_url_is_not_accepted(http: Http, query: str) -> None:
     """A key in the URL is not accepted (specification.md#auth-header-only)."""
     assert refused(http.with_key(None).get("/api/v7/event/e_1?" + query.format(key=http.key)))
 
 
-def test_all_wrong_keys_get_the_same_kind_of_answer(http: Http) -> None:
+def test_all_invalid_keys_get_the_same_response(http: Http) -> None:
     """A 401 does not reveal which keys exist (specification.md#auth-401)."""
     answers = [
         http.with_key(key).get("/api/v7/event/e_1") for key in (unknown(), mistyped(str(http.key)))
@@ -118,7 +118,7 @@ def test_all_wrong_keys_get_the_same_kind_of_answer(http: Http) -> None:
     }
 
 
-def test_a_key_opens_its_own_account_only(http: Http) -> None:
+def test_key_gives_access_to_its_own_account_only(http: Http) -> None:
     """Nothing of another account is readable (specification.md#api-other-accounts)."""
     event_id = http.remember("a", "b")["event_id"]
 
@@ -126,13 +126,13 @@ def test_a_key_opens_its_own_account_only(http: Http) -> None:
     assert http.as_account("owner").get(f"/api/v7/event/{event_id}").status_code == 200
 
 
-def test_open_paths_take_no_notice_of_a_wrong_key(http: Http) -> None:
+def test_open_endpoints_ignore_an_invalid_key(http: Http) -> None:
     """Open endpoints ignore a wrong key (specification.md#auth-open-paths)."""
     for path in ("/api/v7/status", "/healthz", "/readyz", "/docs", "/openapi.json", "/"):
         assert http.with_key("sk_wrong").get(path).status_code == 200
 
 
-class TestKeysThatEnd:
+class TestKeyExpiry:
     """Expiry and revocation, with a clock that the test moves.
 
     See specification.md#auth-key-expiry.
@@ -145,7 +145,7 @@ class TestKeysThatEnd:
         yield service
         service.close()
 
-    def test_an_expired_key_is_401_from_that_moment_on(self, http: Http) -> None:
+    def test_expired_key_is_401(self, http: Http) -> None:
         """An expired key is a 401 that says so (specification.md#auth-401)."""
         brief = http.as_account("owner", expires_in_ms=1000)
         before = brief.get("/api/v7/event/e_1").status_code
@@ -155,9 +155,7 @@ class TestKeysThatEnd:
         assert refused(brief.get("/api/v7/event/e_1"))
         assert http.get("/api/v7/event/e_1").status_code == 404
 
-    def test_a_revoked_key_is_401_from_the_next_request_on(
-        self, http: Http, context: Context
-    ) -> None:
+    def test_revoked_key_is_401_on_the_next_request(self, http: Http, context: Context) -> None:
         other = http.as_account("owner")
         before = other.get("/api/v7/event/e_1").status_code
         keys.revoke(context, keys.list_keys(context)[-1].id)
@@ -166,7 +164,7 @@ class TestKeysThatEnd:
         assert refused(other.get("/api/v7/event/e_1"))
         assert http.get("/api/v7/event/e_1").status_code == 404
 
-    def test_a_revoked_key_keeps_nothing(self, http: Http, context: Context) -> None:
+    def test_revoked_key_cannot_write(self, http: Http, context: Context) -> None:
         other = http.as_account("owner")
         keys.revoke(context, keys.list_keys(context)[-1].id)
         before = http.rows()

@@ -24,7 +24,7 @@ def report(http: Http, **parameters: Any) -> Any:
 
 
 def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Return what was done of what was due, without duties that never were due."""
+    """Return (done, due) per duty, without duties that were never due."""
     return {
         name: (part["done"], part["of"])
         for name, part in figures.items()
@@ -37,7 +37,7 @@ def look(http: Http, draft: str) -> str:
     return str(http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"])
 
 
-def test_nothing_done_is_nothing_due(http: Http) -> None:
+def test_share_is_null_when_nothing_was_due(http: Http) -> None:
     """A share is null while nothing was due (specification.md#compliance-share)."""
     answer = report(http)
 
@@ -45,7 +45,7 @@ def test_nothing_done_is_nothing_due(http: Http) -> None:
     assert answer["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
 
 
-def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
+def test_agent_that_follows_the_protocol_gets_full_shares(http: Http) -> None:
     """Following the protocol gives full shares (specification.md#compliance-full)."""
     http.memory("ferry", session_id="s")
     http.remember("When does the ferry leave?", "I do not know.", session_id="s")
@@ -66,12 +66,12 @@ def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
     assert (total["searches"], total["turns"], total["looks"]) == (2, 2, 2)
 
 
-def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http) -> None:
+def test_missing_searches_and_turns_lower_the_share(http: Http) -> None:
     """Missed duties lower the share (specification.md#compliance-response)."""
     http.memory("one", session_id="s")
     http.memory(
         "two", session_id="s", last_seal=render(1)
-    )  # what was found for the first was never remembered
+    )  # the turn of the first search was never remembered
     http.remember("q", "r", session_id="s")
     http.remember("q2", "r2", session_id="t")
 
@@ -80,7 +80,7 @@ def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http
     assert (parts(total)["remembered"], parts(total)["searched"]) == ((1, 2), (1, 2))
 
 
-def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
+def test_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
     """The latest search's turn is not due yet (specification.md#compliance-last-turn)."""
     http.memory("one", session_id="s")
 
@@ -88,20 +88,18 @@ def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seal", "process"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
+    ("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
 )
-def test_a_seal_counts_when_the_next_search_brings_the_right_one(
-    http: Http, seal: str, process: int
-) -> None:
+def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, done: int) -> None:
     """The seal names the step of its search (specification.md#compliance-seal)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
 
-    assert parts(report(http)["total"])["sealed"] == (process, 1)
+    assert parts(report(http)["total"])["sealed"] == (done, 1)
 
 
-def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
+def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:
     """A rating is due for each cube shown as new (specification.md#compliance-rated)."""
     for topic in ("boats", "harbours"):
         body = {
@@ -119,12 +117,12 @@ def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
     assert parts(report(http)["total"])["rated"] == (1, len(page)) == (1, 2)
 
 
-def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
+def test_last_second_look_at_a_turn_decides(http: Http) -> None:
     """The last second look decides (specification.md#compliance-last-look)."""
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     first = look(http, "It leaves at 9:40.")
     http.remember(
-        "When?", "It leaves at 9:40 [general].", session_id="s", replaces=asked_event(http)
+        "When?", "It leaves at 9:40 [general].", session_id="s", replaces=only_event_id(http)
     )
     second = look(http, "It leaves at 9:40 [general].")
 
@@ -134,19 +132,19 @@ def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
     assert (total["looks"], parts(total)["looked"], parts(total)["passed"]) == (2, (1, 1), (1, 1))
 
 
-def asked_event(http: Http) -> str:
+def only_event_id(http: Http) -> str:
     """Return the event_id of the only turn."""
     return str(http.memory("leaves", interact=False)["hits"][0]["event_id"])
 
 
-def test_a_turn_that_failed_its_last_look_did_not_pass(http: Http) -> None:
+def test_turn_that_failed_its_last_look_is_not_passed(http: Http) -> None:
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     look(http, "It leaves at 9:40.")
 
     assert parts(report(http)["total"])["passed"] == (0, 1)
 
 
-def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
+def test_second_looks_with_read_only_keys_are_not_counted(http: Http) -> None:
     """Looks with read-only keys are not counted (specification.md#compliance-read-only)."""
     http.remember("q", "r")
 
@@ -155,7 +153,7 @@ def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
     assert http.rows()["looks"] == 0
 
 
-def test_each_key_is_an_agent(http: Http) -> None:
+def test_each_key_is_reported_as_an_agent(http: Http) -> None:
     """Each key has figures of its own (specification.md#compliance-per-agent)."""
     other = http.as_account("owner")
     for agent, searches in ((http, 3), (other, 1)):
@@ -178,7 +176,7 @@ def test_each_key_is_an_agent(http: Http) -> None:
     assert "turns" not in answer[0]["figures"]
 
 
-def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
+def test_sessions_are_listed_newest_first_with_their_own_figures(http: Http) -> None:
     """Sessions are listed newest first (specification.md#compliance-per-agent)."""
     for n in range(limits.COMPLIANCE_SESSIONS_MAX + 1):
         http.remember("q", f"r{n}", session_id=f"s{n}")
@@ -192,7 +190,7 @@ def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
     assert [one["session_id"] for one in report(http, session_id="s7")["sessions"]] == ["s7"]
 
 
-def test_earlier_activity_is_left_out(http: Http) -> None:
+def test_activity_before_the_period_is_not_counted(http: Http) -> None:
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     look(http, "r")
@@ -204,7 +202,7 @@ def test_earlier_activity_is_left_out(http: Http) -> None:
     )
 
 
-def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
+def test_figures_exclude_other_accounts(http: Http) -> None:
     """Figures are the account's own (specification.md#compliance-isolation)."""
     ada = http.as_account("ada")
     ada.memory("secret project", "ada", session_id="hidden")
@@ -218,7 +216,7 @@ def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
     assert ada.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
-def test_a_pinned_key_gets_figures_of_its_user_and_itself(http: Http) -> None:
+def test_pinned_key_gets_figures_of_its_user_and_itself(http: Http) -> None:
     """A pinned key sees its user and itself (specification.md#compliance-isolation)."""
     http.memory("one", "bob", session_id="of-bob")
     http.memory("one", "ada", session_id="of-ada")
@@ -235,7 +233,7 @@ def test_a_pinned_key_gets_figures_of_its_user_and_itself(http: Http) -> None:
     assert pinned.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
-def test_erased_turns_are_no_longer_counted(http: Http) -> None:
+def test_erased_turns_are_not_counted(http: Http) -> None:
     """Forgotten turns are not counted (specification.md#compliance-forgotten)."""
     http.memory("one", session_id="s")
     event = http.remember("q", "r", session_id="s")["event_id"]
@@ -258,7 +256,7 @@ def test_invalid_parameters_are_refused(http: Http, wrong: dict[str, Any]) -> No
     assert http.get(COMPLIANCE, params=wrong).status_code == 422
 
 
-def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
+def test_metrics_report_the_duties_of_the_last_day(http: Http) -> None:
     """The last day's duties are metrics (specification.md#compliance-metrics)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
@@ -280,10 +278,10 @@ def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
     )
 
 
-def test_a_store_that_fails_takes_no_metric_along(http: Http) -> None:
+def test_other_metrics_are_served_when_the_store_fails(http: Http) -> None:
     here = TestClient(
         http.client.app, client=("127.0.0.1", 50_000)
-    )  # this machine needs no key, which is in the store
+    )  # requests from this machine need no key from the store
     http.context.store.close()
 
     answer = here.get("/metrics")

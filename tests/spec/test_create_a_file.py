@@ -22,12 +22,12 @@ SAMPLES = {"pdf": PDF, "png": PNG, "zip": archive({"a.txt": b"a"}), "json": b'{"
 
 
 def sample(kind: str) -> tuple[str, bytes]:
-    """Return content of this type, as it is sent and as it is downloaded."""
+    """Return content of this type, as sent and as downloaded."""
     whole = SAMPLES.get(kind, f"<p>some {kind} é</p>".encode())
     return (base64.b64encode(whole) if kind in ("pdf", "png", "zip") else whole).decode(), whole
 
 
-def test_the_answer_is_a_created_file(http: Http) -> None:
+def test_response_is_the_created_file(http: Http) -> None:
     """The response is a 200 with the created file (specification.md#files-created)."""
     answer = http.post(PATH, CSV)
 
@@ -45,7 +45,7 @@ def test_the_answer_is_a_created_file(http: Http) -> None:
     assert answer.json()["expires_at"] == "2026-01-01T00:15:00.000Z"
 
 
-def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
+def test_url_is_a_relative_path_with_the_filename(http: Http) -> None:
     """`url` is `/download/<filename>` (specification.md#files-url)."""
     body = http.post(PATH, CSV).json()
 
@@ -57,7 +57,7 @@ def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
 @pytest.mark.parametrize(
     "kind", ["html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"]
 )
-def test_each_of_twelve_types_is_downloaded_as_it_was(http: Http, kind: str) -> None:
+def test_all_twelve_types_are_downloaded_unchanged(http: Http, kind: str) -> None:
     """All twelve types come back byte for byte (specification.md#files-types)."""
     request, whole = sample(kind)
     body = http.post(PATH, {"filename": "a", "content": request, "type": kind}).json()
@@ -69,7 +69,7 @@ def test_each_of_twelve_types_is_downloaded_as_it_was(http: Http, kind: str) -> 
 
 
 @pytest.mark.parametrize("content", ["", "é" * 100_000, "a\r\nb\tc \u2028 \u202e"])
-def test_text_is_kept_byte_by_byte(http: Http, content: str) -> None:
+def test_text_is_stored_byte_for_byte(http: Http, content: str) -> None:
     """Text is stored as its UTF-8 bytes (specification.md#files-types)."""
     body = http.post(PATH, {"filename": "a", "content": content, "type": "txt"}).json()
 
@@ -99,7 +99,7 @@ WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in value
 @pytest.mark.parametrize(
     ("name", "value"), WRONG_ONES, ids=[f"{name} {ascii(value)[:9]}" for name, value in WRONG_ONES]
 )
-def test_a_wrong_value_is_refused_and_named(
+def test_invalid_values_are_refused_and_named(
     http: Http, folder: Path, name: str, value: Any
 ) -> None:
     """A wrong value is a 422 that names the field (specification.md#error-pointer)."""
@@ -113,7 +113,7 @@ def test_a_wrong_value_is_refused_and_named(
 
 
 @pytest.mark.parametrize("name", list(CSV))
-def test_all_three_are_required(http: Http, name: str) -> None:
+def test_filename_content_and_type_are_required(http: Http, name: str) -> None:
     """`filename`, `content` and `type` are required (specification.md#files-required)."""
     answer = http.post(PATH, {key: value for key, value in CSV.items() if key != name})
 
@@ -133,7 +133,7 @@ def test_all_three_are_required(http: Http, name: str) -> None:
         ("{'a': 1}", "json"),
     ],
 )
-def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
+def test_content_that_does_not_match_its_type_is_refused(
     http: Http, folder: Path, content: str, kind: str
 ) -> None:
     """Content is checked against its type (specification.md#files-content-checked)."""
@@ -158,7 +158,7 @@ def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
         ("時刻表", "時刻表"),
     ],
 )
-def test_a_name_is_kept_as_far_as_it_is_safe(
+def test_filename_is_reduced_to_a_safe_base_name(
     http: Http, request_fields: str, expected: str
 ) -> None:
     """The name is reduced to a safe base name (specification.md#files-safe-name)."""
@@ -168,7 +168,7 @@ def test_a_name_is_kept_as_far_as_it_is_safe(
     assert http.get(body["url"]).status_code == 200
 
 
-def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
+def test_body_limit_is_larger_than_for_other_endpoints(http: Http) -> None:
     """The body may have 32 MiB here (specification.md#files-body-size)."""
     large = {
         "filename": "a",
@@ -185,9 +185,7 @@ def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
 
 
 @pytest.mark.parametrize("key", [True, False])
-def test_a_body_announced_as_too_large_is_refused_before_anything_else(
-    http: Http, key: bool
-) -> None:
+def test_content_length_over_the_limit_is_refused_first(http: Http, key: bool) -> None:
     """413 precedes every other check (specification.md#limit-413-first)."""
     asking = http if key else http.with_key(None)
     answer = asking.ask("POST", PATH, content=b"x", headers={"Content-Length": str((32 << 20) + 1)})
@@ -200,12 +198,12 @@ def test_a_body_announced_as_too_large_is_refused_before_anything_else(
     )
 
 
-def test_without_a_key_none_is_made(http: Http) -> None:
+def test_large_body_without_a_key_is_401(http: Http) -> None:
     """A key is required (specification.md#auth-bearer)."""
     assert http.with_key(None).post(PATH, {**CSV, "content": "x" * (2 << 20)}).status_code == 401
 
 
-def test_a_read_only_key_makes_none(http: Http) -> None:
+def test_read_only_key_cannot_create_files(http: Http) -> None:
     """A read-only key is a 403 (specification.md#files-read-only)."""
     before = http.rows()
 
@@ -213,8 +211,8 @@ def test_a_read_only_key_makes_none(http: Http) -> None:
     assert http.rows() == before
 
 
-def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
-    """Each bracket takes a hundred times its size of memory to parse.
+def test_large_body_with_many_brackets_is_refused(http: Http) -> None:
+    """Parsing needs about 100 bytes of memory per bracket.
 
     See specification.md#files-body-size.
     """
@@ -239,12 +237,12 @@ def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
         b'"' * (1 << 20) + b'"a',
     ],
 )
-def test_a_large_body_of_texts_that_never_end_is_refused_at_once(http: Http, body: bytes) -> None:
-    """The body is scanned once, not once per quote in it: that would never end."""
+def test_large_body_with_unterminated_strings_is_refused_quickly(http: Http, body: bytes) -> None:
+    """The body is scanned once, not once per quote: quadratic time would look like a hang."""
     assert http.post_bytes(PATH, body).status_code == 400
 
 
-def test_a_repeated_write_is_done_once(http: Http) -> None:
+def test_repeated_request_creates_one_file(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#files-idempotent)."""
     key = {"Idempotency-Key": "k1"}
     first, again = (http.post(PATH, CSV, headers=key) for _ in range(2))

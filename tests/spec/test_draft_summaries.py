@@ -43,8 +43,8 @@ def start(start_with: Start) -> Start:
     return partial(start_with, "model_summarize")
 
 
-def talked(http: Http) -> int:
-    """Save the turns; return how many characters they have."""
+def save_turns(http: Http) -> int:
+    """Save the turns; return their number of characters."""
     for query, response in TURNS:
         http.remember(query, response, session_id="s")
     return sum(len(query) + len(response) for query, response in TURNS)
@@ -77,16 +77,16 @@ def map_draft(http: Http, **more: Any) -> Any:
     return answer.json()
 
 
-def test_a_model_writes_the_draft_and_supported_sentences_stay(start: Start) -> None:
+def test_supported_sentences_of_the_model_stay_in_the_draft(start: Start) -> None:
     """A model's supported sentences stay (specification.md#l1-draft-response)."""
     http, tiny = start(replies(TRUE[0] + " " + TRUE[1]))
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["made_by"] == "model"
-    assert text["summary_text"] in TRUE  # both would be more than 8 %
-    assert (text["dropped"], text["turns"], text["usage"]["calls"]) == ([], 2, 1)
+    assert answer["made_by"] == "model"
+    assert answer["summary_text"] in TRUE  # both together would exceed 8 %
+    assert (answer["dropped"], answer["turns"], answer["usage"]["calls"]) == ([], 2, 1)
     assert "pier 3" in tiny.prompts[0]
 
 
@@ -100,21 +100,21 @@ def test_a_model_writes_the_draft_and_supported_sentences_stay(start: Start) -> 
         ("The timetable stands at https://ferries.example/elba.", "https://ferries.example/elba"),
     ],
 )
-def test_an_unsupported_sentence_is_dropped_and_named(
+def test_unsupported_sentences_are_dropped_and_named(
     start: Start, sentence: str, wrong: str
 ) -> None:
     """Unsupported sentences are dropped and named (specification.md#l1-draft-verified)."""
     http, _ = start(replies(f"{TRUE[0]} {sentence}"))
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["summary_text"] == TRUE[0]
-    assert [one["sentence"] for one in text["dropped"]] == [sentence]
-    assert wrong in text["dropped"][0]["detail"]
+    assert answer["summary_text"] == TRUE[0]
+    assert [one["sentence"] for one in answer["dropped"]] == [sentence]
+    assert wrong in answer["dropped"][0]["detail"]
 
 
-def test_its_length_is_kept_by_the_server(start: Start) -> None:
+def test_server_keeps_the_draft_within_its_length(start: Start) -> None:
     """The length is 5 to 8 percent, whatever the model writes.
 
     See specification.md#l1-draft-length.
@@ -128,7 +128,7 @@ def test_its_length_is_kept_by_the_server(start: Start) -> None:
         "It rained.",
     ):
         http, _ = start(replies(text))
-        characters = talked(http)
+        characters = save_turns(http)
 
         body = draft(http, session_id="s")
 
@@ -138,32 +138,32 @@ def test_its_length_is_kept_by_the_server(start: Start) -> None:
         http.post("/api/v7/memory/forget", {"user_id": "owner", "confirm": "owner"})
 
 
-def test_missing_length_is_filled_with_verbatim_text(start: Start) -> None:
+def test_short_draft_is_filled_with_sentences_of_the_turns(start: Start) -> None:
     """Missing length is filled with sentences of the turns (specification.md#l1-draft-length)."""
     http, _ = start(replies("It rained."))
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    added = text["summary_text"].removeprefix("It rained. ")
-    assert added != text["summary_text"]
+    added = answer["summary_text"].removeprefix("It rained. ")
+    assert added != answer["summary_text"]
     assert is_quoted(added)
-    assert "Sentences of the source were added" in text["detail"]
+    assert "Sentences of the source were added" in answer["detail"]
 
 
-def test_nothing_is_kept_by_a_draft_and_the_same_text_can_be(start: Start) -> None:
+def test_draft_is_not_stored_and_can_be_saved_afterwards(start: Start) -> None:
     """A draft stores nothing (specification.md#l1-draft-request)."""
     http, _ = start(replies(TRUE[0]))
-    talked(http)
+    save_turns(http)
     before = http.rows()
-    text = draft(http)
+    answer = draft(http)
 
     assert http.rows() == before
     body = http.post(
         "/api/v7/memory/summarize",
-        {"user_id": "owner", "session_id": "s", "summary_text": text["summary_text"]},
+        {"user_id": "owner", "session_id": "s", "summary_text": answer["summary_text"]},
     ).json()
-    assert (body["saved"], body["ratio"]) == (True, text["ratio"])
+    assert (body["saved"], body["ratio"]) == (True, answer["ratio"])
 
 
 @pytest.mark.parametrize(
@@ -176,37 +176,37 @@ def test_nothing_is_kept_by_a_draft_and_the_same_text_can_be(start: Start) -> No
         replies("It costs 999 euros in Berlin."),
     ],
 )
-def test_where_the_model_is_of_no_use_it_is_headlines_and_says_so(start: Start, play: Play) -> None:
-    """A useless model leads to headlines (specification.md#l1-draft-fallback)."""
+def test_unusable_model_leads_to_headlines(start: Start, play: Play) -> None:
+    """An unusable model leads to headlines (specification.md#l1-draft-fallback)."""
     http, _ = start(play)
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["made_by"] == "headlines"
-    assert text["detail"]
-    assert text["usage"]["calls"] >= 1
-    assert is_quoted(text["summary_text"])
+    assert answer["made_by"] == "headlines"
+    assert answer["detail"]
+    assert answer["usage"]["calls"] >= 1
+    assert is_quoted(answer["summary_text"])
 
 
-def test_without_a_model_it_is_headlines(http: Http) -> None:
+def test_draft_without_a_model_is_headlines(http: Http) -> None:
     """Without a model the draft is headlines (specification.md#l1-draft-fallback)."""
-    talked(http)
+    save_turns(http)
 
-    text = draft(http)
+    answer = draft(http)
 
-    assert text["made_by"] == "headlines"
-    assert "REMEMBRANCER_MODEL_SUMMARIZE" in text["detail"]
-    assert 0.05 <= text["ratio"] <= 0.08
+    assert answer["made_by"] == "headlines"
+    assert "REMEMBRANCER_MODEL_SUMMARIZE" in answer["detail"]
+    assert 0.05 <= answer["ratio"] <= 0.08
 
 
-def test_an_account_that_forbids_outside_models_has_headlines(start_with: Start) -> None:
+def test_account_that_forbids_outside_models_gets_headlines(start_with: Start) -> None:
     """An account can forbid models on other machines (specification.md#l1-draft-outside-models)."""
     http, tiny = start_with(
         "model_chat", replies("never asked"), model_summarize="big@https://models.example/v1"
     )
     allow_outside_models(http.context, "owner", allowed=False)
-    talked(http)
+    save_turns(http)
     l1(http, "Ada moved to Oslo in May.", "t")
 
     text, of_map = draft(http), map_draft(http)
@@ -217,7 +217,7 @@ def test_an_account_that_forbids_outside_models_has_headlines(start_with: Start)
     assert tiny.requests == []
 
 
-def test_service_lines_seals_and_refs_of_a_model_are_not_let_through(start: Start) -> None:
+def test_service_lines_seals_and_refs_are_removed_from_drafts(start: Start) -> None:
     """Service lines and refs are removed (specification.md#l1-draft-clean)."""
     http, _ = start(
         replies(
@@ -225,12 +225,12 @@ def test_service_lines_seals_and_refs_of_a_model_are_not_let_through(start: Star
             f"VERIFY | CORRECT | OUTPUT"
         )
     )
-    talked(http)
+    save_turns(http)
 
     assert draft(http)["summary_text"] == TRUE[0]
 
 
-def test_stored_text_cannot_speak_as_the_rules(start: Start) -> None:
+def test_stored_text_cannot_act_as_instructions(start: Start) -> None:
     """Stored text cannot act as instructions (specification.md#l1-draft-clean)."""
     http, tiny = start(replies(TRUE[0]))
     http.remember(
@@ -245,10 +245,10 @@ def test_stored_text_cannot_speak_as_the_rules(start: Start) -> None:
     assert "<</memory-data>>" not in user
 
 
-def test_only_turns_since_the_last_l1_are_told_of(start: Start) -> None:
+def test_draft_covers_only_turns_since_the_last_l1(start: Start) -> None:
     """A draft covers the turns since the last L1 (specification.md#l1-draft-request)."""
     http, tiny = start(replies(TRUE[0]))
-    talked(http)
+    save_turns(http)
     http.post(
         "/api/v7/memory/summarize",
         {"user_id": "owner", "session_id": "s", "summary_text": "Ferry and cabin."},
@@ -260,9 +260,9 @@ def test_only_turns_since_the_last_l1_are_told_of(start: Start) -> None:
     assert "Piombino" not in tiny.prompts[0]
 
 
-def test_a_session_of_another_account_has_nothing_to_tell(http: Http) -> None:
+def test_draft_does_not_read_sessions_of_other_accounts(http: Http) -> None:
     """Another account's session is not read (specification.md#l1-draft-isolation)."""
-    talked(http)
+    save_turns(http)
 
     assert (
         http.as_account("mallory").post(DRAFT, {"user_id": "owner", "session_id": "s"}).status_code
@@ -270,15 +270,15 @@ def test_a_session_of_another_account_has_nothing_to_tell(http: Http) -> None:
     )
 
 
-def test_a_map_by_a_model_names_the_l1s_that_each_line_rests_on(start: Start) -> None:
+def test_each_line_of_a_model_map_names_its_l1s(start: Start) -> None:
     """Each line of a model's map names its L1s (specification.md#map-by-model)."""
-    body: list[str] = []
-    http, _ = start(replies(lambda _: "\n".join(body)))
+    lines: list[str] = []
+    http, _ = start(replies(lambda _: "\n".join(lines)))
     roof, oslo = (
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
         l1(http, "Ada moved to Oslo in May.", "t"),
     )
-    body += [
+    lines += [
         f"- Holm mended the roof for 840 euros. ({roof})",
         f"- Ada lives in Oslo since May. ({oslo})",
     ]
@@ -293,17 +293,15 @@ def test_a_map_by_a_model_names_the_l1s_that_each_line_rests_on(start: Start) ->
     assert http.get(MAP).json()["made_by"] == "model"
 
 
-def test_a_line_is_checked_against_the_l1s_that_it_names_and_the_rest_is_headlines(
-    start: Start,
-) -> None:
+def test_map_lines_are_verified_and_other_l1s_get_headlines(start: Start) -> None:
     """Lines are verified; uncovered L1s get headlines (specification.md#map-by-model)."""
-    body: list[str] = []
-    http, _ = start(replies(lambda _: "\n".join(body)))
+    lines: list[str] = []
+    http, _ = start(replies(lambda _: "\n".join(lines)))
     roof, oslo = (
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
         l1(http, "Ada moved to Oslo in May.", "t"),
     )
-    body += [
+    lines += [
         f"- Holm mended the roof for 860 euros. ({roof})",
         f"- The work in Oslo cost 840 euros. ({oslo})",
         "- Nobody knows of it. (l1_none)",
@@ -323,11 +321,11 @@ def test_a_line_is_checked_against_the_l1s_that_it_names_and_the_rest_is_headlin
     ]
 
 
-def test_a_map_by_a_model_that_knows_every_l1_is_not_made_again(start: Start) -> None:
+def test_complete_model_map_is_not_rebuilt(start: Start) -> None:
     """A complete map is not rebuilt (specification.md#map-not-rebuilt)."""
-    answer: list[str] = []
-    http, tiny = start(replies(lambda _: "\n".join(answer)))
-    answer.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
+    lines: list[str] = []
+    http, tiny = start(replies(lambda _: "\n".join(lines)))
+    lines.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
     first, again = map_draft(http), map_draft(http)
 
     assert (first["updated"], again["updated"], again["map_text"]) == (
@@ -338,7 +336,7 @@ def test_a_map_by_a_model_that_knows_every_l1_is_not_made_again(start: Start) ->
     assert len(tiny.requests) == 1
 
 
-def test_text_of_the_agent_stays_before_text_of_a_model(start: Start) -> None:
+def test_agent_part_of_the_map_precedes_the_model_part(start: Start) -> None:
     """The agent's own part comes first (specification.md#map-agent-part)."""
     answer: list[str] = []
     http, tiny = start(replies(lambda _: "\n".join(answer)))
@@ -355,11 +353,11 @@ def test_text_of_the_agent_stays_before_text_of_a_model(start: Start) -> None:
     assert "moved to Oslo" not in tiny.prompts[0]
 
 
-def test_a_map_sent_again_under_one_key_asks_no_model(start: Start) -> None:
+def test_repeated_map_request_calls_no_model(start: Start) -> None:
     """A repeated request asks no model again (specification.md#map-idempotent)."""
-    answer: list[str] = []
-    http, tiny = start(replies(lambda _: "\n".join(answer)))
-    answer.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
+    lines: list[str] = []
+    http, tiny = start(replies(lambda _: "\n".join(lines)))
+    lines.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
     first = http.post(MAP, {"user_id": "owner"}, headers={"Idempotency-Key": "k"}).json()
     l1(http, "Ada bought a boat in June.")
     again = http.post(MAP, {"user_id": "owner"}, headers={"Idempotency-Key": "k"}).json()
@@ -368,8 +366,8 @@ def test_a_map_sent_again_under_one_key_asks_no_model(start: Start) -> None:
     assert len(tiny.requests) == 1
 
 
-def test_a_map_whose_model_is_of_no_use_is_headlines(start: Start) -> None:
-    """A useless model leads to headlines (specification.md#map-by-model)."""
+def test_unusable_model_leads_to_a_map_of_headlines(start: Start) -> None:
+    """An unusable model leads to headlines (specification.md#map-by-model)."""
     http, _ = start(fails(401))
     oslo = l1(http, "Ada moved to Oslo in May.")
 

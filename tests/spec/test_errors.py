@@ -1,4 +1,4 @@
-"""Errors: statuses, words, shape and order of checks."""
+"""Errors: statuses, error codes, format and order of checks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ def ask(http: Http, body: bytes, headers: dict[str, str], path: str = "/api/v7/m
     return http.ask("POST", path, content=body, headers=headers)
 
 
-def test_a_failed_call_has_an_error_status_and_an_early_explanation(
-    http: Http,
-) -> None:
-    """Clients read the status and the beginning of the body (specification.md#error-early)."""
+def test_error_body_begins_with_an_explanation(http: Http) -> None:
+    """The body begins with the explanation, as clients may truncate it.
+
+    See specification.md#error-early.
+    """
     answer = http.post("/api/v7/memory", {"query_text": "a", "user_id": "u", "top_k": 0})
 
     assert answer.status_code == 422
     assert "top_k: Input should be greater than or equal to 1." in answer.text[:300]
 
 
-def test_the_order_of_checks(http: Http) -> None:
+def test_checks_run_in_the_documented_order(http: Http) -> None:
     """413, 401, 429, 415, 400, 422, then 403 and 404 (specification.md#error-order)."""
     nobody, pinned = http.with_key(None), http.as_account("owner", user_id="ada")
     wrong_user = b'{"query_text": "a", "user_id": "bob", "top_k": %s}'
@@ -57,7 +58,7 @@ def test_the_order_of_checks(http: Http) -> None:
         (422, "invalid_request", "POST", "/api/v7/memory", {"json": {}}),
     ],
 )
-def test_each_status_has_its_word_in_one_shape(
+def test_every_error_is_problem_json_with_its_error_code(
     http: Http, status: int, word: str, method: str, path: str, value: Any
 ) -> None:
     """Every error body is problem+json with `error` (specification.md#error-shape)."""
@@ -72,7 +73,7 @@ def test_each_status_has_its_word_in_one_shape(
     assert body["detail"]
 
 
-def test_pointers_lead_to_the_wrong_field(http: Http) -> None:
+def test_pointers_identify_the_invalid_field(http: Http) -> None:
     """`pointer` is a JSON Pointer into the body (specification.md#error-pointer)."""
     body: dict[str, Any] = {"query_text": 1, "user_id": "u", "focus_words": ["ok", 7]}
 

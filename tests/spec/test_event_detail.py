@@ -8,7 +8,7 @@ from service import Http
 QUESTION, ANSWER = "Where is the spare key?", "Under the blue flower pot. " * 100
 
 
-def test_it_gives_the_whole_dialogue(http: Http) -> None:
+def test_event_detail_has_the_whole_turn(http: Http) -> None:
     """`raw_dialogue` is the whole turn (specification.md#event-detail-response)."""
     event_id = http.remember(QUESTION, ANSWER, topic="home")["event_id"]
 
@@ -36,14 +36,14 @@ def test_it_gives_the_whole_dialogue(http: Http) -> None:
     "event_id",
     ["e_none", "x", "%00", "e_%00", "..", "a" * 257, "'; --", "%F0%9F%A6%94", "%ff", "*", "%25"],
 )
-def test_an_unknown_id_is_not_found(http: Http, event_id: str) -> None:
+def test_unknown_id_is_404(http: Http, event_id: str) -> None:
     """An unknown id is a 404 (specification.md#event-detail-404)."""
     answer = http.get(f"/api/v7/event/{event_id}")
 
     assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
 
 
-def test_another_accounts_event_is_answered_like_one_that_does_not_exist(http: Http) -> None:
+def test_event_of_another_account_is_404(http: Http) -> None:
     """Another account's id is the same 404 (specification.md#event-detail-404)."""
     event_id = http.remember(QUESTION, ANSWER)["event_id"]
     bob = http.as_account("bob")
@@ -54,7 +54,7 @@ def test_another_accounts_event_is_answered_like_one_that_does_not_exist(http: H
     assert theirs.json() | {"instance": ""} == none.json() | {"instance": ""}
 
 
-def test_a_pinned_key_sees_the_events_of_its_user_only(http: Http) -> None:
+def test_pinned_key_reads_only_events_of_its_user(http: Http) -> None:
     """A pinned key reads its user's events (specification.md#event-detail-pinned)."""
     event_id = http.remember(QUESTION, ANSWER, user_id="ada")["event_id"]
 
@@ -66,7 +66,7 @@ def test_a_pinned_key_sees_the_events_of_its_user_only(http: Http) -> None:
     )
 
 
-def test_a_read_only_key_may_read(http: Http) -> None:
+def test_read_only_key_can_read_events(http: Http) -> None:
     """A read-only key may read events (specification.md#event-detail-read-only)."""
     event_id = http.remember(QUESTION, ANSWER)["event_id"]
 

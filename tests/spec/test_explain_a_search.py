@@ -10,45 +10,45 @@ from service import Http
 EXPLAIN = "/api/v7/memory/explain"
 
 
-def explained(http: Http, query_text: str, **more: Any) -> Any:
+def explanation_of(http: Http, query_text: str, **more: Any) -> Any:
     """Return the explanation of a search."""
     answer = http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_it_gives_the_hits_of_the_search_with_their_reasons(http: Http) -> None:
+def test_explanation_has_the_hits_of_the_search_with_reasons(http: Http) -> None:
     """The same body gives the same hits (specification.md#explain-same-hits)."""
     for place in ("shed", "attic", "cellar"):
         http.remember(f"What is in the {place}?", f"In the {place} are boxes and a ladder.")
     body: Any = {"query_text": "ladder in the attic", "top_k": 2}
     searched = http.memory(**body, interact=False)
 
-    matches = explained(http, **body)
+    explanation = explanation_of(http, **body)
 
     assert [
-        {name: hit[name] for name in searched["hits"][0]} for hit in matches["hits"]
+        {name: hit[name] for name in searched["hits"][0]} for hit in explanation["hits"]
     ] == searched["hits"]
-    assert all(hit["features"] for hit in matches["hits"])
-    assert [one["reason"] for one in matches["left_out"]] == ["top_k"]
-    assert sum(stage["ms"] for stage in matches["stages"]) > 0
+    assert all(hit["features"] for hit in explanation["hits"])
+    assert [one["reason"] for one in explanation["left_out"]] == ["top_k"]
+    assert sum(stage["ms"] for stage in explanation["stages"]) > 0
 
 
-def test_it_is_no_turn(http: Http) -> None:
+def test_explain_counts_no_step_and_writes_nothing(http: Http) -> None:
     """It counts no step and writes nothing (specification.md#explain-no-turn)."""
     http.remember("Where is the saw?", "In the shed.")
     before = http.rows()
-    explained(http, "saw", interact=True)
+    explanation_of(http, "saw", interact=True)
 
     assert http.rows() == before
     assert http.memory("saw")["step"] == 1
 
 
-def test_a_read_only_key_may_ask(http: Http) -> None:
+def test_read_only_key_can_explain(http: Http) -> None:
     """A read-only key may call it (specification.md#explain-read-only-key)."""
     http.remember("Where is the saw?", "In the shed.")
 
-    assert explained(http.as_account("owner", read_only=True), "saw")["hits"]
+    assert explanation_of(http.as_account("owner", read_only=True), "saw")["hits"]
 
 
 @pytest.mark.parametrize(
@@ -59,15 +59,19 @@ def test_a_read_only_key_may_ask(http: Http) -> None:
         ({"query_text": "x", "user_id": "a", "top_k": 0}, 422),
     ],
 )
-def test_it_accepts_the_fields_of_a_search_alone(http: Http, body: Any, status: int) -> None:
+def test_explain_validates_like_a_search(http: Http, body: Any, status: int) -> None:
     """It validates like a search (specification.md#explain-same-hits)."""
     assert http.post(EXPLAIN, body).status_code == status
     assert http.with_key(None).post(EXPLAIN, body).status_code == 401
 
 
-def test_another_account_sees_nothing(http: Http) -> None:
+def test_explanation_excludes_other_accounts(http: Http) -> None:
     """Another account sees nothing (specification.md#explain-isolation)."""
     http.remember("Where is the saw?", "In the shed.")
-    matches = explained(http.as_account("bob"), "saw")
+    explanation = explanation_of(http.as_account("bob"), "saw")
 
-    assert (matches["hits"], matches["left_out"], matches["looked"]["events"]) == ([], [], 0)
+    assert (explanation["hits"], explanation["left_out"], explanation["looked"]["events"]) == (
+        [],
+        [],
+        0,
+    )

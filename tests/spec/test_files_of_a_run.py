@@ -1,4 +1,4 @@
-"""Files that a program leaves in its folder, and figures it leaves open, become created files."""
+"""Files and open figures of a sandboxed program become created files."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PATH = "/api/execute/code"
 QUOTA = 20_000
 
 
-def ran(http: Http, code: str, **more: Any) -> Any:
+def run_code(http: Http, code: str, **more: Any) -> Any:
     """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -> None:
+def test_file_of_a_program_is_created_and_can_be_downloaded(http: Http) -> None:
     """A file of a program is a created file (specification.md#sandbox-files)."""
-    (file,) = ran(
+    (file,) = run_code(
         http, "import os\nos.mkdir('out')\nopen('out/Ferry times.csv', 'w').write('09:40')\nNone"
     )["files"]
 
@@ -41,20 +41,20 @@ def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -
     assert http.with_key(None).get(file["download_url"]).content == b"09:40"
 
 
-def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
+def test_open_figure_becomes_a_png(http: Http) -> None:
     """An open matplotlib figure becomes a PNG (specification.md#sandbox-files)."""
-    (file,) = ran(http, "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])")["files"]
+    (file,) = run_code(http, "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])")["files"]
 
     assert file["name"] == "figure-1.png"
     answer = http.get(file["url"])
     assert (answer.content[:4], answer.headers["content-type"]) == (b"\x89PNG", "image/png")
 
 
-def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None:
+def test_files_of_other_types_are_stored_and_served_as_bytes(http: Http) -> None:
     """The twelve types bind `create-file` only (specification.md#sandbox-file-types)."""
-    files = ran(http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')")[
-        "files"
-    ]
+    files = run_code(
+        http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')"
+    )["files"]
 
     assert [file["filename"].rpartition(".")[2] for file in files] == ["gif", "bin", "bin"]
     assert {http.get(file["url"]).headers["content-type"] for file in files} == {
@@ -64,7 +64,7 @@ def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None
 
 def test_files_of_a_failed_program_are_returned_too(http: Http) -> None:
     """A failing program's files come back too (specification.md#sandbox-files)."""
-    answer = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
+    answer = run_code(http, "open('half.txt', 'w').write('half')\n1 / 0")
 
     assert (answer["status"], [file["name"] for file in answer["files"]]) == (
         "failed",
@@ -72,15 +72,15 @@ def test_files_of_a_failed_program_are_returned_too(http: Http) -> None:
     )
 
 
-def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http) -> None:
+def test_stored_run_names_its_files(http: Http) -> None:
     """The stored run names its files (specification.md#sandbox-event)."""
-    answer = ran(http, "open('a.txt', 'w').write('x')", session_id="s")
+    answer = run_code(http, "open('a.txt', 'w').write('x')", session_id="s")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert f"files: a.txt ({answer['files'][0]['filename']})" in event["response"]
 
 
-def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
+def test_repeated_run_creates_its_files_once(http: Http) -> None:
     """A repeated request leaves its files once (specification.md#sandbox-idempotent)."""
     body = {"code": "open('a.txt', 'w').write('x')"}
     first, second = (http.post(PATH, body, headers={"Idempotency-Key": "k"}) for _ in range(2))
@@ -89,10 +89,10 @@ def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
     assert http.rows()["files"] == 1
 
 
-def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
+def test_files_of_a_pinned_key_are_hidden_from_other_users(http: Http) -> None:
     """A pinned key gets files of its own pin only (specification.md#download-pinned)."""
     ada, bob = (http.as_account("family", user_id=name) for name in ("ada", "bob"))
-    (file,) = ran(ada, "open('a.txt', 'w').write('x')")["files"]
+    (file,) = run_code(ada, "open('a.txt', 'w').write('x')")["files"]
 
     assert [one.get(file["url"]).status_code for one in (ada, bob)] == [200, 404]
 
@@ -104,10 +104,8 @@ def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
         r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}",
     ],
 )
-def test_half_a_character_in_program_output_is_no_error_of_the_service(
-    http: Http, message: str
-) -> None:
-    answer = ran(http, f'import os\nos.write(3, b"{message}")\nos._exit(1)', session_id="s")
+def test_lone_surrogate_in_program_output_is_accepted(http: Http, message: str) -> None:
+    answer = run_code(http, f'import os\nos.write(3, b"{message}")\nos._exit(1)', session_id="s")
 
     assert answer["status"] == "failed"
 
@@ -125,33 +123,29 @@ class TestQuota:
         )
         service.close()
 
-    def test_files_beyond_the_room_of_the_account_are_left_out_and_said_to_be(
-        self, http: Http
-    ) -> None:
-        answer = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
+    def test_files_beyond_the_quota_are_listed_as_left_out(self, http: Http) -> None:
+        answer = run_code(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
 
         assert [file["name"] for file in answer["files"]] == ["a.txt", "b.txt"]
         assert [(one["name"], "quota" in one["why"]) for one in answer["files_left_out"]] == [
             ("c.txt", True)
         ]
 
-    def test_a_file_that_is_larger_than_a_file_may_be_is_left_out_and_said_to_be(
-        self, http: Http
-    ) -> None:
-        answer = ran(http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')")
+    def test_file_over_the_size_limit_is_listed_as_left_out(self, http: Http) -> None:
+        answer = run_code(
+            http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')"
+        )
 
         assert [file["name"] for file in answer["files"]] == ["b.txt"]
         assert [one["name"] for one in answer["files_left_out"]] == ["a.txt"]
 
-    def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(
+    def test_run_succeeds_when_a_concurrent_run_exhausts_the_quota(
         self, http: Http, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The quota is checked before the write, which finds it exhausted: two runs end at the same
-        time.
-        """
+        """Two runs end at the same time: the write finds the quota exhausted after its check."""
         monkeypatch.setattr("remembrancer.memory.write.runs.quota_left", lambda *_: 10 * QUOTA)
 
-        answer = ran(
+        answer = run_code(
             http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s"
         )
 

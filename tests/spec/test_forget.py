@@ -10,7 +10,7 @@ from service import Http
 FORGET = "/api/v7/memory/forget"
 
 
-def forgotten(http: Http, **what: Any) -> Any:
+def erased_counts(http: Http, **what: Any) -> Any:
     """Return the receipt's counts that are not 0."""
     answer = http.post(FORGET, what)
     assert answer.status_code == 200, answer.text
@@ -22,7 +22,7 @@ def hit_ids(http: Http, text: str, user_id: str = "owner") -> list[str]:
     return [hit["event_id"] for hit in http.memory(text, user_id, interact=False)["hits"]]
 
 
-def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: Http) -> None:
+def test_erased_event_is_gone_from_search_and_detail_at_once(http: Http) -> None:
     """An erased event is gone at once (specification.md#forget-event)."""
     keep, missing = (
         http.remember(
@@ -46,24 +46,24 @@ def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: H
     assert http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").status_code == 404
 
 
-def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> None:
-    messages = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
+def test_loaded_index_drops_the_event_without_a_reload(http: Http) -> None:
+    event_ids = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
     hit_ids(http, "rope")
     space = http.context.store.read(lambda tx: tx.one("select id from spaces")).id
     index = http.context.index_cache.take(space)
     parts = index.view().size
 
-    http.ask("DELETE", f"/api/v7/event/{messages[1]}")
+    http.ask("DELETE", f"/api/v7/event/{event_ids[1]}")
 
-    assert sorted(hit_ids(http, "rope")) == sorted([messages[0], messages[2]])
+    assert sorted(hit_ids(http, "rope")) == sorted([event_ids[0], event_ids[2]])
     assert (
         index.view().size == parts
-    )  # marked as gone: a space that is read anew holds two events' parts
+    )  # the erased event's parts are only marked; a reload would drop them
     assert index.view().events == 2
 
 
-def test_no_word_of_it_is_left_in_the_file(http: Http) -> None:
-    """No word of it stays in the database file (specification.md#forget-no-trace)."""
+def test_erased_text_is_not_left_in_any_file(http: Http) -> None:
+    """No erased text stays in the database file (specification.md#forget-no-trace)."""
     answer = http.remember("What is the word?", "The word is zx91qv77.", topic="zx91qv77")
 
     http.ask("DELETE", f"/api/v7/event/{answer['event_id']}")
@@ -76,7 +76,7 @@ def test_no_word_of_it_is_left_in_the_file(http: Http) -> None:
     ]
 
 
-def test_an_l1_that_tells_of_it_is_named_and_kept(http: Http) -> None:
+def test_l1_about_an_erased_event_is_named_and_kept(http: Http) -> None:
     """L1s that may mention it are named and kept (specification.md#forget-l1-named)."""
     first = http.remember("q1", "The ferry leaves at nine.", session_id="s")
     l1 = http.post(
@@ -95,8 +95,8 @@ def test_an_l1_that_tells_of_it_is_named_and_kept(http: Http) -> None:
     assert http.rows()["summaries"] == 1
 
 
-def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
-    """A session goes with its L1s, facts and maps (specification.md#forget-session)."""
+def test_session_is_erased_with_its_summaries_facts_and_maps(http: Http) -> None:
+    """A session is erased with its L1s, facts and maps (specification.md#forget-session)."""
     for session in ("trip", "house"):
         http.remember(
             f"q {session}",
@@ -110,7 +110,7 @@ def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
         )
     http.post("/api/v7/memory/map", {"user_id": "owner"})
 
-    assert forgotten(http, session_id="trip") == {
+    assert erased_counts(http, session_id="trip") == {
         "events": 1,
         "sessions": 1,
         "summaries": 1,
@@ -126,12 +126,12 @@ def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
     assert (body["l1_count"], "trip" in body["map_text"]) == (1, False)
 
 
-def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
+def test_time_range_erases_by_occurred_at(http: Http) -> None:
     """A time range compares `occurred_at` (specification.md#forget-time-range)."""
     for day in (1, 2, 3):
         http.remember(f"q{day}", f"Rope, day {day}.", occurred_at=f"2026-03-0{day}T12:00:00Z")
 
-    assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {
+    assert erased_counts(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {
         "events": 1
     }
 
@@ -141,7 +141,7 @@ def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
     ]
 
 
-def test_a_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
+def test_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
     """`confirm` must repeat the `user_id` (specification.md#forget-user)."""
     http.remember("q", "Rope of ada.", user_id="ada", critical="ada sails")
     http.remember("q", "Rope of bob.", user_id="bob")
@@ -149,7 +149,7 @@ def test_a_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
     http.ask("PUT", "/api/v7/agent/prompt", json={"user_id": "ada", "prompt": "Be short."})
 
     refused = http.post(FORGET, {"user_id": "ada"})
-    counts = forgotten(http, user_id="ada", confirm="ada")
+    counts = erased_counts(http, user_id="ada", confirm="ada")
 
     assert (refused.status_code, "'ada'" in refused.json()["detail"]) == (409, True)
     assert counts == {"events": 1, "sessions": 1, "facts": 1, "prompts": 1}
@@ -159,8 +159,8 @@ def test_a_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
     assert http.memory("rope", "ada")["step"] == 1
 
 
-def test_an_account_goes_whole_and_no_other(http: Http) -> None:
-    """The account goes whole, and no other (specification.md#forget-account)."""
+def test_account_is_erased_completely_and_no_other(http: Http) -> None:
+    """Only this account is erased, completely (specification.md#forget-account)."""
     member = http.as_account("family")
     for one in (http, member):
         one.remember("q", "Rope.", user_id="ada", session_id="s")
@@ -175,7 +175,7 @@ def test_an_account_goes_whole_and_no_other(http: Http) -> None:
     member.post("/api/v7/experience/create", cube)
     before = http.rows()
 
-    counts = forgotten(member, account=True, confirm="family")
+    counts = erased_counts(member, account=True, confirm="family")
 
     assert counts == {"events": 1, "sessions": 1, "files": 1, "cubes": 1, "feedback": 1}
     after = http.rows()
@@ -194,7 +194,7 @@ def test_an_account_goes_whole_and_no_other(http: Http) -> None:
     assert member.post("/api/v7/experience/create", cube).status_code == 200
 
 
-def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
+def test_dry_run_counts_and_erases_nothing(http: Http) -> None:
     """A dry run only counts (specification.md#forget-dry-run)."""
     http.remember("q", "Rope.", critical="Rope.")
     before = http.rows()
@@ -218,7 +218,7 @@ def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
         ({"account": "yes"}, "/account"),
     ],
 )
-def test_an_ambiguous_request_is_refused(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+def test_contradictory_fields_are_refused(http: Http, wrong: dict[str, Any], pointer: str) -> None:
     """Contradictory fields are a 422 (specification.md#forget-combinations)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -237,7 +237,7 @@ def test_an_ambiguous_request_is_refused(http: Http, wrong: dict[str, Any], poin
         {"account": True},
     ],
 )
-def test_without_confirmation_by_name_nothing_is_erased(http: Http, unsure: dict[str, Any]) -> None:
+def test_missing_or_wrong_confirm_is_409(http: Http, unsure: dict[str, Any]) -> None:
     """Without the right `confirm`: 409 (specification.md#forget-confirm)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -248,20 +248,20 @@ def test_without_confirmation_by_name_nothing_is_erased(http: Http, unsure: dict
     assert http.rows() == before
 
 
-def test_a_time_that_ends_before_it_begins_holds_nothing(http: Http) -> None:
-    """A reversed range holds nothing (specification.md#forget-time-range)."""
+def test_reversed_time_range_erases_nothing(http: Http) -> None:
+    """A reversed time range is empty (specification.md#forget-time-range)."""
     http.remember("q", "Rope.")
 
-    assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
+    assert erased_counts(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
 
 
-def test_erasing_absent_turns_changes_nothing(http: Http) -> None:
-    """Nothing there means zero counts (specification.md#forget-nothing-there)."""
-    assert forgotten(http, session_id="never") == {}
-    assert forgotten(http, user_id="nobody", confirm="nobody") == {}
+def test_erasing_absent_turns_counts_zero(http: Http) -> None:
+    """Absent turns give zero counts (specification.md#forget-nothing-there)."""
+    assert erased_counts(http, session_id="never") == {}
+    assert erased_counts(http, user_id="nobody", confirm="nobody") == {}
 
 
-def test_a_key_erases_only_data_that_it_may_write(http: Http) -> None:
+def test_key_erases_only_data_that_it_can_write(http: Http) -> None:
     """A key erases only what it may write (specification.md#forget-permissions)."""
     answer = http.remember("q", "Rope.", user_id="ada")["event_id"]
     reader, pinned, stranger = (
@@ -281,11 +281,11 @@ def test_a_key_erases_only_data_that_it_may_write(http: Http) -> None:
     refused += [pinned.post(FORGET, {"account": True, "confirm": "owner"}).status_code]
 
     assert refused == [403, 404, 404, 403, 403, 403]
-    assert forgotten(stranger, user_id="ada", confirm="ada") == {}
+    assert erased_counts(stranger, user_id="ada", confirm="ada") == {}
     assert hit_ids(http, "rope", "ada") == [answer]
 
 
-def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
+def test_repeated_erasure_returns_the_same_receipt(http: Http) -> None:
     """A repeated request returns the same receipt (specification.md#forget-idempotent)."""
     answer = http.remember("q", "Rope.")["event_id"]
 
@@ -297,7 +297,7 @@ def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
     assert (first.status_code, second.json()) == (200, first.json())
 
 
-def test_the_stored_answer_of_a_write_does_not_repeat_erased_text(http: Http) -> None:
+def test_stored_responses_with_erased_text_are_erased_too(http: Http) -> None:
     """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}
     answer = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()[
@@ -309,18 +309,18 @@ def test_the_stored_answer_of_a_write_does_not_repeat_erased_text(http: Http) ->
     assert http.rows()["answers"] == 0
 
 
-def test_duties_count_the_turns_that_are_left(http: Http) -> None:
+def test_duties_count_the_remaining_turns(http: Http) -> None:
     """15 turns make an L1 due; erased turns do not count (specification.md#forget-duties)."""
-    messages = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]
-    http.ask("DELETE", f"/api/v7/event/{messages[3]['event_id']}")
+    saved = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]
+    http.ask("DELETE", f"/api/v7/event/{saved[3]['event_id']}")
 
-    assert messages[-1]["l1_due"]
+    assert saved[-1]["l1_due"]
     assert [http.remember(f"r{n}", f"More {n}.")["l1_due"] for n in range(1)] == [True]
     http.post(
         "/api/v7/memory/summarize",
         {"user_id": "owner", "session_id": "default", "summary_text": "All of it."},
     )
-    http.ask("DELETE", f"/api/v7/event/{messages[4]['event_id']}")
+    http.ask("DELETE", f"/api/v7/event/{saved[4]['event_id']}")
     assert [http.remember(f"s{n}", f"Again {n}.")["l1_due"] for n in range(15)] == [False] * 14 + [
         True
     ]
@@ -329,7 +329,7 @@ def test_duties_count_the_turns_that_are_left(http: Http) -> None:
 class TestFiles:
     """Erasing a file frees its quota (specification.md#forget-files)."""
 
-    def test_an_erased_file_is_gone_and_its_room_is_free(self, http: Http) -> None:
+    def test_erased_file_is_gone_and_its_quota_is_freed(self, http: Http) -> None:
         body = http.post(
             "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
         ).json()
@@ -354,7 +354,7 @@ class TestFiles:
             if path.is_file()
         ] == []
 
-    def test_a_content_that_another_file_has_stays(self, http: Http) -> None:
+    def test_content_shared_with_another_file_stays(self, http: Http) -> None:
         one, other = (
             http.post(
                 "/api/v7/tools/create-file", {"filename": n, "content": "same", "type": "txt"}
@@ -366,7 +366,7 @@ class TestFiles:
 
         assert http.get(other["url"]).content == b"same"
 
-    def test_nobody_else_erases_it(self, http: Http) -> None:
+    def test_file_cannot_be_erased_by_other_or_read_only_keys(self, http: Http) -> None:
         body = http.post(
             "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
         ).json()
@@ -381,12 +381,12 @@ class TestFiles:
 
 
 class TestReplacing:
-    """A replaced draft leaves nothing but what came with it.
+    """A replaced draft is erased; its facts and summaries stay.
 
     See specification.md#remember-replaces.
     """
 
-    def test_the_turn_takes_the_place_of_the_draft(self, http: Http) -> None:
+    def test_new_turn_replaces_the_draft(self, http: Http) -> None:
         draft = http.remember("When?", "At ten.", critical="The ferry is daily.", session_id="s")[
             "event_id"
         ]
@@ -402,7 +402,7 @@ class TestReplacing:
         assert "The ferry is daily." in http.get("/api/v7/memory/start").json()["prompt_text"]
         assert http.context.store.read(lambda tx: tx.one("select turns from sessions")).turns == 1
 
-    def test_only_the_latest_turn_of_the_session_is_replaced(self, http: Http) -> None:
+    def test_only_the_latest_turn_of_the_session_can_be_replaced(self, http: Http) -> None:
         old, other = (
             http.remember("q1", "r1", session_id="s")["event_id"],
             http.remember("q", "r", session_id="t")["event_id"],
@@ -421,7 +421,7 @@ class TestReplacing:
         assert refused == [409, 409, 404]
         assert http.rows() == before
 
-    def test_without_a_turn_nothing_is_replaced(self, http: Http) -> None:
+    def test_replaces_without_a_turn_is_skipped(self, http: Http) -> None:
         draft = http.remember("q", "r")["event_id"]
 
         body = http.post(
@@ -434,7 +434,7 @@ class TestReplacing:
         ]
         assert http.get(f"/api/v7/event/{draft}").status_code == 200
 
-    def test_a_draft_that_a_summary_told_of_does_not_make_another_due(self, http: Http) -> None:
+    def test_replacing_a_summarised_draft_keeps_it_summarised(self, http: Http) -> None:
         draft = http.remember(
             "q",
             "The ferry leaves at ten from the pier.",

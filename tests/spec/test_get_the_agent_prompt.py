@@ -23,7 +23,7 @@ def part(http: Http, user_id: str = "owner") -> str:
     return str(http.get(PATH, params={"user_id": user_id}).json()["user_part"])
 
 
-def test_the_prompt_has_everything_an_agent_needs(http: Http) -> None:
+def test_prompt_has_constitution_service_lines_and_seal(http: Http) -> None:
     """The prompt holds constitution, service lines and seal (specification.md#prompt-read)."""
     answer = http.get(PATH, params={"user_id": "bo"}).json()
 
@@ -38,7 +38,7 @@ def test_the_prompt_has_everything_an_agent_needs(http: Http) -> None:
     )
 
 
-def test_the_setting_of_a_user_is_in_the_next_prompt(http: Http) -> None:
+def test_part_of_the_user_is_in_the_next_prompt(http: Http) -> None:
     """`PUT` sets the user's own part (specification.md#prompt-next)."""
     answer = put(http, {"prompt": PART, "user_id": "bo"}).json()
     body = http.get(PATH, params={"user_id": "bo"}).json()
@@ -49,7 +49,7 @@ def test_the_setting_of_a_user_is_in_the_next_prompt(http: Http) -> None:
     assert body["updated_at"] == "2026-01-01T00:00:00.000Z"
 
 
-def test_an_empty_part_takes_it_away(http: Http) -> None:
+def test_empty_part_removes_it(http: Http) -> None:
     """An empty part removes it (specification.md#prompt-empty)."""
     put(http, {"prompt": PART})
 
@@ -69,7 +69,7 @@ def test_an_empty_part_takes_it_away(http: Http) -> None:
         "?user_id=" + "u" * 257,
     ],
 )
-def test_the_user_id_is_required(http: Http, query: str) -> None:
+def test_user_id_is_required(http: Http, query: str) -> None:
     """`user_id` is required (specification.md#prompt-user-id)."""
     answer = http.get(PATH + query)
 
@@ -91,7 +91,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "pointer"), WRONG)
-def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(
+def test_invalid_part_is_refused_and_the_old_one_stays(
     http: Http, body: dict[str, Any], pointer: str
 ) -> None:
     """A rejected part changes nothing (specification.md#prompt-invalid)."""
@@ -104,7 +104,7 @@ def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(
     assert (http.rows(), part(http)) == (before, PART)
 
 
-def test_half_a_character_is_refused(http: Http) -> None:
+def test_lone_surrogate_is_refused(http: Http) -> None:
     """A lone surrogate is a 422 (specification.md#api-text)."""
     answer = http.ask(
         "PUT", PATH, content=b'{"prompt": "\\ud800"}', headers={"Content-Type": "application/json"}
@@ -113,7 +113,7 @@ def test_half_a_character_is_refused(http: Http) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/prompt")
 
 
-def test_the_longest_part_is_kept_whole(http: Http) -> None:
+def test_longest_part_is_stored_whole(http: Http) -> None:
     """The bound itself is accepted (specification.md#limit-bounds)."""
     longest = "é" * limits.PROMPT_CHARACTERS_MAX
 
@@ -121,7 +121,7 @@ def test_the_longest_part_is_kept_whole(http: Http) -> None:
     assert part(http) == longest
 
 
-def test_a_repeated_write_is_done_once(http: Http) -> None:
+def test_repeated_request_is_applied_once(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#prompt-idempotent)."""
     key = {"Idempotency-Key": "k1"}
     first = put(http, {"prompt": PART}, headers=key)
@@ -133,7 +133,7 @@ def test_a_repeated_write_is_done_once(http: Http) -> None:
     assert put(http, {"prompt": "A third."}, headers=key).status_code == 409
 
 
-def test_keys_that_may_not_are_refused(http: Http) -> None:
+def test_read_only_and_foreign_pinned_keys_are_403(http: Http) -> None:
     """Read-only keys and foreign pins are 403 (specification.md#prompt-permissions)."""
     pinned, reader = (
         http.as_account("owner", user_id="bo"),
@@ -150,7 +150,7 @@ def test_keys_that_may_not_are_refused(http: Http) -> None:
     assert reader.get(PATH, params={"user_id": "owner"}).status_code == 200
 
 
-def test_another_accounts_prompt_is_not_to_be_seen(http: Http) -> None:
+def test_prompt_of_another_account_is_hidden(http: Http) -> None:
     """Another account's prompt stays hidden (specification.md#prompt-permissions)."""
     put(http, {"prompt": PART, "user_id": "bo"})
 

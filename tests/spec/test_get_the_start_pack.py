@@ -28,7 +28,7 @@ def pack(http: Http, **parameters: str) -> Any:
     return answer.json()
 
 
-def test_it_holds_the_map_facts_and_a_compact_constitution(http: Http) -> None:
+def test_start_pack_has_constitution_map_and_critical_facts(http: Http) -> None:
     """It holds constitution, map and critical facts (specification.md#start-contents)."""
     http.remember(
         "q",
@@ -51,7 +51,7 @@ def test_it_holds_the_map_facts_and_a_compact_constitution(http: Http) -> None:
     assert "The ferry was found." not in pack(http, session_id="another")["prompt_text"]
 
 
-def test_a_new_memory_has_one_too(http: Http) -> None:
+def test_empty_memory_has_a_start_pack(http: Http) -> None:
     """A new memory has a start pack (specification.md#start-empty)."""
     text = pack(http)["prompt_text"]
 
@@ -59,7 +59,7 @@ def test_a_new_memory_has_one_too(http: Http) -> None:
     assert "# Critical facts" not in text
 
 
-def test_it_is_fenced_with_a_delimiter_that_is_new_each_time(http: Http) -> None:
+def test_start_pack_has_a_fresh_fence_delimiter_each_time(http: Http) -> None:
     """Each response has a fresh fence delimiter (specification.md#start-fence)."""
     first, second = pack(http)["prompt_text"], pack(http)["prompt_text"]
 
@@ -67,17 +67,17 @@ def test_it_is_fenced_with_a_delimiter_that_is_new_each_time(http: Http) -> None
     assert re.findall(r"[0-9a-f]{16}", first)[0] != re.findall(r"[0-9a-f]{16}", second)[0]
 
 
-def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
+def test_stored_text_cannot_close_the_fence(http: Http) -> None:
     """No stored text closes the fence (specification.md#start-fence)."""
     for number, text in enumerate(INJECTIONS):
-        answer = text.replace("\x00", "")
+        clean = text.replace("\x00", "")
         http.remember(
             f"turn {number}",
             "r",
             session_id="s",
-            critical=f"{number} {answer}",
-            l1_summary=f"{number} {answer}",
-            l2_map=f"{number} {answer}",
+            critical=f"{number} {clean}",
+            l1_summary=f"{number} {clean}",
+            l2_map=f"{number} {clean}",
         )
     text = pack(http, session_id="s")["prompt_text"]
 
@@ -85,7 +85,7 @@ def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
     assert len(re.findall(r"<<\s*/?\s*(?:end)?\s*memory", text, re.IGNORECASE)) == 2
 
 
-def test_the_pack_fits_its_budget_and_reports_omissions(http: Http, context: Context) -> None:
+def test_start_pack_fits_its_budget_and_reports_omissions(http: Http, context: Context) -> None:
     """It fits its token budget, newest items first (specification.md#start-budget)."""
     for number in range(300):
         http.post(
@@ -106,7 +106,7 @@ def test_the_pack_fits_its_budget_and_reports_omissions(http: Http, context: Con
     assert f"({answer['left_out']} more items did not fit" in answer["prompt_text"]
 
 
-def test_with_json_the_parts_come_too(http: Http) -> None:
+def test_json_format_returns_the_parts(http: Http) -> None:
     """`format=json` returns the parts (specification.md#start-json)."""
     http.remember(
         "q",
@@ -126,7 +126,7 @@ def test_with_json_the_parts_come_too(http: Http) -> None:
     assert "parts" not in pack(http)
 
 
-def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: Http) -> None:
+def test_start_pack_has_own_and_trusted_lessons_only(http: Http) -> None:
     """Untested cubes of other accounts stay out (specification.md#start-cubes)."""
     lesson = {
         "cube_topic": "kettles",
@@ -154,7 +154,7 @@ def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: H
         ("user_id=a%00b", "/user_id"),
     ],
 )
-def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
+def test_invalid_parameters_are_named(http: Http, query: str, pointer: str) -> None:
     """A wrong parameter is a 422 that names it (specification.md#start-parameters)."""
     answer = http.get(f"{PATH}?{query}")
 
@@ -164,7 +164,7 @@ def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str
     )
 
 
-def test_a_pinned_key_gets_its_own_users_and_no_other(http: Http) -> None:
+def test_pinned_key_gets_the_pack_of_its_own_user(http: Http) -> None:
     """A pinned key gets its own user's pack (specification.md#start-pinned)."""
     http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
     pinned = http.as_account("owner", user_id="ada")
@@ -183,7 +183,7 @@ class TestAgentMemory:
     See specification.md#agent-memory-response.
     """
 
-    def test_with_a_query_it_searches_and_counts_no_step(self, http: Http) -> None:
+    def test_query_searches_without_counting_a_step(self, http: Http) -> None:
         event_id = http.remember("When does the ferry leave?", "At 9:40.")["event_id"]
         answer = http.get("/api/v7/agent/memory", params={"query": "ferry", "top_k": "1"}).json()
 
@@ -191,7 +191,7 @@ class TestAgentMemory:
         assert answer == http.memory("ferry", interact=False, top_k=1)
         assert http.memory("ferry")["step"] == 1
 
-    def test_without_one_it_is_the_start_pack(self, http: Http) -> None:
+    def test_missing_query_returns_the_start_pack(self, http: Http) -> None:
         http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
         answer = http.get("/api/v7/agent/memory", params={"user_id": "ada"}).json()
 
@@ -199,7 +199,7 @@ class TestAgentMemory:
         assert "hits" not in answer
 
     @pytest.mark.parametrize("top_k", ["0", "-1", "101", "1e9", "five", "true"])
-    def test_top_k_is_from_one_to_a_hundred(self, http: Http, top_k: str) -> None:
+    def test_top_k_must_be_from_1_to_100(self, http: Http, top_k: str) -> None:
         assert (
             http.get("/api/v7/agent/memory", params={"query": "a", "top_k": top_k}).status_code
             == 422

@@ -27,9 +27,7 @@ AT_THE_LIMIT: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "most", "too_much"), AT_THE_LIMIT)
-def test_the_bound_itself_is_allowed_and_one_more_is_not(
-    http: Http, name: str, most: Any, too_much: Any
-) -> None:
+def test_bounds_are_inclusive(http: Http, name: str, most: Any, too_much: Any) -> None:
     """Every bound is inclusive (specification.md#limit-bounds)."""
     body = {"query_text": "a", "user_id": "owner"}
 
@@ -40,7 +38,7 @@ def test_the_bound_itself_is_allowed_and_one_more_is_not(
     assert refused.json()["errors"][0]["pointer"].startswith(f"/{name}")
 
 
-def test_top_k_is_five_by_default(http: Http) -> None:
+def test_top_k_defaults_to_5(http: Http) -> None:
     """`top_k` defaults to 5 (specification.md#limit-top-k)."""
     assert limits.TOP_K_DEFAULT == 5
     schema = http.get("/openapi.json").json()["components"]["schemas"]["MemoryQuery"]["properties"][
@@ -49,7 +47,7 @@ def test_top_k_is_five_by_default(http: Http) -> None:
     assert (schema["default"], schema["minimum"], schema["maximum"]) == (5, 1, 100)
 
 
-def test_memory_calls_are_not_limited_by_default(http: Http) -> None:
+def test_memory_requests_are_unlimited_by_default(http: Http) -> None:
     """Memory requests are unlimited by default (specification.md#rate-memory)."""
     answers = [http.get("/api/v7/event/e_1") for _ in range(200)]
 

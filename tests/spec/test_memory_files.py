@@ -29,7 +29,7 @@ def output(http: Http, **command: Any) -> str:
     return str(answer.json()["text"])
 
 
-def test_a_file_goes_through_all_six_commands(http: Http) -> None:
+def test_all_six_commands_work_on_a_file(http: Http) -> None:
     """Anthropic, memory tool, "Tool commands" (specification.md#memory-files-commands)."""
     texts = [
         output(http, **NOTE),
@@ -138,7 +138,7 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
         ),
     ],
 )
-def test_a_failed_command_is_reported_in_the_words_of_the_tool(
+def test_failed_commands_return_the_messages_of_the_memory_tool(
     http: Http, command: dict[str, Any], message: str
 ) -> None:
     """Anthropic, memory tool, "Error handling" (specification.md#memory-files-refusals)."""
@@ -181,16 +181,14 @@ def test_a_failed_command_is_reported_in_the_words_of_the_tool(
         ({"command": "create", "path": "/memories/a\x00b", "file_text": ""}, "/path"),
     ],
 )
-def test_an_input_that_is_no_command_is_refused(
-    http: Http, body: dict[str, Any], pointer: str
-) -> None:
+def test_invalid_commands_are_refused(http: Http, body: dict[str, Any], pointer: str) -> None:
     """Other input is a 422 (specification.md#memory-files-invalid)."""
     answer = http.post(FILES, body)
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
-def test_old_versions_are_listed_and_read(http: Http) -> None:
+def test_old_versions_are_listed_and_readable(http: Http) -> None:
     """Every version stays readable (specification.md#memory-files-versions)."""
     output(http, **NOTE)
     output(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40")
@@ -220,14 +218,14 @@ def test_old_versions_are_listed_and_read(http: Http) -> None:
         {"path": "/memories/elba.md", "version": 2},
     ],
 )
-def test_a_version_that_never_was_is_not_found(http: Http, request_fields: dict[str, Any]) -> None:
+def test_unknown_version_is_404(http: Http, request_fields: dict[str, Any]) -> None:
     """An unknown version is a 404 (specification.md#memory-files-unknown-version)."""
     output(http, **NOTE)
 
     assert http.get(FILES, params=request_fields).status_code == 404
 
 
-def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
+def test_files_are_isolated_per_user_and_account(http: Http) -> None:
     """Files belong to one space (specification.md#memory-files-isolation)."""
     output(http, **NOTE, user_id="ada")
     bob = http.as_account("bob")
@@ -239,7 +237,7 @@ def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
     assert bob.get(FILES, params={"user_id": "ada"}).json()["versions"] == []
 
 
-def test_a_pinned_key_has_the_files_of_its_user_alone(http: Http) -> None:
+def test_pinned_key_has_only_the_files_of_its_user(http: Http) -> None:
     """A pinned key has its user's files (specification.md#memory-files-pinned)."""
     output(http, **NOTE, user_id="ada")
     pinned = http.as_account("owner", user_id="ada")
@@ -249,7 +247,7 @@ def test_a_pinned_key_has_the_files_of_its_user_alone(http: Http) -> None:
     assert pinned.get(FILES, params={"user_id": "bob"}).status_code == 403
 
 
-def test_a_read_only_key_only_views(http: Http) -> None:
+def test_read_only_key_can_only_view(http: Http) -> None:
     """A read-only key can only view (specification.md#memory-files-read-only)."""
     output(http, **NOTE)
     reader = http.as_account("owner", read_only=True)
@@ -259,7 +257,7 @@ def test_a_read_only_key_only_views(http: Http) -> None:
     assert output(http, command="view", path="/memories/elba.md")
 
 
-def test_a_command_sent_again_is_done_once(http: Http) -> None:
+def test_repeated_command_is_applied_once(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#memory-files-idempotent)."""
     output(http, **NOTE)
     edit = {
@@ -275,7 +273,7 @@ def test_a_command_sent_again_is_done_once(http: Http) -> None:
     assert output(http, command="view", path="/memories/elba.md").count("Elba") == 1
 
 
-def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
+def test_forgetting_a_file_erases_all_its_versions(http: Http) -> None:
     """Every change is a version until it is forgotten (specification.md#memory-files-forget)."""
     output(http, **NOTE)
     output(http, command="delete", path="/memories/elba.md")
@@ -294,7 +292,7 @@ def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
 @pytest.mark.parametrize(
     "request_fields", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
 )
-def test_who_is_forgotten_has_no_files(http: Http, request_fields: dict[str, Any]) -> None:
+def test_forgetting_a_user_erases_the_files(http: Http, request_fields: dict[str, Any]) -> None:
     """Forgetting the user erases the files (specification.md#memory-files-forget)."""
     output(http, **NOTE, user_id="ada")
     output(http, command="delete", path="/memories/elba.md", user_id="ada")
@@ -305,7 +303,7 @@ def test_who_is_forgotten_has_no_files(http: Http, request_fields: dict[str, Any
     assert http.rows()["memory_files"] == 0
 
 
-def test_a_session_that_is_forgotten_takes_no_file_along(http: Http) -> None:
+def test_forgetting_a_session_keeps_the_files(http: Http) -> None:
     """Files belong to no session (specification.md#memory-files-forget)."""
     output(http, **NOTE)
     http.remember("q", "r", session_id="s")
@@ -316,7 +314,7 @@ def test_a_session_that_is_forgotten_takes_no_file_along(http: Http) -> None:
 
 
 @pytest.mark.parametrize("more", [{"session_id": "s"}, {"after": "2026-01-01T00:00:00Z"}])
-def test_files_are_not_forgotten_by_session_or_time(http: Http, more: dict[str, str]) -> None:
+def test_path_cannot_be_combined_with_session_or_time(http: Http, more: dict[str, str]) -> None:
     """`path` excludes session and time (specification.md#forget-combinations)."""
     assert http.post("/api/v7/memory/forget", {"path": "/memories/a", **more}).status_code == 422
 
@@ -326,7 +324,7 @@ class TestMasking:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        """Provide real parts with masking of secrets."""
+        """Provide a service that masks secrets."""
         service = testing.context(
             folder,
             settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
@@ -334,7 +332,7 @@ class TestMasking:
         yield service
         service.close()
 
-    def test_a_secret_is_not_stored_and_the_model_gets_a_note(self, http: Http) -> None:
+    def test_secret_is_masked_and_reported_in_the_result(self, http: Http) -> None:
         token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
         text = output(http, command="create", path="/memories/a", file_text=f"Token: {token}")

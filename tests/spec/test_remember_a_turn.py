@@ -14,7 +14,7 @@ from remembrancer.context import Context
 TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3."}
 
 
-def test_a_turn_is_saved_and_the_answer_says_so(http: Http) -> None:
+def test_saved_turn_is_confirmed_in_the_response(http: Http) -> None:
     """`saved` is true once the turn is durable (specification.md#remember-saved)."""
     answer = http.remember(**TURN)
 
@@ -22,7 +22,7 @@ def test_a_turn_is_saved_and_the_answer_says_so(http: Http) -> None:
     assert http.get(f"/api/v7/event/{answer['event_id']}").json()["response"] == TURN["response"]
 
 
-def test_without_a_user_id_it_goes_to_the_accounts_own_space(http: Http) -> None:
+def test_default_user_is_the_account_name(http: Http) -> None:
     """The default is the key's pin, else the account's name.
 
     See specification.md#remember-default-user.
@@ -34,7 +34,7 @@ def test_without_a_user_id_it_goes_to_the_accounts_own_space(http: Http) -> None
     assert bob.memory("ferry", user_id="bob")["total_hits"] == 1
 
 
-def test_a_pinned_key_writes_into_its_own_space_and_no_other(http: Http) -> None:
+def test_pinned_key_writes_only_for_its_user(http: Http) -> None:
     """Another `user_id` than the pin is a 403 (specification.md#auth-pinned)."""
     pinned = http.as_account("owner", user_id="ada")
     event_id = pinned.remember(**TURN)["event_id"]
@@ -47,7 +47,7 @@ def test_a_pinned_key_writes_into_its_own_space_and_no_other(http: Http) -> None
     assert http.rows() == before
 
 
-def test_a_read_only_key_may_not_write(http: Http) -> None:
+def test_read_only_key_cannot_write(http: Http) -> None:
     """A read-only key is a 403 (specification.md#remember-read-only-key)."""
     before = http.rows()
 
@@ -59,7 +59,7 @@ def test_a_read_only_key_may_not_write(http: Http) -> None:
     assert http.rows() == before
 
 
-def test_the_session_defaults_to_default(http: Http) -> None:
+def test_session_id_defaults_to_default(http: Http) -> None:
     """`session_id` defaults to `default` (specification.md#remember-default-session)."""
     first, second = http.remember(**TURN), http.remember(**TURN, session_id="trip")
 
@@ -70,14 +70,14 @@ def test_the_session_defaults_to_default(http: Http) -> None:
     assert sessions == ["default", "trip"]
 
 
-def test_the_step_is_that_of_the_last_interacting_search(http: Http) -> None:
+def test_step_is_that_of_the_last_interacting_search(http: Http) -> None:
     """`step` repeats that of the last search (specification.md#remember-step)."""
     step = http.memory("a", session_id="s")["step"]
 
     assert http.remember(**TURN, session_id="s")["step"] == step
 
 
-def test_when_it_was_said_may_be_told(http: Http) -> None:
+def test_occurred_at_can_lie_in_the_past(http: Http) -> None:
     """`occurred_at` may lie in the past (specification.md#remember-occurred-at)."""
     body, now = (
         http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"),
@@ -93,7 +93,7 @@ def test_when_it_was_said_may_be_told(http: Http) -> None:
 
 
 @pytest.mark.parametrize("side", ["query", "response"])
-def test_one_side_may_be_empty(http: Http, side: str) -> None:
+def test_query_or_response_can_be_empty(http: Http, side: str) -> None:
     """One side may be empty (specification.md#remember-both-sides)."""
     assert http.remember(**{**TURN, side: ""})["saved"] is True
 
@@ -109,16 +109,14 @@ def test_one_side_may_be_empty(http: Http, side: str) -> None:
         " padded ",
     ],
 )
-def test_text_is_kept_word_for_word(http: Http, text: str) -> None:
+def test_text_is_stored_verbatim(http: Http, text: str) -> None:
     """Text is stored word for word (specification.md#remember-verbatim)."""
     event = http.get(f"/api/v7/event/{http.remember(text, text)['event_id']}").json()
 
     assert (event["query"], event["response"]) == (text, text)
 
 
-def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_nothing(
-    http: Http,
-) -> None:
+def test_repeated_request_returns_the_first_response(http: Http) -> None:
     """A repeated request returns the first response (specification.md#idempotency-replay)."""
     first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     before = http.rows()
@@ -130,7 +128,7 @@ def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_not
     assert http.rows() == before
 
 
-def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> None:
+def test_idempotency_key_with_another_body_is_409(http: Http) -> None:
     """Another body is a 409 (specification.md#idempotency-conflict)."""
     http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     before = http.rows()
@@ -143,7 +141,7 @@ def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> 
     assert http.rows() == before
 
 
-def test_anothers_idempotency_key_is_another(http: Http) -> None:
+def test_idempotency_keys_are_separate_per_api_key(http: Http) -> None:
     """Keys of other API keys are independent (specification.md#idempotency-scope)."""
     first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     second = http.as_account("bob").post(
@@ -153,7 +151,7 @@ def test_anothers_idempotency_key_is_another(http: Http) -> None:
     assert second.json()["event_id"] != first.json()["event_id"]
 
 
-def test_an_identical_turn_sent_again_is_kept_once(http: Http) -> None:
+def test_repeated_identical_turn_is_stored_once(http: Http) -> None:
     """An identical turn within 10 minutes is a retry (specification.md#remember-dedupe)."""
     first = http.remember(**TURN)
     before = http.rows()
@@ -169,8 +167,8 @@ def test_an_identical_turn_sent_again_is_kept_once(http: Http) -> None:
     assert http.rows()["events"] == before["events"] + 1
 
 
-class TestAfterADay:
-    """Expiry of retries, with a clock that the test moves."""
+class TestRetryExpiry:
+    """Expiry of repeated turns and idempotency keys, with a clock that the test moves."""
 
     @pytest.fixture
     def context(self, folder: Any) -> Any:
@@ -179,14 +177,14 @@ class TestAfterADay:
         yield service
         service.close()
 
-    def test_an_identical_turn_is_a_new_one_after_ten_minutes(self, http: Http) -> None:
+    def test_identical_turn_after_ten_minutes_is_a_new_one(self, http: Http) -> None:
         """After 10 minutes it is a new turn (specification.md#remember-dedupe)."""
         first = http.remember(**TURN)
         self.now_ms += 10 * 60_000
 
         assert http.remember(**TURN)["event_id"] != first["event_id"]
 
-    def test_an_idempotency_key_is_forgotten(self, http: Http, context: Context) -> None:
+    def test_idempotency_key_expires_after_a_day(self, http: Http, context: Context) -> None:
         """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
         first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
         self.now_ms += 24 * 3_600_000

@@ -28,7 +28,7 @@ def outcomes(answer: Any) -> dict[str, str]:
     return {receipt["part"]: receipt["outcome"] for receipt in answer["receipts"]}
 
 
-def test_everything_of_one_call_is_kept_and_each_part_has_its_receipt(http: Http) -> None:
+def test_every_part_is_stored_and_has_a_receipt(http: Http) -> None:
     """The parts are independent, each with a receipt.
 
     See specification.md#remember-independent-parts.
@@ -43,8 +43,8 @@ def test_everything_of_one_call_is_kept_and_each_part_has_its_receipt(http: Http
     assert {r["part"]: r.get("id") for r in answer["receipts"]}["turn"] == answer["event_id"]
 
 
-def test_a_whole_call_sent_again_is_kept_once(http: Http) -> None:
-    """A retry ends in a defined state (specification.md#remember-dedupe)."""
+def test_repeated_request_with_all_parts_is_stored_once(http: Http) -> None:
+    """A retry stores no part twice (specification.md#remember-dedupe)."""
     first = remember(http, **WHOLE).json()
     before = http.rows()
     again = remember(http, **WHOLE).json()
@@ -57,7 +57,7 @@ def test_a_whole_call_sent_again_is_kept_once(http: Http) -> None:
 
 
 @pytest.mark.parametrize("part", ["l1_summary", "critical", "l2_map", "cube_topic"])
-def test_a_part_that_is_refused_refuses_all_of_its_call(http: Http, part: str) -> None:
+def test_refused_part_refuses_the_whole_request(http: Http, part: str) -> None:
     """All parts are stored, or none (specification.md#remember-atomic)."""
     before = http.rows()
     answer = remember(http, **{**WHOLE, part: "x" * 60_000})
@@ -66,7 +66,7 @@ def test_a_part_that_is_refused_refuses_all_of_its_call(http: Http, part: str) -
     assert http.rows() == before
 
 
-def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
+def test_summary_without_turns_refuses_the_whole_request(http: Http) -> None:
     """An L1 without turns is a 409 (specification.md#remember-l1-without-turns)."""
     before = http.rows()
     answer = remember(http, l1_summary="Nothing happened.", critical="Ada gets seasick.")
@@ -95,7 +95,7 @@ def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
         ({"duty": "vote_nothing", "duty_reason": " "}, "duty_reason"),
     ],
 )
-def test_contradicting_fields_are_refused(http: Http, body: dict[str, Any], message: str) -> None:
+def test_contradictory_fields_are_refused(http: Http, body: dict[str, Any], message: str) -> None:
     """Contradictory fields are a 422 (specification.md#remember-contradictions)."""
     before = http.rows()
     answer = remember(http, **body)
@@ -129,7 +129,7 @@ def test_contradicting_fields_are_refused(http: Http, body: dict[str, Any], mess
         ("session_id", ""),
     ],
 )
-def test_a_field_that_is_wrong_is_named(http: Http, field: str, value: Any) -> None:
+def test_invalid_fields_are_named(http: Http, field: str, value: Any) -> None:
     """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     before = http.rows()
     answer = remember(http, **{**WHOLE, field: value})
@@ -139,7 +139,7 @@ def test_a_field_that_is_wrong_is_named(http: Http, field: str, value: Any) -> N
     assert http.rows() == before
 
 
-def test_a_part_that_says_nothing_is_left_out_and_told(http: Http) -> None:
+def test_empty_parts_are_skipped_with_a_receipt(http: Http) -> None:
     """Blank parts are skipped, with a receipt (specification.md#remember-empty-parts)."""
     answer = remember(http, **TURN, critical=" ", l1_summary="", l2_map="\n", cube_topic="").json()
 
@@ -151,12 +151,12 @@ def test_a_part_that_says_nothing_is_left_out_and_told(http: Http) -> None:
     }
 
 
-def test_a_null_summary_is_none(http: Http) -> None:
+def test_null_summary_is_accepted_as_absent(http: Http) -> None:
     """`l1_summary` may be null (specification.md#remember-null-summary)."""
     assert outcomes(remember(http, **TURN, l1_summary=None).json()) == {"turn": "stored"}
 
 
-def test_a_session_makes_one_cube_in_three_turns(http: Http) -> None:
+def test_session_creates_at_most_one_cube_in_three_turns(http: Http) -> None:
     """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
     items = [
         remember(
@@ -180,7 +180,7 @@ def test_a_session_makes_one_cube_in_three_turns(http: Http) -> None:
     assert "3 turns" in items[1]
 
 
-def test_without_a_cube_the_answer_says_so(http: Http) -> None:
+def test_cube_is_an_explanation_when_none_was_created(http: Http) -> None:
     """`cube` is an object or a sentence (specification.md#remember-cube-result)."""
     assert isinstance(remember(http, **TURN).json()["cube"], str)
     reason = remember(
@@ -189,7 +189,7 @@ def test_without_a_cube_the_answer_says_so(http: Http) -> None:
     assert "small talk" in reason
 
 
-def test_a_cube_is_backed_by_its_turn_unless_it_says_otherwise(http: Http) -> None:
+def test_evidence_of_a_cube_defaults_to_its_turn(http: Http) -> None:
     """Evidence defaults to the event of the turn (specification.md#remember-cube-evidence)."""
     turn = remember(http, **TURN, **CUBE).json()
     labelled = remember(http, **TURN, **CUBE, session_id="s", cube_evidence="field notes").json()
@@ -211,7 +211,7 @@ def test_a_cube_is_backed_by_its_turn_unless_it_says_otherwise(http: Http) -> No
     }
 
 
-def test_a_call_with_only_a_duty_closes_the_rating_and_keeps_no_event(http: Http) -> None:
+def test_request_with_only_a_duty_settles_it_and_stores_no_event(http: Http) -> None:
     """A duty alone stores no event (specification.md#remember-duty-only)."""
     remember(http, **TURN, **CUBE, session_id="s")
     page = http.memory("ferry timetables in June", session_id="s")["shared_cubes"]
@@ -231,7 +231,7 @@ def test_a_call_with_only_a_duty_closes_the_rating_and_keeps_no_event(http: Http
     assert not after["shared_cubes"][0]["note"].startswith("new")
 
 
-def test_a_fact_is_kept_once(http: Http) -> None:
+def test_same_fact_is_stored_once(http: Http) -> None:
     """The same fact is stored once (specification.md#remember-fact-once)."""
     first, again = (
         remember(http, critical="Ada gets seasick.").json(),
@@ -241,7 +241,7 @@ def test_a_fact_is_kept_once(http: Http) -> None:
     assert [outcomes(answer)["critical"] for answer in (first, again)] == ["stored", "known"]
 
 
-def test_text_of_this_service_is_not_kept_again(http: Http) -> None:
+def test_fenced_text_of_the_service_is_not_stored_again(http: Http) -> None:
     """Text of the service is recognised by its fence (specification.md#remember-own-text)."""
     http.remember(
         "Where is the spare key?", "Under the blue flower pot.", critical="Ada gets seasick."
@@ -262,7 +262,7 @@ def test_text_of_this_service_is_not_kept_again(http: Http) -> None:
     assert http.rows()["events"] == before + 1
 
 
-def test_a_turn_that_gives_orders_to_its_reader_is_kept_and_marked(http: Http) -> None:
+def test_instruction_like_turn_is_stored_and_flagged(http: Http) -> None:
     """It is flagged and ranks lower, but is never blocked.
 
     See specification.md#remember-instruction-like.
@@ -285,7 +285,7 @@ def test_a_turn_that_gives_orders_to_its_reader_is_kept_and_marked(http: Http) -
     assert http.get(f"/api/v7/event/{event_id}").json()["flags"] == ["instruction_like"]
 
 
-def test_a_secret_in_a_turn_is_noticed(http: Http) -> None:
+def test_secret_in_a_turn_is_reported(http: Http) -> None:
     """The receipt names a secret; with `mask` it is masked (specification.md#remember-secret)."""
     answer = remember(http, query=f"My key is {http.key}, use it.", response="I will not.").json()
 

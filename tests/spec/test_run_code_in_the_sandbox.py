@@ -17,23 +17,23 @@ from remembrancer.server.app import make_app
 PATHS = ("/api/execute/code", "/api/v7/execute/code")
 
 
-def ran(http: Http, code: str, **more: Any) -> Any:
+def run_code(http: Http, code: str, **more: Any) -> Any:
     """Run a program; return the response body."""
     answer = http.post(PATHS[0], {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_a_program_is_run_under_both_paths(http: Http) -> None:
+def test_sandbox_is_served_under_both_paths(http: Http) -> None:
     """The sandbox is served under both paths (specification.md#sandbox-two-paths)."""
     answers = [http.post(path, {"code": "print(6 * 7)"}).json() for path in PATHS]
 
     assert [(answer["status"], answer["stdout"]) for answer in answers] == [("ok", "42\n")] * 2
 
 
-def test_the_answer_has_every_part(http: Http) -> None:
+def test_response_has_every_field(http: Http) -> None:
     """The response has every field (specification.md#sandbox-response)."""
-    answer = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
+    answer = run_code(http, "open('a.txt', 'w').write('hello')\n6 * 7")
 
     assert (answer["result"], answer["error"], answer["exit_code"]) == ("42", None, 0)
     assert (answer["mode"], answer["fixed"], answer["diff"], answer["code"]) == (
@@ -51,14 +51,14 @@ def test_the_answer_has_every_part(http: Http) -> None:
     assert answer["duration_ms"] >= answer["usage"]["wall_ms"]
 
 
-def test_numpy_is_there(http: Http) -> None:
+def test_numpy_is_available(http: Http) -> None:
     """numpy is available (specification.md#sandbox-libraries)."""
-    assert ran(http, "import numpy as np\nint(np.arange(4).sum())")["result"] == "6"
+    assert run_code(http, "import numpy as np\nint(np.arange(4).sum())")["result"] == "6"
 
 
-def test_a_program_that_fails_is_an_answer(http: Http) -> None:
+def test_failing_program_is_a_200_with_its_error(http: Http) -> None:
     """A failing program is a 200 with its error (specification.md#sandbox-failed-program)."""
-    answer = ran(http, "x = 1\nx / 0")
+    answer = run_code(http, "x = 1\nx / 0")
 
     assert answer["status"] == "failed"
     assert (answer["error"]["type"], answer["error"]["message"], answer["error"]["line"]) == (
@@ -79,17 +79,19 @@ def test_a_program_that_fails_is_an_answer(http: Http) -> None:
         ("raise SystemExit(3)", "failed", "SystemExit"),
     ],
 )
-def test_every_other_end_has_its_status(http: Http, code: str, status: str, kind: str) -> None:
+def test_timeouts_and_other_ends_have_their_own_status(
+    http: Http, code: str, status: str, kind: str
+) -> None:
     """Each kind of end has its status (specification.md#sandbox-statuses)."""
-    answer = ran(http, code, timeout_s=2)
+    answer = run_code(http, code, timeout_s=2)
 
     assert (answer["status"], answer["error"]["type"], answer["result"]) == (status, kind, None)
 
 
 @pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
-def test_every_mode_is_taken(http: Http, mode: str) -> None:
+def test_all_modes_are_accepted(http: Http, mode: str) -> None:
     """`mode` is fix, optimize or all (specification.md#sandbox-modes)."""
-    assert ran(http, "1", mode=mode)["mode"] == mode
+    assert run_code(http, "1", mode=mode)["mode"] == mode
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_every_mode_is_taken(http: Http, mode: str) -> None:
         ({"code": "1", "session_id": ""}, "/session_id"),
     ],
 )
-def test_an_invalid_request_is_refused_with_its_place(
+def test_invalid_request_is_refused_with_a_pointer(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
     """Another language is a 422 (specification.md#sandbox-invalid)."""
@@ -120,9 +122,9 @@ def test_an_invalid_request_is_refused_with_its_place(
     assert [one["pointer"] for one in answer.json()["errors"]] == [pointer]
 
 
-def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
+def test_run_with_a_session_is_stored_as_an_event(http: Http) -> None:
     """`session_id` stores the run as an event (specification.md#sandbox-event)."""
-    answer = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
+    answer = run_code(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert (event["session_id"], event["query"]) == (
@@ -134,26 +136,26 @@ def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
     assert answer["event_id"] in [hit["event_id"] for hit in http.memory("kestrel")["hits"]]
 
 
-def test_long_output_is_cut_in_the_event_with_a_word_that_says_so(http: Http) -> None:
+def test_stored_run_marks_truncated_output(http: Http) -> None:
     """The event says that output was cut (specification.md#sandbox-event-output)."""
-    answer = ran(http, "print('x' * 30_000)", session_id="long")
+    answer = run_code(http, "print('x' * 30_000)", session_id="long")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert len(answer["stdout"]) == 30_001
     assert "(10001 more characters)" in event["response"]
 
 
-def test_without_a_session_nothing_is_kept(http: Http) -> None:
+def test_run_without_a_session_is_not_stored(http: Http) -> None:
     """Without `session_id` nothing is stored (specification.md#sandbox-event)."""
     before = http.rows()
 
-    ran(http, "1")
+    run_code(http, "1")
 
     assert http.rows() == before
 
 
 @pytest.mark.parametrize("more", [{}, {"session_id": "s"}])
-def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, str]) -> None:
+def test_repeated_request_runs_the_program_once(http: Http, more: dict[str, str]) -> None:
     """A repeated request runs once (specification.md#sandbox-idempotent)."""
     body = {"code": "import secrets\nsecrets.token_hex()", **more}
     first, second = (http.post(PATHS[0], body, headers={"Idempotency-Key": "k"}) for _ in range(2))
@@ -164,14 +166,14 @@ def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, st
     assert other.status_code == 409
 
 
-def test_a_read_only_key_runs_nothing(http: Http) -> None:
+def test_read_only_key_cannot_run_programs(http: Http) -> None:
     """A read-only key is a 403 (specification.md#sandbox-permissions)."""
     assert (
         http.as_account("reader", read_only=True).post(PATHS[0], {"code": "1"}).status_code == 403
     )
 
 
-def test_a_pinned_key_keeps_no_run_in_another_space(http: Http) -> None:
+def test_pinned_key_cannot_store_runs_for_another_user(http: Http) -> None:
     """Another `user_id` than the pin is a 403 (specification.md#sandbox-permissions)."""
     pinned = http.as_account("family", user_id="ada")
 
@@ -180,7 +182,7 @@ def test_a_pinned_key_keeps_no_run_in_another_space(http: Http) -> None:
     )
 
 
-def test_without_a_key_nothing_is_run(http: Http) -> None:
+def test_run_requires_a_key(http: Http) -> None:
     """A key is required (specification.md#auth-bearer)."""
     assert http.with_key(None).post(PATHS[0], {"code": "1"}).status_code == 401
 
@@ -195,7 +197,7 @@ class TestRate:
         yield replace(service, settings=replace(service.settings, rate_sandbox_per_minute=1))
         service.close()
 
-    def test_a_key_over_its_limit_gets_the_time_to_retry(self, http: Http) -> None:
+    def test_key_over_its_limit_gets_a_retry_time(self, http: Http) -> None:
         answers = [http.post(PATHS[0], {"code": "1", "timeout_s": -1}) for _ in range(2)]
 
         assert [answer.status_code for answer in answers] == [422, 429]
@@ -213,7 +215,7 @@ class TestUnavailable:
         """Return the application with a sandbox of its own, not started yet."""
         return make_app(context)
 
-    def test_a_machine_without_confinement_names_the_missing_parts(
+    def test_response_without_confinement_names_the_missing_parts(
         self, http: Http, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))

@@ -11,16 +11,16 @@ PATH = "/api/execute/code"
 FENCED = "Here you are:\n\n```python\nprint('tide')\n```\n"
 
 
-def ran(http: Http, code: str, **more: Any) -> Any:
+def run_code(http: Http, code: str, **more: Any) -> Any:
     """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_a_repair_by_rule_reports_its_change(http: Http) -> None:
+def test_repair_by_rule_returns_a_diff(http: Http) -> None:
     """A repaired program has a diff (specification.md#repair-diff)."""
-    answer = ran(http, FENCED)
+    answer = run_code(http, FENCED)
 
     assert (answer["status"], answer["fixed"], answer["stdout"], answer["error"]) == (
         "fixed",
@@ -36,9 +36,9 @@ def test_a_repair_by_rule_reports_its_change(http: Http) -> None:
     assert "note" not in answer
 
 
-def test_every_run_is_among_the_attempts(http: Http) -> None:
+def test_attempts_list_every_run(http: Http) -> None:
     """Every run is in `attempts` (specification.md#repair-attempts)."""
-    answer = ran(http, "```python\nprint(“tide”)\n```\n")
+    answer = run_code(http, "```python\nprint(“tide”)\n```\n")
 
     assert [
         (one["stage"], one.get("repair"), one["outcome"], one.get("error"))
@@ -51,14 +51,14 @@ def test_every_run_is_among_the_attempts(http: Http) -> None:
     assert all(one["ms"] >= 0 for one in answer["attempts"])
 
 
-def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
-    """The fences can be removed, but the program inside fails too.
+def test_repair_that_still_fails_is_rejected(http: Http) -> None:
+    """The Markdown fences can be removed, but the program inside them fails too.
 
     See specification.md#repair-accepted-by-rerun.
     """
     code = "```python\nprint('begun')\n1 / 0\n```\n"
 
-    answer = ran(http, code)
+    answer = run_code(http, code)
 
     assert (answer["status"], answer["fixed"], answer["diff"], answer["code"]) == (
         "failed",
@@ -82,9 +82,9 @@ def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
         "{}['k']",
     ],
 )
-def test_an_exception_raised_by_the_program_is_not_repaired(http: Http, code: str) -> None:
+def test_deliberate_exceptions_are_not_repaired(http: Http, code: str) -> None:
     """Deliberate errors are not repaired (specification.md#repair-not-attempted)."""
-    answer = ran(http, code)
+    answer = run_code(http, code)
 
     assert (answer["status"], answer["code"], len(answer["attempts"])) == ("failed", code, 1)
 
@@ -93,58 +93,58 @@ def test_an_exception_raised_by_the_program_is_not_repaired(http: Http, code: st
     ("code", "status"),
     [("while True: pass", "timeout"), ("import ctypes\nctypes.string_at(0)", "killed")],
 )
-def test_a_program_that_was_stopped_is_not_repaired(http: Http, code: str, status: str) -> None:
+def test_stopped_programs_are_not_repaired(http: Http, code: str, status: str) -> None:
     """Stopped programs are not repaired (specification.md#repair-not-attempted)."""
-    answer = ran(http, code, timeout_s=1)
+    answer = run_code(http, code, timeout_s=1)
 
     assert (answer["status"], len(answer["attempts"])) == (status, 1)
     assert answer["note"] == "A stopped program is not repaired."
 
 
-def test_a_program_that_ends_well_is_run_once_and_left_as_it_is(http: Http) -> None:
+def test_working_program_runs_once_and_stays_unchanged(http: Http) -> None:
     """A working program is left alone (specification.md#repair-not-attempted)."""
     code = "text = '“quoted” ```'\nprint(text)"
 
-    answer = ran(http, code)
+    answer = run_code(http, code)
 
     assert (answer["status"], answer["code"], len(answer["attempts"])) == ("ok", code, 1)
     assert "note" not in answer
 
 
-def test_a_very_long_program_is_not_repaired(http: Http) -> None:
+def test_very_long_programs_are_not_repaired(http: Http) -> None:
     """Long programs are not repaired (specification.md#repair-not-attempted)."""
-    answer = ran(http, f"```\nprint(1)\n# {'x' * 50_000}\n```\n")
+    answer = run_code(http, f"```\nprint(1)\n# {'x' * 50_000}\n```\n")
 
     assert (answer["status"], len(answer["attempts"])) == ("failed", 1)
     assert answer["note"] == "A program of more than 50000 characters is not repaired."
 
 
-def test_optimize_runs_the_program_as_it_is_without_a_model(http: Http) -> None:
+def test_optimize_without_a_model_runs_the_program_unchanged(http: Http) -> None:
     """Without a model nothing is optimized (specification.md#repair-without-model)."""
-    answer = ran(http, FENCED, mode="optimize")
+    answer = run_code(http, FENCED, mode="optimize")
 
     assert (answer["status"], len(answer["attempts"])) == ("failed", 1)
     assert answer["note"] == "Not optimized: no model is configured."
 
 
-def test_all_repairs_and_says_that_nothing_was_made_faster(http: Http) -> None:
+def test_mode_all_repairs_and_notes_missing_optimization(http: Http) -> None:
     """`note` says what was not tried (specification.md#repair-without-model)."""
-    answer = ran(http, FENCED, mode="all")
+    answer = run_code(http, FENCED, mode="all")
 
     assert answer["status"] == "fixed"
     assert answer["note"] == "Not optimized: no model is configured."
 
 
-def test_the_files_are_those_of_the_run_that_counts(http: Http) -> None:
+def test_files_come_from_the_final_run(http: Http) -> None:
     """Files come from the final run (specification.md#repair-files)."""
-    answer = ran(http, "```\nopen('tide.txt', 'w').write('high')\n```")
+    answer = run_code(http, "```\nopen('tide.txt', 'w').write('high')\n```")
 
     assert [(file["name"], file["size_bytes"]) for file in answer["files"]] == [("tide.txt", 4)]
 
 
-def test_a_stored_run_has_the_original_program_and_the_change(http: Http) -> None:
+def test_stored_run_has_the_original_program_and_the_diff(http: Http) -> None:
     """A stored run holds source and diff (specification.md#repair-event)."""
-    answer = ran(http, FENCED, session_id="tides")
+    answer = run_code(http, FENCED, session_id="tides")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert event["query"] == FENCED

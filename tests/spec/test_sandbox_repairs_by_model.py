@@ -29,18 +29,18 @@ def start(start_with: Start) -> Start:
     return partial(start_with, "model_repair_1")
 
 
-def ran(http: Http, code: str, **more: Any) -> Any:
+def run_code(http: Http, code: str, **more: Any) -> Any:
     """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_a_model_repairs_the_rest_and_the_answer_names_it(start: Start) -> None:
+def test_attempts_name_the_model_that_repaired_the_program(start: Start) -> None:
     """`attempts` names the model (specification.md#repair-attempts)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
-    answer = ran(http, WRONG)
+    answer = run_code(http, WRONG)
 
     assert (
         answer["status"],
@@ -63,30 +63,30 @@ def test_a_model_repairs_the_rest_and_the_answer_names_it(start: Start) -> None:
     assert "note" not in answer
 
 
-def test_rules_come_first_and_cost_nothing(start: Start) -> None:
+def test_rules_are_tried_before_models(start: Start) -> None:
     """Rules are tried before models (specification.md#repair-rules-first)."""
     http, tiny = start(replies(f"```python\n{GOOD}```"))
 
-    answer = ran(http, BROKEN)
+    answer = run_code(http, BROKEN)
 
     assert (answer["status"], answer["code"], tiny.requests) == ("fixed", GOOD, [])
     assert answer["attempts"][-1]["stage"] == "deterministic"
 
 
-def test_a_program_that_works_is_not_shown_to_a_model(start: Start) -> None:
+def test_working_program_is_not_sent_to_a_model(start: Start) -> None:
     """A working program is sent to no model (specification.md#repair-not-attempted)."""
     http, tiny = start(replies(f"```python\n{RIGHT}```"))
 
-    assert (ran(http, RIGHT)["status"], tiny.requests) == ("ok", [])
+    assert (run_code(http, RIGHT)["status"], tiny.requests) == ("ok", [])
 
 
-def test_a_cheating_model_mends_nothing(start: Start) -> None:
+def test_fix_that_cheats_its_tests_is_refused(start: Start) -> None:
     """A fix that cheats its tests is refused (specification.md#repair-guards)."""
     http, _ = start(
         replies("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```")
     )
 
-    answer = ran(http, WRONG)
+    answer = run_code(http, WRONG)
 
     assert (answer["status"], answer["fixed"], answer["code"], answer["error"]["type"]) == (
         "failed",
@@ -99,12 +99,12 @@ def test_a_cheating_model_mends_nothing(start: Start) -> None:
     ] * 2
 
 
-def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
+def test_account_can_forbid_outside_models(start: Start) -> None:
     """An account can forbid models on other machines (specification.md#repair-outside-models)."""
     http, _ = start(replies(""), model_repair_1="far@https://models.invalid/v1")
     allow_outside_models(http.context, "owner", allowed=False)
 
-    answer = ran(http, WRONG)
+    answer = run_code(http, WRONG)
 
     assert [one["stage"] for one in answer["attempts"]] == ["run"]
     assert answer["note"] == (
@@ -113,11 +113,11 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     )
 
 
-def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
+def test_model_calls_are_counted_in_the_metrics(start: Start) -> None:
     """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
-    ran(http, WRONG)
+    run_code(http, WRONG)
 
     assert (
         'remembrancer_model_calls_total{model="tiny",outcome="ok",slot="repair_1"} 1.0'
@@ -125,7 +125,7 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
     )
 
 
-def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
+def test_repeated_request_calls_no_model(start: Start) -> None:
     """A repeated request asks no model again (specification.md#sandbox-idempotent)."""
     http, tiny = start(replies(f"```python\n{RIGHT}```"))
     request: dict[str, Any] = {
@@ -145,7 +145,7 @@ def test_optimize_reports_its_measurements(start: Start) -> None:
     fast = "total = sum(range(0, 2 * 10**6, 2))\nprint(total)\n"
     http, _ = start(replies(f"```python\n{fast}```"))
 
-    answer = ran(http, slow, mode="optimize")
+    answer = run_code(http, slow, mode="optimize")
 
     assert (answer["status"], answer["fixed"], answer["code"], answer["stdout"]) == (
         "ok",
@@ -158,7 +158,7 @@ def test_optimize_reports_its_measurements(start: Start) -> None:
     assert answer["diff"]
 
 
-def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
+def test_unknown_strategy_is_refused(start: Start) -> None:
     """Another strategy is a 422 (specification.md#sandbox-invalid)."""
     http, tiny = start(replies(""))
 
@@ -171,11 +171,11 @@ def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
     )
 
 
-def test_a_stored_run_has_the_change_of_the_model(start: Start) -> None:
+def test_stored_run_has_the_change_of_the_model(start: Start) -> None:
     """A stored run holds the change (specification.md#repair-event)."""
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
-    answer = ran(http, WRONG, session_id="means", strategy="race")
+    answer = run_code(http, WRONG, session_id="means", strategy="race")
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert event["query"] == WRONG

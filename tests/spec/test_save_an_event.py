@@ -19,7 +19,7 @@ def save(http: Http, **more: str) -> str:
     return str(answer.json()["event_id"])
 
 
-def test_an_event_is_saved_for_the_named_user_and_found(http: Http) -> None:
+def test_event_is_saved_for_the_named_user_and_found(http: Http) -> None:
     """It stores an event for the named user (specification.md#event-write-request)."""
     event_id = save(http)
 
@@ -27,7 +27,7 @@ def test_an_event_is_saved_for_the_named_user_and_found(http: Http) -> None:
     assert http.memory("spare key", user_id="owner")["hits"] == []
 
 
-def test_session_and_topic_are_kept(http: Http) -> None:
+def test_session_and_topic_are_stored(http: Http) -> None:
     """Session and topic are optional and stored (specification.md#event-write-request)."""
     event = http.get(f"/api/v7/event/{save(http, session_id='house', topic='home')}").json()
 
@@ -35,7 +35,7 @@ def test_session_and_topic_are_kept(http: Http) -> None:
 
 
 @pytest.mark.parametrize("name", ["user_id", "query", "response"])
-def test_the_three_required_members_are_required(http: Http, name: str) -> None:
+def test_user_id_query_and_response_are_required(http: Http, name: str) -> None:
     """`user_id`, `query` and `response` are required (specification.md#event-write-required)."""
     before = http.rows()
 
@@ -46,7 +46,7 @@ def test_the_three_required_members_are_required(http: Http, name: str) -> None:
     assert http.rows() == before
 
 
-def test_a_pinned_key_saves_for_its_own_user_only(http: Http) -> None:
+def test_pinned_key_saves_only_for_its_user(http: Http) -> None:
     """Another `user_id` than the pin is a 403 (specification.md#event-write-pinned)."""
     ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")
 
@@ -54,7 +54,7 @@ def test_a_pinned_key_saves_for_its_own_user_only(http: Http) -> None:
     assert bob.post("/api/v7/event/write", EVENT).status_code == 403
 
 
-def test_it_takes_an_idempotency_key(http: Http) -> None:
+def test_repeated_request_is_stored_once(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#event-write-idempotent)."""
     answers = [
         http.post("/api/v7/event/write", EVENT, headers={"Idempotency-Key": "k"}) for _ in range(2)
@@ -62,7 +62,7 @@ def test_it_takes_an_idempotency_key(http: Http) -> None:
 
     assert answers[0].json() == answers[1].json()
     assert http.rows()["events"] == 1
-    # another path is another write
+    # idempotency keys are separate per path
     assert http.post(
         "/api/v7/remember", {**EVENT, "query": "?"}, headers={"Idempotency-Key": "k"}
     ).json()["receipts"]

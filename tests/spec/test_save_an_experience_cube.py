@@ -47,7 +47,7 @@ def refused(http: Http, body: Any, status: int = 422) -> Any:
     return answer.json()
 
 
-def test_a_cube_is_saved_and_is_private(http: Http) -> None:
+def test_created_cube_is_private(http: Http) -> None:
     """A created cube is private (specification.md#cube-create-private)."""
     answer = create(http)
 
@@ -68,14 +68,14 @@ def test_a_cube_is_saved_and_is_private(http: Http) -> None:
 
 
 @pytest.mark.parametrize("kind", ["moment", "fact", "culture", "lifehack", "warning", "code"])
-def test_it_is_of_one_of_six_kinds(http: Http, kind: str) -> None:
+def test_cube_has_one_of_six_kinds(http: Http, kind: str) -> None:
     """A cube has one of six kinds (specification.md#cube-kinds)."""
     create(http, cube_type=kind, model="gpt-x")
 
     assert (stored_cube(http).kind, stored_cube(http).model) == (kind, "gpt-x")
 
 
-def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) -> None:
+def test_session_id_is_optional_and_stored(http: Http) -> None:
     """`session_id` is optional (specification.md#cube-session)."""
     http.remember("q", "r", session_id="trip")
     create(http, session_id="trip")
@@ -88,7 +88,7 @@ def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) ->
     assert http.rows()["sessions"] == before
 
 
-def test_evidence_may_be_an_event_of_ones_own(http: Http) -> None:
+def test_evidence_can_be_an_own_event(http: Http) -> None:
     """Evidence is an event id or a label (specification.md#cube-evidence)."""
     event_id = http.remember("q", "r")["event_id"]
     create(http, evidence=event_id)
@@ -96,7 +96,7 @@ def test_evidence_may_be_an_event_of_ones_own(http: Http) -> None:
     assert stored_cube(http).evidence == event_id
 
 
-def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(http: Http) -> None:
+def test_unknown_or_foreign_event_as_evidence_is_404(http: Http) -> None:
     """A foreign event is a 404, like an unknown one (specification.md#cube-evidence)."""
     foreign = http.as_account("bob").remember("q", "r")["event_id"]
     own = http.remember("q", "r", user_id="ada")["event_id"]
@@ -113,7 +113,7 @@ def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(htt
 
 @pytest.mark.parametrize("name", CUBE)
 @pytest.mark.parametrize("value", [None, "", " \n\t\u3000", 5, True, ["x"], {"a": "b"}, "a\x00b"])
-def test_the_four_texts_are_required_and_must_say_something(
+def test_all_four_texts_are_required_and_must_not_be_blank(
     http: Http, name: str, value: Any
 ) -> None:
     """All four texts are required (specification.md#cube-required-texts)."""
@@ -134,13 +134,13 @@ def test_the_four_texts_are_required_and_must_say_something(
         {"model": " "},
     ],
 )
-def test_optional_fields_must_be_valid_when_present(http: Http, wrong: dict[str, Any]) -> None:
+def test_optional_fields_are_validated(http: Http, wrong: dict[str, Any]) -> None:
     """Wrong types are a 422 (specification.md#api-strict-types)."""
     assert refused(http, {**CUBE, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str) -> None:
+def test_bounds_are_inclusive(http: Http, name: str) -> None:
     """Every bound is inclusive (specification.md#limit-bounds)."""
     assert create(http, **{name: "ü" * BOUNDS[name]})["saved"]
     assert (
@@ -149,7 +149,7 @@ def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str) 
     )
 
 
-def test_a_lone_surrogate_is_refused(http: Http) -> None:
+def test_lone_surrogate_is_refused(http: Http) -> None:
     """A lone surrogate is a 422 (specification.md#api-text)."""
     before = http.rows()
     body = b'{"topic": "\\ud800", "essence": "e", "rules_markdown": "r", "evidence": "v"}'
@@ -158,12 +158,12 @@ def test_a_lone_surrogate_is_refused(http: Http) -> None:
     assert http.rows() == before
 
 
-def test_a_read_only_key_may_not(http: Http) -> None:
+def test_read_only_key_cannot_create_cubes(http: Http) -> None:
     """A read-only key is a 403 (specification.md#cube-create-read-only)."""
     refused(http.as_account("owner", read_only=True), CUBE, 403)
 
 
-def test_it_takes_an_idempotency_key(http: Http) -> None:
+def test_repeated_request_creates_one_cube(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#cube-create-idempotent)."""
     answers = [http.post(PATH, CUBE, headers={"Idempotency-Key": "k"}) for _ in range(2)]
     other = http.post(PATH, {**CUBE, "topic": "pots"}, headers={"Idempotency-Key": "k"})
@@ -173,7 +173,7 @@ def test_it_takes_an_idempotency_key(http: Http) -> None:
     assert http.rows()["cubes"] == http.rows()["cube_index"] == 1
 
 
-def test_it_is_counted_in_the_status_record(http: Http) -> None:
+def test_cubes_are_counted_in_the_status_record(http: Http) -> None:
     """`cubes_count` counts stored cubes (specification.md#cube-counted)."""
     before = http.get("/api/v7/status").json()["cubes_count"]
     create(http)

@@ -17,7 +17,7 @@ def turns(http: Http, count: int, first: int = 0) -> None:
         http.remember(f"{n:03}".ljust(50, "q"), f"{n:03}".ljust(50, "r"), session_id="s")
 
 
-def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
+def test_summary_is_stored_with_its_ratio_to_the_covered_turns(http: Http) -> None:
     """It covers the turns since the last L1 (specification.md#l1-response)."""
     turns(http, 5)
     first = http.post(
@@ -33,7 +33,7 @@ def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
 
 
 @pytest.mark.parametrize(("length", "how"), [(24, "short"), (25, None), (40, None), (41, "long")])
-def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(
+def test_summary_outside_5_to_8_percent_is_stored_with_a_warning(
     http: Http, length: int, how: str | None
 ) -> None:
     """Outside 5 to 8 percent it is stored with a warning (specification.md#l1-ratio)."""
@@ -45,7 +45,7 @@ def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(
     assert ("warning" in answer) == (how is not None)
 
 
-def test_without_a_turn_to_tell_of_it_is_a_conflict(http: Http) -> None:
+def test_summary_without_turns_is_409(http: Http) -> None:
     """An L1 without turns is a 409 (specification.md#l1-without-turns)."""
     turns(http, 1)
     http.post(PATH, L1)
@@ -61,7 +61,7 @@ def test_without_a_turn_to_tell_of_it_is_a_conflict(http: Http) -> None:
     assert http.rows() == before
 
 
-def test_the_same_sent_again_is_kept_once(http: Http) -> None:
+def test_repeated_summary_is_stored_once(http: Http) -> None:
     """The same L1 is stored once (specification.md#l1-repeated)."""
     turns(http, 1)
     first, again = http.post(PATH, L1).json(), http.post(PATH, L1).json()
@@ -70,7 +70,7 @@ def test_the_same_sent_again_is_kept_once(http: Http) -> None:
     assert http.rows()["summaries"] == 1
 
 
-def test_a_summary_ends_the_due_duty(http: Http) -> None:
+def test_summary_settles_the_duty(http: Http) -> None:
     """An L1 settles the duty (specification.md#l1-settles-duty)."""
     turns(http, 15)
     http.post(PATH, L1)
@@ -94,7 +94,7 @@ def test_a_summary_ends_the_due_duty(http: Http) -> None:
         ({"topic": "t" * 1_001}, "/topic"),
     ],
 )
-def test_an_error_names_its_field_and_nothing_is_stored(
+def test_invalid_values_are_named_and_nothing_is_stored(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
     """A wrong value is a 422 that names the field (specification.md#error-pointer)."""
@@ -108,14 +108,14 @@ def test_an_error_names_its_field_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("missing", ["user_id", "session_id", "summary_text"])
-def test_a_required_member_that_is_missing_is_named(http: Http, missing: str) -> None:
+def test_missing_required_fields_are_named(http: Http, missing: str) -> None:
     """Three fields are required (specification.md#l1-required)."""
     answer = http.post(PATH, {name: value for name, value in L1.items() if name != missing})
 
     assert [fault["pointer"] for fault in answer.json()["errors"]] == [f"/{missing}"]
 
 
-def test_keys_that_may_not_write_here_are_refused(http: Http) -> None:
+def test_read_only_and_foreign_pinned_keys_are_403(http: Http) -> None:
     """Read-only keys and foreign pins are 403 (specification.md#l1-permissions)."""
     turns(http, 1)
     for key in ({"read_only": True}, {"user_id": "somebody else"}):

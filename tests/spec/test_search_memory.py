@@ -23,7 +23,7 @@ def ferry(http: Http) -> str:
     return str(http.remember(*FERRY)["event_id"])
 
 
-def test_a_turn_is_found_and_the_best_hit_is_first(http: Http, ferry: str) -> None:
+def test_best_hit_is_first(http: Http, ferry: str) -> None:
     """The first hit is the center hit (specification.md#search-best-first)."""
     answer = http.memory("when does the ferry leave")
 
@@ -33,7 +33,7 @@ def test_a_turn_is_found_and_the_best_hit_is_first(http: Http, ferry: str) -> No
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_hit_has_its_text_its_time_and_its_reasons(http: Http, ferry: str) -> None:
+def test_hit_has_text_times_score_and_reasons(http: Http, ferry: str) -> None:
     """A hit has text, times, score and reasons (specification.md#search-hit)."""
     hit = http.memory("ferry")["hits"][0]
 
@@ -46,8 +46,8 @@ def test_a_hit_has_its_text_its_time_and_its_reasons(http: Http, ferry: str) -> 
     assert all(0 <= signal["value"] <= 1 for signal in hit["why"])
 
 
-def test_an_answered_write_is_in_the_very_next_search(http: Http) -> None:
-    """An answered write is found by the next search (specification.md#search-read-your-writes)."""
+def test_finished_write_is_found_by_the_next_search(http: Http) -> None:
+    """A finished write is found by the next search (specification.md#search-read-your-writes)."""
     for n in range(20):
         saved = http.remember(
             f"What is the number of locker {n}?", f"Locker {n} opens with zx{n}qv."
@@ -57,7 +57,7 @@ def test_an_answered_write_is_in_the_very_next_search(http: Http) -> None:
         ]
 
 
-def test_top_k_is_how_many_hits_at_most_and_five_by_default(http: Http) -> None:
+def test_top_k_bounds_the_hits_and_defaults_to_5(http: Http) -> None:
     """`top_k` bounds the hits; default 5 (specification.md#search-top-k)."""
     for n in range(8):
         http.remember(f"Ferry {n}?", f"Ferry {n} leaves at {n} o'clock.")
@@ -82,7 +82,7 @@ def test_top_k_is_how_many_hits_at_most_and_five_by_default(http: Http) -> None:
         "\\",
     ],
 )
-def test_an_empty_memory_gives_no_hits_and_no_error(http: Http, query: str) -> None:
+def test_search_of_an_empty_memory_returns_no_hits(http: Http, query: str) -> None:
     """An empty memory is a 200 without hits (specification.md#search-empty)."""
     answer = http.memory(query, user_id="nobody-yet")
 
@@ -90,7 +90,7 @@ def test_an_empty_memory_gives_no_hits_and_no_error(http: Http, query: str) -> N
 
 
 @pytest.mark.parametrize("query", ["   ", "\n\t", "?!", "()", "…"])
-def test_a_query_without_a_word_finds_nothing(http: Http, ferry: str, query: str) -> None:
+def test_query_without_words_finds_nothing(http: Http, ferry: str, query: str) -> None:
     """A query without words finds nothing (specification.md#search-no-words)."""
     assert http.memory(query)["hits"] == []
 
@@ -109,9 +109,7 @@ def test_a_query_without_a_word_finds_nothing(http: Http, ferry: str, query: str
         "{ferry}^2",
     ],
 )
-def test_operators_of_a_full_text_index_are_text_like_any_other(
-    http: Http, ferry: str, words: str
-) -> None:
+def test_full_text_operators_are_plain_text(http: Http, ferry: str, words: str) -> None:
     """Full-text operators and quotes are plain text (specification.md#search-operators)."""
     by_query = http.memory(words)["hits"]
     by_focus = http.post(
@@ -124,7 +122,7 @@ def test_operators_of_a_full_text_index_are_text_like_any_other(
     assert ferry in [hit["event_id"] for hit in by_focus.json()["hits"]]
 
 
-def test_focus_words_lift_and_never_hide_and_missing_ones_are_named(http: Http, ferry: str) -> None:
+def test_focus_words_raise_hits_and_missing_ones_are_named(http: Http, ferry: str) -> None:
     """Focus words raise events and never hide others (specification.md#search-focus-words)."""
     answer = http.memory(
         "What is on the fence and when does the ferry leave?",
@@ -137,7 +135,7 @@ def test_focus_words_lift_and_never_hide_and_missing_ones_are_named(http: Http, 
     assert answer["focus_missing"] == ["xyzzy"]
 
 
-def test_each_interacting_search_counts_a_step_of_its_session(http: Http) -> None:
+def test_interacting_searches_count_steps_of_their_session(http: Http) -> None:
     """`step` grows by one per space and session (specification.md#step-counts)."""
     steps = [http.memory("a", session_id="s")["step"] for _ in range(3)]
 
@@ -146,7 +144,7 @@ def test_each_interacting_search_counts_a_step_of_its_session(http: Http) -> Non
     assert http.memory("a", session_id="s", user_id="another")["step"] == steps[0]
 
 
-def test_a_search_that_does_not_interact_only_reads(http: Http) -> None:
+def test_search_without_interaction_writes_nothing(http: Http) -> None:
     """`interact` false only reads (specification.md#search-read-only)."""
     step = http.memory("a")["step"]
     before = http.rows()
@@ -156,7 +154,7 @@ def test_a_search_that_does_not_interact_only_reads(http: Http) -> None:
     assert http.rows() == before
 
 
-def test_a_read_only_key_searches_without_interacting(http: Http, ferry: str) -> None:
+def test_read_only_key_searches_without_interacting(http: Http, ferry: str) -> None:
     """A read-only key never interacts (specification.md#search-read-only)."""
     step = http.memory("a")["step"]
 
@@ -166,19 +164,19 @@ def test_a_read_only_key_searches_without_interacting(http: Http, ferry: str) ->
     assert http.memory("a")["step"] == step + 1
 
 
-def test_after_and_before_bound_when_it_was_said(http: Http) -> None:
+def test_after_and_before_bound_the_time_of_the_turn(http: Http) -> None:
     """`after` is inclusive, `before` exclusive (specification.md#search-time-range)."""
     for month in ("01", "02", "03"):
         http.remember(
             "Ferry?", f"The ferry of month {month}.", occurred_at=f"2026-{month}-10T12:00:00+02:00"
         )
 
-    matches = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")[
+    february = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")[
         "hits"
     ]
 
-    assert [hit["response"] for hit in matches] == ["The ferry of month 02."]
-    assert datetime.fromisoformat(matches[0]["occurred_at"]) == datetime(
+    assert [hit["response"] for hit in february] == ["The ferry of month 02."]
+    assert datetime.fromisoformat(february[0]["occurred_at"]) == datetime(
         2026, 2, 10, 10, tzinfo=UTC
     )
 
@@ -197,7 +195,7 @@ def test_max_tokens_bounds_the_text_of_the_hits(http: Http) -> None:
     assert few == many[: len(few)]
 
 
-def test_one_users_memory_is_not_anothers(http: Http, ferry: str) -> None:
+def test_search_reads_only_the_space_of_its_user(http: Http, ferry: str) -> None:
     """A search reads one space (specification.md#search-isolation)."""
     bob = http.as_account("bob")
 
@@ -205,7 +203,7 @@ def test_one_users_memory_is_not_anothers(http: Http, ferry: str) -> None:
     assert bob.memory("ferry", user_id="owner")["hits"] == []
 
 
-def test_a_failed_search_is_an_object_with_an_error(http: Http) -> None:
+def test_failed_search_returns_an_object_with_error(http: Http) -> None:
     """A failed search is an object with `error` (specification.md#error-search)."""
     for failed in (
         http.post("/api/v7/memory", {}),

@@ -22,10 +22,10 @@ TURN = {
 @pytest.fixture
 def event_id(http: Http) -> str:
     """Save an event that a search of the session `default` returned."""
-    rows = http.remember(**TURN)
-    matches = http.memory("When does Orion launch?")
-    assert matches["hits"][0]["event_id"] == rows["event_id"]
-    return str(rows["event_id"])
+    saved = http.remember(**TURN)
+    result = http.memory("When does Orion launch?")
+    assert result["hits"][0]["event_id"] == saved["event_id"]
+    return str(saved["event_id"])
 
 
 def look(http: Http, draft: str, **more: Any) -> Any:
@@ -45,7 +45,7 @@ def failed(answer: Any) -> list[tuple[str, str | None]]:
     ]
 
 
-def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> None:
+def test_supported_draft_passes(http: Http, event_id: str) -> None:
     """A supported draft passes (specification.md#look-response)."""
     answer = look(
         http,
@@ -63,7 +63,7 @@ def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> No
     }
 
 
-def test_a_failed_check_names_the_change_and_its_place(http: Http, event_id: str) -> None:
+def test_failed_check_has_words_and_position(http: Http, event_id: str) -> None:
     """A failed check has words and positions (specification.md#look-details)."""
     draft = f"Gern 😀: Orion launches on 15 May 2026 (ref: {event_id})."
     answer = look(http, draft)
@@ -76,7 +76,7 @@ def test_a_failed_check_names_the_change_and_its_place(http: Http, event_id: str
     assert answer["failed"] == 1
 
 
-def test_the_turn_must_already_be_saved(http: Http, event_id: str) -> None:
+def test_unsaved_draft_is_409(http: Http, event_id: str) -> None:
     """An unsaved draft is a 409 (specification.md#look-turn-saved)."""
     answer = http.post(PATH, {"draft": f"Orion launches on 14 May (ref: {event_id})."})
 
@@ -84,7 +84,7 @@ def test_the_turn_must_already_be_saved(http: Http, event_id: str) -> None:
     assert "remember" in answer.json()["detail"]
 
 
-def test_white_space_at_the_end_makes_no_other_draft(http: Http, event_id: str) -> None:
+def test_trailing_white_space_is_ignored(http: Http, event_id: str) -> None:
     """Trailing white space is ignored (specification.md#look-which-turn)."""
     draft = f"Orion launches on 14 May (ref: {event_id})."
     http.remember("And?", draft + " \u3000\n")
@@ -93,7 +93,7 @@ def test_white_space_at_the_end_makes_no_other_draft(http: Http, event_id: str) 
     assert http.post(PATH, {"draft": " " + draft}).status_code == 409
 
 
-def test_the_latest_turn_that_answers_so_is_looked_at(http: Http, event_id: str) -> None:
+def test_latest_turn_with_this_draft_is_checked(http: Http, event_id: str) -> None:
     """The latest turn counts; its session decides which searches do.
 
     See specification.md#look-which-turn.
@@ -109,7 +109,7 @@ def test_the_latest_turn_that_answers_so_is_looked_at(http: Http, event_id: str)
     assert failed(second) == [("ref_shown", event_id)]
 
 
-def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> None:
+def test_ref_must_be_an_event_returned_in_this_session(http: Http, event_id: str) -> None:
     """A ref is an id of a search of this session (specification.md#look-refs-shown)."""
     unseen = http.remember(
         query="The server has port 5544.", response="Yes.", session_id="planning"
@@ -122,17 +122,17 @@ def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> 
     assert failed(answer) == [("ref_shown", unseen), ("ref_exists", "e_nothing")]
 
 
-def test_a_second_question_of_a_turn_shows_events_too(http: Http, event_id: str) -> None:
+def test_events_of_a_search_without_a_step_can_be_cited(http: Http, event_id: str) -> None:
     """A search that counts no step may be cited too (specification.md#look-refs-shown)."""
-    rows = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")[
-        "event_id"
-    ]
-    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == rows
+    saved = http.remember(
+        query="The server has port 5544.", response="Yes.", session_id="planning"
+    )["event_id"]
+    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == saved
 
-    assert look(http, f"The port is 5544 (ref: {rows}).")["status"] == "pass"
+    assert look(http, f"The port is 5544 (ref: {saved}).")["status"] == "pass"
 
 
-def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:
+def test_turn_cannot_cite_itself(http: Http, event_id: str) -> None:
     """The turn is saved before the look, so a search may find it.
 
     See specification.md#look-own-turn.
@@ -144,12 +144,12 @@ def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:
 
     assert (
         http.post(PATH, {"draft": draft}).json()["status"] == "pass"
-    )  # what was said before may be cited
+    )  # earlier turns can be cited
     again = f"Orion launches on 21 May (ref: {own})."
     assert failed(look(http, again)) == [("date_in_ref", "21 May")]
 
 
-def test_an_event_of_another_user_or_account_is_unknown(http: Http, event_id: str) -> None:
+def test_event_of_another_user_or_account_is_an_unknown_ref(http: Http, event_id: str) -> None:
     """Refs are events of this space (specification.md#look-foreign-events)."""
     other = http.as_account("bob")
     theirs = other.remember("Port?", "5544.")["event_id"]
@@ -183,7 +183,7 @@ def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
         ("https://venue.example/pay", "Look at https://venue.example/pay for it."),
     ],
 )
-def test_every_specific_claim_carries_a_ref_or_a_marker(
+def test_specific_claims_need_a_ref_or_a_marker(
     http: Http, event_id: str, claim: str, sentence: str
 ) -> None:
     """Every specific claim needs a ref or a marker (specification.md#look-claims)."""
@@ -191,7 +191,7 @@ def test_every_specific_claim_carries_a_ref_or_a_marker(
 
 
 @pytest.mark.parametrize("marker", ["[general]", "[unverified]", "[assumption]", "[General]"])
-def test_a_marker_is_enough(http: Http, marker: str) -> None:
+def test_claim_with_a_marker_passes(http: Http, marker: str) -> None:
     """A marker is enough (specification.md#look-claims)."""
     assert look(http, f"A year has 365 days {marker}.")["status"] == "pass"
     assert look(http, f"A year has 365 days. {marker}")["status"] == "pass"
@@ -207,7 +207,7 @@ def test_a_marker_is_enough(http: Http, marker: str) -> None:
         ("url_in_ref", "https://venue.example/payment", "Pay at https://venue.example/payment"),
     ],
 )
-def test_text_supported_by_a_ref_is_in_the_event(
+def test_values_missing_from_the_cited_event_fail(
     http: Http, event_id: str, check: str, words: str, sentence: str
 ) -> None:
     """Numbers and dates compare by value, names and URLs by text (specification.md#look-values)."""
@@ -228,13 +228,13 @@ def test_text_supported_by_a_ref_is_in_the_event(
         "REM | #7 | READ | VERIFY | CORRECT | OUTPUT",
     ],
 )
-def test_the_answer_holds_no_hidden_service_line(http: Http, line: str) -> None:
+def test_draft_with_a_service_line_fails(http: Http, line: str) -> None:
     """The draft is the clean answer (specification.md#look-service-lines)."""
     assert ("no_service_line", line) in failed(look(http, f"Here you are.\n{line}"))
     assert failed(look(http, f"It is written so:\n```\n{line}\n```")) == []
 
 
-def test_the_answer_holds_no_secret(http: Http) -> None:
+def test_draft_with_a_secret_fails(http: Http) -> None:
     """A secret fails, and is not repeated (specification.md#look-secret)."""
     draft = "Your password = hunter2xyz is safe with me."
     answer = look(http, draft)
@@ -245,7 +245,7 @@ def test_the_answer_holds_no_secret(http: Http) -> None:
 
 
 @pytest.mark.parametrize("draft", ["", " \n\u3000"])
-def test_an_empty_draft_fails(http: Http, draft: str) -> None:
+def test_empty_draft_fails(http: Http, draft: str) -> None:
     """An empty draft fails (specification.md#look-empty)."""
     answer = http.post(PATH, {"draft": draft}).json()
 
@@ -267,19 +267,19 @@ def test_an_empty_draft_fails(http: Http, draft: str) -> None:
         ({"span": True}, "/span"),
     ],
 )
-def test_an_error_names_its_field(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+def test_invalid_fields_are_named(http: Http, wrong: dict[str, Any], pointer: str) -> None:
     """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     answer = http.post(PATH, {"draft": "Yes.", **wrong})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
-def test_a_draft_is_required(http: Http) -> None:
+def test_draft_is_required(http: Http) -> None:
     """`draft` is required (specification.md#look-request)."""
     assert http.post(PATH, {}).status_code == 422
 
 
-def test_a_draft_that_cites_too_much_is_refused(http: Http) -> None:
+def test_draft_with_too_many_citations_is_refused(http: Http) -> None:
     """Too many citations are an error: nothing is skipped silently.
 
     See specification.md#look-too-much.
@@ -292,7 +292,7 @@ def test_a_draft_that_cites_too_much_is_refused(http: Http) -> None:
     assert str(limits.CITED_EVENTS_MAX) in answer.json()["detail"]
 
 
-def test_all_checks_are_counted_and_failures_come_first(http: Http) -> None:
+def test_checks_are_counted_and_failures_come_first(http: Http) -> None:
     """Failures come first, and all are counted (specification.md#look-counts)."""
     draft = "It is 7 km [general]. " * limits.CHECKS_LISTED_MAX + "It is 8 km."
     answer = look(http, draft)
@@ -303,7 +303,7 @@ def test_all_checks_are_counted_and_failures_come_first(http: Http) -> None:
     assert answer["passed"] > limits.CHECKS_LISTED_MAX
 
 
-def test_it_writes_nothing_and_a_read_only_key_may_ask(http: Http, event_id: str) -> None:
+def test_read_only_key_can_take_a_second_look(http: Http, event_id: str) -> None:
     """A read-only key may call it (specification.md#look-stores-no-text)."""
     draft = f"On 14 May (ref: {event_id})."
     http.remember("And?", draft)
@@ -314,7 +314,7 @@ def test_it_writes_nothing_and_a_read_only_key_may_ask(http: Http, event_id: str
     assert http.rows() == before
 
 
-def test_a_pinned_key_looks_at_its_own_user_only(http: Http, context: Context) -> None:
+def test_pinned_key_checks_only_turns_of_its_user(http: Http, context: Context) -> None:
     """A pinned key sees its own user's turns (specification.md#look-which-turn)."""
     http.remember("And?", "Ada's answer.", user_id="ada")
     ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")

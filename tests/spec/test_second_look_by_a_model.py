@@ -1,4 +1,4 @@
-"""Second look with a judging model: it also sees what comparing values cannot."""
+"""Second look with a judging model, which finds contradictions beyond values."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def verdict(word: str, quote: str, number: int = 1) -> Play:
 def second_look(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
     """Take a second look at a draft that cites the stored event; return the response body."""
     http.remember("Who pays for the hall?", STORED, session_id="s")
-    matches = http.memory("Who pays for the hall?", session_id="s")
-    draft = draft.format(ref=matches["hits"][0]["event_id"])
+    result = http.memory("Who pays for the hall?", session_id="s")
+    draft = draft.format(ref=result["hits"][0]["event_id"])
     http.remember("So who pays?", draft, session_id="s")
     answer = http.post(LOOK, {"draft": draft})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def of_model(answer: Any) -> list[tuple[str, str]]:
+def model_checks(answer: Any) -> list[tuple[str, str]]:
     """Return status and detail of the checks that a model made."""
     return [
         (check["status"], check["detail"])
@@ -50,53 +50,49 @@ def of_model(answer: Any) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words_that_prove_it(
-    start: Start,
-) -> None:
+def test_contradiction_found_by_the_judge_fails_with_a_quotation(start: Start) -> None:
     """A verdict quotes the event (specification.md#look-judge)."""
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert (text["status"], text["failed"], text["judge"]) == ("fail", 1, "on")
-    assert text["checks"][0]["check"] == "said_by_ref"
-    assert text["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
-    assert "Anna will not pay the 1,250 EUR" in text["checks"][0]["detail"]
-    assert text["usage"]["tries"][0]["model"] == "tiny"
+    assert (answer["status"], answer["failed"], answer["judge"]) == ("fail", 1, "on")
+    assert answer["checks"][0]["check"] == "said_by_ref"
+    assert answer["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
+    assert "Anna will not pay the 1,250 EUR" in answer["checks"][0]["detail"]
+    assert answer["usage"]["tries"][0]["model"] == "tiny"
     assert STORED in tiny.prompts[0]
 
 
-def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
+def test_same_draft_passes_without_a_judge(http: Http) -> None:
     """The docs list what rules alone miss (specification.md#look-judge-off)."""
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert text["status"] == "pass"
-    assert not {"judge", "usage"} & text.keys()
+    assert answer["status"] == "pass"
+    assert not {"judge", "usage"} & answer.keys()
 
 
 @pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
-def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
-    start: Start, quote: str
-) -> None:
+def test_verdict_needs_a_quotation_from_the_event(start: Start, quote: str) -> None:
     """A verdict needs a quotation from the event (specification.md#look-judge)."""
     http, _ = start(verdict("contradicted", quote))
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert (text["status"], of_model(text), text["judge"]) == ("pass", [], "on")
+    assert (answer["status"], model_checks(answer), answer["judge"]) == ("pass", [], "on")
 
 
-def test_a_failure_by_rule_is_never_overruled(start: Start) -> None:
+def test_judge_cannot_overrule_a_failed_rule(start: Start) -> None:
     """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
-    text = second_look(http, "Bob pays on 4 May (ref: {ref}).")
+    answer = second_look(http, "Bob pays on 4 May (ref: {ref}).")
 
-    assert text["status"] == "fail"
-    assert [check["check"] for check in text["checks"] if check["status"] == "fail"] == [
+    assert answer["status"] == "fail"
+    assert [check["check"] for check in answer["checks"] if check["status"] == "fail"] == [
         "date_in_ref"
     ]
-    assert of_model(text)[0][0] == "pass"
+    assert model_checks(answer)[0][0] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -109,20 +105,18 @@ def test_a_failure_by_rule_is_never_overruled(start: Start) -> None:
         (replies("{" * 5000), "not a valid answer"),
     ],
 )
-def test_without_a_usable_model_the_rules_remain_and_the_judge_is_off(
-    start: Start, play: Play, why: str
-) -> None:
+def test_unusable_judge_is_off_and_the_rules_decide(start: Start, play: Play, why: str) -> None:
     """Without a usable model the rules decide (specification.md#look-judge-off)."""
     http, _ = start(play)
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert text["status"] == "pass"
-    assert text["judge"].startswith("off: ")
-    assert why in text["judge"]
+    assert answer["status"] == "pass"
+    assert answer["judge"].startswith("off: ")
+    assert why in answer["judge"]
 
 
-def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
+def test_unsolicited_verdicts_are_ignored(start: Start) -> None:
     """Unsolicited verdicts are ignored (specification.md#look-judge)."""
     http, _ = start(
         replies(
@@ -137,10 +131,10 @@ def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Star
         )
     )
 
-    assert of_model(second_look(http)) == []
+    assert model_checks(second_look(http)) == []
 
 
-def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start: Start) -> None:
+def test_only_sentences_with_refs_are_sent_to_the_judge(start: Start) -> None:
     """Only sentences with refs are sent (specification.md#look-judge-input)."""
     http, tiny = start(verdict("supported", "Bob pays them on 3 May"))
 
@@ -152,21 +146,19 @@ def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start
     assert (alone["judge"], len(tiny.requests)) == ("on", 1)
 
 
-def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: Start) -> None:
+def test_account_can_forbid_outside_judges(start_with: Start) -> None:
     """An account can forbid outside models (specification.md#look-judge-input)."""
     http, _ = start_with(
         "model_chat", replies("never asked"), model_judge="big@https://models.example/v1"
     )
     allow_outside_models(http.context, "owner", allowed=False)
 
-    text = second_look(http)
+    answer = second_look(http)
 
-    assert text["judge"] == "off: this account allows no outside models"
+    assert answer["judge"] == "off: this account allows no outside models"
 
 
-def test_the_chat_revises_a_draft_that_an_event_contradicts(
-    start_with: Start,
-) -> None:
+def test_chat_revises_a_draft_that_an_event_contradicts(start_with: Start) -> None:
     """The chat revises a draft once (specification.md#chat-revision)."""
     drafts = [
         "Anna pays 1,250 EUR for the hall (ref: {ref}).",
@@ -196,5 +188,5 @@ def test_the_chat_revises_a_draft_that_an_event_contradicts(
     ).json()
 
     assert answer["reply"].startswith("Bob pays the 1,250 EUR for the hall")
-    assert answer["usage"]["calls"] == 4  # a draft, its judgement, the revision, its judgement
+    assert answer["usage"]["calls"] == 4  # the draft, its verdict, the revision, its verdict
     assert "A model judged that the cited event says otherwise" in tiny.prompts[2]

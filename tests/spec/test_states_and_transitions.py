@@ -17,7 +17,7 @@ def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
     return http.as_account(account).post("/api/v7/experience/vote", body).json()["cube_status"]
 
 
-def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
+def test_cube_is_private_by_default(http: Http, context: Context) -> None:
     """A cube is private by default (specification.md#cube-visibility)."""
     author, other = Agent(context, "author"), Agent(context, "other")
     result = author.make()
@@ -27,9 +27,7 @@ def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
     assert other.matching_cubes() == []
 
 
-def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
-    http: Http, context: Context
-) -> None:
+def test_cube_is_published_only_by_cube_publish_at_creation(http: Http, context: Context) -> None:
     """Only `cube_publish` at creation publishes it (specification.md#cube-publish)."""
     author, other = Agent(context, "author"), Agent(context, "other")
     private, published = author.make(), author.make(publish=True)
@@ -39,7 +37,7 @@ def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
     assert [cube.cube_id for cube in other.matching_cubes()] == [published.cube_id]
 
 
-def test_private_to_published_to_trusted_to_retired_and_back(http: Http, context: Context) -> None:
+def test_votes_move_a_published_cube_to_trusted_or_retired(http: Http, context: Context) -> None:
     """Votes move a published cube in any direction (specification.md#cube-status)."""
     cube_id = Agent(context, "author").publish()
 
@@ -52,7 +50,7 @@ def test_private_to_published_to_trusted_to_retired_and_back(http: Http, context
     assert back == ["published", "published", "trusted"]
 
 
-def test_a_retired_cube_is_not_served(http: Http, context: Context) -> None:
+def test_retired_cube_is_not_served(http: Http, context: Context) -> None:
     """A retired cube is not served (specification.md#cube-retired-hidden)."""
     author = Agent(context, "author")
     cube_id = author.publish()
@@ -62,7 +60,7 @@ def test_a_retired_cube_is_not_served(http: Http, context: Context) -> None:
     assert author.matching_cubes() == Agent(context, "d").matching_cubes() == []
 
 
-def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: Context) -> None:
+def test_cube_shown_as_new_awaits_a_rating(http: Http, context: Context) -> None:
     """A cube shown as new awaits a rating (specification.md#cube-rating-duty)."""
     cube_id = Agent(context, "author").publish()
     reader = Agent(context, "reader")
@@ -92,7 +90,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     assert not reader.matching_cubes()[0].note.startswith("new")
 
 
-def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
+def test_rating_of_zero_is_not_a_vote(context: Context, http: Http) -> None:
     """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
     author, reader = Agent(context, "author"), Agent(context, "reader")
     cube_id = author.publish()

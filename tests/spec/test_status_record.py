@@ -18,7 +18,7 @@ FIELDS = {
 }
 
 
-def test_it_has_the_eight_fields_with_their_types(http: Http) -> None:
+def test_status_record_has_all_fields_with_their_types(http: Http) -> None:
     """The record has all documented fields (specification.md#status-record)."""
     record = http.with_key(None).get("/api/v7/status").json()
 
@@ -26,7 +26,7 @@ def test_it_has_the_eight_fields_with_their_types(http: Http) -> None:
     assert record["status"] == "ok"
 
 
-def test_it_states_the_recommended_flow(http: Http) -> None:
+def test_do_this_states_the_recommended_flow(http: Http) -> None:
     """`do_this` states the recommended flow (specification.md#status-flow)."""
     steps = http.get("/api/v7/status").json()["do_this"]
 
@@ -44,12 +44,12 @@ def test_it_states_the_recommended_flow(http: Http) -> None:
         assert text.replace("`", "") in step
 
 
-def test_connections_are_the_requests_in_flight(http: Http) -> None:
+def test_connections_counts_requests_in_flight(http: Http) -> None:
     """`connections` counts requests in flight (specification.md#status-connections)."""
     assert [http.get("/api/v7/status").json()["connections"] for _ in range(3)] == [1, 1, 1]
 
 
-def test_it_names_all_three_versions(http: Http) -> None:
+def test_status_record_has_all_three_versions(http: Http) -> None:
     """The record names record, interface and server version (specification.md#version-record)."""
     record = http.get("/api/v7/status").json()
 
@@ -60,7 +60,7 @@ def test_it_names_all_three_versions(http: Http) -> None:
     )
 
 
-def test_it_says_nothing_private(http: Http) -> None:
+def test_status_record_has_no_private_data(http: Http) -> None:
     """It needs no key and holds nothing private (specification.md#status-record)."""
     http.remember("a secret", "of ada's", user_id="ada-secret")
 
@@ -70,7 +70,7 @@ def test_it_says_nothing_private(http: Http) -> None:
     assert "/" not in http.get("/readyz").json()["store"]
 
 
-def test_home_gives_the_same_record_to_machines(http: Http) -> None:
+def test_root_path_serves_the_record_to_machines(http: Http) -> None:
     """`/` serves the record to machines (specification.md#status-home)."""
     assert (
         http.get("/", headers={"Accept": "application/json"}).json()
@@ -78,7 +78,7 @@ def test_home_gives_the_same_record_to_machines(http: Http) -> None:
     )
 
 
-def test_readiness_names_the_parts(http: Http) -> None:
+def test_readiness_reports_store_and_embedder(http: Http) -> None:
     """Readiness names store and embedder (specification.md#status-readyz)."""
     answer = http.with_key(None).get("/readyz").json()
 
@@ -86,12 +86,12 @@ def test_readiness_names_the_parts(http: Http) -> None:
     assert answer["embedding"] == http.get("/api/v7/status").json()["embedding"]
 
 
-def test_the_process_is_alive(http: Http) -> None:
+def test_liveness_reports_alive_without_a_key(http: Http) -> None:
     """Liveness touches nothing else (specification.md#status-healthz)."""
     assert http.with_key(None).get("/healthz").json() == {"alive": True}
 
 
-def test_it_says_how_programs_are_confined(http: Http) -> None:
+def test_status_record_has_the_sandbox_confinement(http: Http) -> None:
     """The record states the sandbox's confinement (specification.md#status-record)."""
     before = http.get("/api/v7/status").json()["sandbox"]
     http.post("/api/execute/code", {"code": "1"})

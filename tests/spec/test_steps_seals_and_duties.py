@@ -12,12 +12,12 @@ from remembrancer.protocol.seal import render
 FERRY = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino."}
 
 
-def sealed(http: Http, step: int, **more: Any) -> Any:
+def search_with_seal(http: Http, step: int, **more: Any) -> Any:
     """Search with the seal of this step."""
     return http.memory("ferry", last_seal=render(step), **more)
 
 
-def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
+def test_steps_count_per_space_and_session(http: Http) -> None:
     """Steps count per space and session (specification.md#step-counts)."""
     steps = [
         http.memory("a", user_id=user, session_id=s)["step"]
@@ -27,35 +27,35 @@ def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
     assert steps == [1, 2, 1, 1]
 
 
-def test_the_first_search_owes_nothing(http: Http) -> None:
-    """The first search owes nothing (specification.md#duty-first-search)."""
+def test_first_search_reports_no_duties(http: Http) -> None:
+    """The first search reports no duties (specification.md#duty-first-search)."""
     answer = http.memory("ferry", last_seal="nonsense")
 
     assert "duty_error" not in answer
     assert "reminders" not in answer
 
 
-def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> None:
+def test_remembered_turn_and_correct_seal_settle_all_duties(http: Http) -> None:
     """A remembered turn and its seal settle all (specification.md#seal-last-seal)."""
     step = http.memory("ferry")["step"]
     http.remember(**FERRY)
 
-    answer = sealed(http, step)
+    answer = search_with_seal(http, step)
 
     assert answer["step"] == 2
     assert not {"duty_error", "reminders"} & set(answer)
 
 
-def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
+def test_missing_turn_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
     """It is reported until settled, and withholds nothing.
 
     See specification.md#duty-until-remembered.
     """
     http.remember(**FERRY, session_id="before")
     http.memory("ferry")
-    missed, again = sealed(http, 1), sealed(http, 2)
+    missed, again = search_with_seal(http, 1), search_with_seal(http, 2)
     http.remember(**FERRY)
-    repaired = sealed(http, 3)
+    repaired = search_with_seal(http, 3)
 
     assert "since step 1" in missed["duty_error"]
     assert "since step 1" in again["duty_error"]
@@ -63,12 +63,12 @@ def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Htt
     assert "duty_error" not in repaired
 
 
-def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
+def test_turn_of_another_session_does_not_settle_the_duty(http: Http) -> None:
     """Duties are per session (specification.md#duty-until-remembered)."""
     http.memory("ferry", session_id="s")
     http.remember(**FERRY, session_id="t")
 
-    assert "duty_error" in sealed(http, 1, session_id="s")
+    assert "duty_error" in search_with_seal(http, 1, session_id="s")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,9 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
         (render(1, "SVC"), "duty_error"),
     ],
 )
-def test_a_wrong_seal_is_reported(http: Http, last_seal: str | None, message: str) -> None:
+def test_wrong_seal_is_a_duty_error_and_a_missing_one_a_reminder(
+    http: Http, last_seal: str | None, message: str
+) -> None:
     """A wrong seal is a duty error, a missing one a reminder.
 
     See specification.md#seal-wrong, specification.md#seal-missing.
@@ -96,7 +98,7 @@ def test_a_wrong_seal_is_reported(http: Http, last_seal: str | None, message: st
     assert render(1) in str(answer[message])
 
 
-def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) -> None:
+def test_read_only_search_counts_no_step_and_checks_no_duty(http: Http) -> None:
     """Only interacting searches are checked (specification.md#search-read-only)."""
     http.memory("ferry")
     read, other = (
@@ -109,11 +111,11 @@ def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) 
     assert http.memory("ferry")["step"] == 2
 
 
-def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Http) -> None:
+def test_l1_is_due_after_fifteen_turns_until_it_is_saved(http: Http) -> None:
     """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
     http.memory("a")
-    reminded = sealed(http, 1)["reminders"]
+    reminded = search_with_seal(http, 1)["reminders"]
     value = http.remember("Question?", "Answer.", l1_summary="Fifteen questions were answered.")
 
     assert due == [False] * 14 + [True]
@@ -121,7 +123,7 @@ def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Htt
     assert value["l1_due"] is False
 
 
-def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> None:
+def test_l2_is_due_after_ten_l1s_until_it_is_saved(http: Http) -> None:
     """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
     due = [
         http.remember(f"Question {n}?", "Answer.", l1_summary=f"Question {n} was answered.")[
@@ -130,7 +132,7 @@ def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> 
         for n in range(10)
     ]
     http.memory("a")
-    reminded = sealed(http, 1)["reminders"]
+    reminded = search_with_seal(http, 1)["reminders"]
     body = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
 
     assert due == [False] * 9 + [True]
@@ -160,7 +162,7 @@ def test_open_tasks_of_other_sessions_are_listed(http: Http) -> None:
     assert "open_tasks" not in http.memory("anything", user_id="carol")
 
 
-def test_questions_about_the_service_are_answered_from_its_help(http: Http) -> None:
+def test_questions_about_the_service_get_its_help(http: Http) -> None:
     """Only questions about the service get help (specification.md#search-help)."""
     assert http.memory("How do I vote on a cube?")["help_hits"][0]["title"] == "Voting on cubes"
     for about_life in (
@@ -171,8 +173,8 @@ def test_questions_about_the_service_are_answered_from_its_help(http: Http) -> N
         assert "help_hits" not in http.memory(about_life)
 
 
-def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
-    """Two agents end in a defined state (specification.md#duty-two-agents)."""
+def test_two_agents_in_one_session_share_its_steps(http: Http) -> None:
+    """Two agents of one session share its steps and duties (specification.md#duty-two-agents)."""
     other = http.as_account("owner")
     first, second = http.memory("ferry"), other.memory("train", last_seal=render(1))
     http.remember(**FERRY)
@@ -185,7 +187,7 @@ def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
     assert "duty_error" not in third
 
 
-def test_a_turn_remembered_before_any_search_owes_nothing(http: Http) -> None:
-    """A turn before any search owes nothing (specification.md#duty-before-search)."""
+def test_turn_before_any_search_causes_no_duty(http: Http) -> None:
+    """A turn before any search causes no duty (specification.md#duty-before-search)."""
     assert http.remember(**FERRY)["step"] == 0
     assert "duty_error" not in http.memory("ferry")

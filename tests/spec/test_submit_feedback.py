@@ -27,18 +27,18 @@ BUG: dict[str, Any] = {
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    """Provide the parts with unlimited feedback, unless a test sets a limit."""
+    """Provide a service with unlimited feedback, unless a test sets a limit."""
     service = testing.context(folder)
     yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=0))
     service.close()
 
 
 def stored_feedback(http: Http) -> list[dict[str, Any]]:
-    """Return what the owner reads."""
+    """Return the feedback that the owner reads."""
     return list(http.get(PATH).json()["feedback"])
 
 
-def test_it_is_kept_as_it_was_given(http: Http) -> None:
+def test_feedback_is_stored_as_sent(http: Http) -> None:
     """Feedback is stored as sent (specification.md#feedback-stored)."""
     saved = http.as_account("ada").post(PATH, BUG).json()
 
@@ -55,7 +55,7 @@ def test_it_is_kept_as_it_was_given(http: Http) -> None:
 
 
 @pytest.mark.parametrize("kind", ["anomaly", "bug", "cube_issue", "improvement", "security"])
-def test_it_has_one_of_five_types(http: Http, kind: str) -> None:
+def test_feedback_has_one_of_five_types(http: Http, kind: str) -> None:
     """`type` is one of five words (specification.md#feedback-types)."""
     assert http.post(PATH, {**BUG, "type": kind}).status_code == 200
     assert [one["type"] for one in stored_feedback(http)] == [kind]
@@ -63,7 +63,7 @@ def test_it_has_one_of_five_types(http: Http, kind: str) -> None:
 
 
 @pytest.mark.parametrize("severity", [1, 2, 3, 4])
-def test_severity_is_one_to_four(http: Http, severity: int) -> None:
+def test_severity_is_1_to_4(http: Http, severity: int) -> None:
     """`severity` is 1 to 4 (specification.md#feedback-severity)."""
     http.post(PATH, {**BUG, "severity": severity})
 
@@ -100,7 +100,7 @@ WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in value
 @pytest.mark.parametrize(
     ("name", "value"), WRONG_ONES, ids=[f"{name} {str(value)[:9]!r}" for name, value in WRONG_ONES]
 )
-def test_a_wrong_value_is_refused_and_named(http: Http, name: str, value: Any) -> None:
+def test_invalid_values_are_refused_and_named(http: Http, name: str, value: Any) -> None:
     """Types are strict, and the field is named (specification.md#feedback-invalid)."""
     before = http.rows()
     answer = http.post(PATH, {**BUG, name: value})
@@ -111,7 +111,7 @@ def test_a_wrong_value_is_refused_and_named(http: Http, name: str, value: Any) -
 
 
 @pytest.mark.parametrize("name", ["type", "title", "description"])
-def test_a_missing_field_is_refused_and_named(http: Http, name: str) -> None:
+def test_missing_fields_are_refused_and_named(http: Http, name: str) -> None:
     """`type`, `title` and `description` are required (specification.md#feedback-required)."""
     answer = http.post(PATH, {key: value for key, value in BUG.items() if key != name})
 
@@ -119,14 +119,14 @@ def test_a_missing_field_is_refused_and_named(http: Http, name: str) -> None:
     assert answer.json()["errors"] == [{"pointer": f"/{name}", "detail": "Field required"}]
 
 
-def test_half_a_character_is_refused(http: Http) -> None:
+def test_lone_surrogate_is_refused(http: Http) -> None:
     """A lone surrogate is a 422 (specification.md#api-text)."""
     answer = http.post_bytes(PATH, b'{"type": "bug", "title": "\\udfff", "description": "d"}')
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/title")
 
 
-def test_the_longest_is_kept_whole(http: Http) -> None:
+def test_longest_feedback_is_stored_whole(http: Http) -> None:
     """The bound itself is accepted (specification.md#limit-bounds)."""
     longest = {
         "title": "é" * limits.FEEDBACK_TITLE_CHARACTERS_MAX,
@@ -137,7 +137,7 @@ def test_the_longest_is_kept_whole(http: Http) -> None:
     assert stored_feedback(http)[0] | longest == stored_feedback(http)[0]
 
 
-def test_a_repeated_write_is_done_once(http: Http) -> None:
+def test_repeated_request_is_stored_once(http: Http) -> None:
     """It accepts an `Idempotency-Key` (specification.md#feedback-idempotent)."""
     key = {"Idempotency-Key": "k1"}
     first, again = [http.post(PATH, BUG, headers=key).json() for _ in range(2)]
@@ -147,13 +147,13 @@ def test_a_repeated_write_is_done_once(http: Http) -> None:
     assert http.post(PATH, {**BUG, "severity": 3}, headers=key).status_code == 409
 
 
-def test_a_read_only_key_gives_none(http: Http) -> None:
+def test_read_only_key_cannot_submit_feedback(http: Http) -> None:
     """A read-only key is a 403 (specification.md#feedback-read-only)."""
     assert http.as_account("ada", read_only=True).post(PATH, BUG).status_code == 403
     assert stored_feedback(http) == []
 
 
-class TestItsRate:
+class TestFeedbackRate:
     """Feedback has a rate limit of its own (specification.md#feedback-rate)."""
 
     @pytest.fixture
@@ -162,7 +162,7 @@ class TestItsRate:
         yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=2))
         service.close()
 
-    def test_past_its_limit_it_is_429_and_nothing_is_kept(self, http: Http) -> None:
+    def test_feedback_over_the_limit_is_429_and_not_stored(self, http: Http) -> None:
         fields = [http.post(PATH, BUG) for _ in range(3)]
 
         assert [answer.status_code for answer in fields] == [200, 200, 429]
@@ -171,7 +171,7 @@ class TestItsRate:
         assert fields[-1].headers["ratelimit-policy"] == '"feedback";q=2;w=60'
         assert len(stored_feedback(http)) == 2
 
-    def test_other_calls_and_other_keys_are_not_held_up(self, http: Http) -> None:
+    def test_limit_does_not_affect_other_endpoints_or_keys(self, http: Http) -> None:
         for _ in range(3):
             http.post(PATH, BUG)
 
@@ -180,6 +180,6 @@ class TestItsRate:
         assert http.as_account("ada").post(PATH, BUG).status_code == 200
 
 
-def test_ten_a_minute_is_the_default(folder: Path) -> None:
+def test_default_limit_is_10_per_minute(folder: Path) -> None:
     """The default is 10 per minute (specification.md#feedback-rate)."""
     assert Settings(data=folder).rate_feedback_per_minute == 10

@@ -16,8 +16,8 @@ from spec.permission_calls import (
     WRITE,
     audit,
     check,
-    granted,
-    logged,
+    create_grant,
+    log_action,
     stored_counts,
 )
 
@@ -32,7 +32,7 @@ def agent(http: Http) -> Http:
     return http.as_account("robots")
 
 
-def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
+def test_check_without_a_grant_is_denied(http: Http, agent: Http) -> None:
     """Only an explicit grant allows anything (specification.md#sysperm-default-deny)."""
     answer = check(agent)
 
@@ -41,7 +41,7 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
     assert check(http)["allowed"] is False
 
 
-def test_the_answer_to_a_grant_lists_the_rights(http: Http) -> None:
+def test_grant_response_repeats_the_grant(http: Http) -> None:
     """The response repeats the grant (specification.md#sysperm-grant)."""
     answer = http.post(
         f"{PERM}/grant",
@@ -58,9 +58,9 @@ def test_the_answer_to_a_grant_lists_the_rights(http: Http) -> None:
     assert answer.json()["grant_id"].startswith("g_")
 
 
-def test_a_grant_holds_for_agents_of_any_account(http: Http, agent: Http) -> None:
+def test_grant_applies_to_agents_of_any_account(http: Http, agent: Http) -> None:
     """Grants hold for agents of any account (specification.md#sysperm-any-account)."""
-    grant_id = granted(http)
+    grant_id = create_grant(http)
     answer = check(agent, path="/etc//nginx/./nginx.conf")
 
     assert answer.pop("reason")
@@ -89,39 +89,41 @@ def test_a_grant_holds_for_agents_of_any_account(http: Http, agent: Http) -> Non
     ],
     ids=str,
 )
-def test_nothing_else_is_allowed(http: Http, agent: Http, other: dict[str, Any]) -> None:
+def test_grant_covers_only_its_agent_action_and_path(
+    http: Http, agent: Http, other: dict[str, Any]
+) -> None:
     """Only the named agent, action and path (specification.md#sysperm-exact)."""
-    granted(http)
+    create_grant(http)
 
     assert check(agent, **other)["allowed"] is False
 
 
-def test_a_grant_to_every_agent(http: Http, agent: Http) -> None:
+def test_wildcard_grant_covers_every_agent(http: Http, agent: Http) -> None:
     """`*` allows every agent (specification.md#sysperm-everyone)."""
-    granted(http, agent="*")
+    create_grant(http, agent="*")
 
-    assert [check(agent, agent=name)["allowed"] for name in ("robot", "somebody", "*")] == [
+    assert [check(agent, agent=name)["allowed"] for name in ("robot", "other", "*")] == [
         True,
         True,
         True,
     ]
 
 
-def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent: Http) -> None:
+def test_check_names_the_longest_lasting_grant(http: Http, agent: Http) -> None:
     """The longest grant is named (specification.md#sysperm-longest)."""
-    granted(http, ttl_minutes=5)
-    longest = granted(http, ttl_minutes=240, scope="/etc/")
-    granted(http, ttl_minutes=10)
+    create_grant(http, ttl_minutes=5)
+    longest = create_grant(http, ttl_minutes=240, scope="/etc/")
+    create_grant(http, ttl_minutes=10)
 
     assert check(agent)["grant_id"] == longest
 
 
 @pytest.mark.parametrize("minutes", [1, 240])
-def test_at_the_moment_of_its_end_a_grant_is_over(
+def test_grant_ends_at_expires_at(
     http: Http, agent: Http, clock: testing.FrozenClock, minutes: int
 ) -> None:
     """At `expires_at` a grant is over (specification.md#sysperm-expiry)."""
-    granted(http, ttl_minutes=minutes)
+    create_grant(http, ttl_minutes=minutes)
     clock.advance(minutes * 60_000 - 1)
     just_before = check(agent)["allowed"]
     clock.advance(1)
@@ -190,7 +192,7 @@ WRONG_ONES = [
     WRONG_ONES,
     ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES],
 )
-def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
+def test_invalid_values_are_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
     """Lifetime and actions are bounded.
 
     See specification.md#sysperm-ttl, specification.md#sysperm-actions.
@@ -211,7 +213,7 @@ def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, va
 @pytest.mark.parametrize(
     ("path", "name"), [(path, name) for path, fields in WRONG.items() for name in fields]
 )
-def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) -> None:
+def test_missing_fields_are_refused_and_named(http: Http, path: str, name: str) -> None:
     """A missing field is a 422 that names it (specification.md#sysperm-invalid)."""
     good = {
         "grant": NGINX,
@@ -243,10 +245,10 @@ class TestOwnerOnly:
             "an owner's key with a pin",
         ],
     )
-    def test_others_neither_grant_nor_revoke_nor_read_the_trail(
+    def test_only_the_owner_grants_revokes_and_audits(
         self, http: Http, account: str, key: dict[str, Any]
     ) -> None:
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         other, before = http.as_account(account, **key), stored_counts(http)
 
         assert other.post(f"{PERM}/grant", {**NGINX, "agent": "*"}).status_code == 403
@@ -266,22 +268,24 @@ class TestOwnerOnly:
             ("GET", "audit"),
         ],
     )
-    def test_nobody_does_anything_without_a_key(self, http: Http, method: str, path: str) -> None:
+    def test_every_permission_endpoint_requires_a_key(
+        self, http: Http, method: str, path: str
+    ) -> None:
         assert http.with_key(None).ask(method, f"{PERM}/{path}", json={}).status_code == 401
 
-    def test_a_read_only_key_neither_checks_nor_logs(self, http: Http) -> None:
-        """Both write to the trail, and an error is no permission.
+    def test_read_only_key_cannot_check_or_log(self, http: Http) -> None:
+        """Checks and logs both write to the trail.
 
         See specification.md#auth-read-only.
         """
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         reader = http.as_account("robots", read_only=True)
 
         assert reader.post(f"{PERM}/check", WRITE).status_code == 403
-        assert logged(reader, grant_id).status_code == 403
+        assert log_action(reader, grant_id).status_code == 403
 
-    def test_a_pinned_key_checks(self, http: Http) -> None:
-        granted(http)
+    def test_pinned_key_can_check(self, http: Http) -> None:
+        create_grant(http)
 
         assert check(http.as_account("robots", user_id="bo"))["allowed"] is True
 
@@ -289,32 +293,32 @@ class TestOwnerOnly:
 class TestRevoking:
     """The owner ends a grant (specification.md#sysperm-revoke)."""
 
-    def test_the_next_check_is_denied(self, http: Http, agent: Http) -> None:
-        grant_id = granted(http)
+    def test_check_after_revocation_is_denied(self, http: Http, agent: Http) -> None:
+        grant_id = create_grant(http)
         before = check(agent)["allowed"]
 
         assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() == {"revoked": True}
         assert (before, check(agent)["allowed"]) == (True, False)
 
-    def test_other_grants_stay(self, http: Http, agent: Http) -> None:
-        first, second = granted(http), granted(http)
+    def test_revocation_keeps_other_grants(self, http: Http, agent: Http) -> None:
+        first, second = create_grant(http), create_grant(http)
         http.post(f"{PERM}/revoke", {"grant_id": first})
 
         assert check(agent)["grant_id"] == second
 
-    def test_again_is_no_error_and_no_further_entry(self, http: Http) -> None:
-        grant_id = granted(http)
+    def test_repeated_revocation_succeeds_without_another_entry(self, http: Http) -> None:
+        grant_id = create_grant(http)
         answers = [http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() for _ in range(2)]
 
         assert answers == [{"revoked": True}] * 2
         assert [entry["kind"] for entry in audit(http)["entries"]] == ["grant", "revoke"]
 
-    def test_a_grant_that_never_was_is_404(self, http: Http) -> None:
+    def test_revoking_an_unknown_grant_is_404(self, http: Http) -> None:
         assert http.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 404
         assert stored_counts(http) == NOTHING
 
 
-class TestRepeats:
+class TestIdempotency:
     """`grant`, `log` and `revoke` accept an `Idempotency-Key`.
 
     See specification.md#sysperm-idempotent.
@@ -323,8 +327,8 @@ class TestRepeats:
     KEY = {"Idempotency-Key": "k1"}  # noqa: RUF012  read only
 
     @pytest.mark.parametrize("path", ["grant", "log", "revoke"])
-    def test_a_repeated_write_is_done_once(self, http: Http, path: str) -> None:
-        grant_id = granted(http)
+    def test_repeated_request_is_applied_once(self, http: Http, path: str) -> None:
+        grant_id = create_grant(http)
         check(http)
         body = {
             "grant": NGINX,
@@ -344,12 +348,12 @@ class TestRepeats:
             == 409
         )
 
-    def test_a_check_is_never_answered_from_before(self, http: Http) -> None:
-        """A repeated answer would allow what was revoked meanwhile.
+    def test_checks_are_not_idempotent(self, http: Http) -> None:
+        """A stored response could allow what has been revoked since.
 
         See specification.md#idempotency-exceptions.
         """
-        grant_id = granted(http)
+        grant_id = create_grant(http)
         first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
 
@@ -359,7 +363,7 @@ class TestRepeats:
         ) == (True, False)
 
 
-class TestTheirRate:
+class TestCheckRate:
     """A flood of checks must not fill the disk (specification.md#sysperm-rate)."""
 
     @pytest.fixture
@@ -368,22 +372,20 @@ class TestTheirRate:
         yield replace(service, settings=replace(service.settings, rate_sysperm_per_minute=2))
         service.close()
 
-    def test_past_its_limit_a_key_is_answered_429_and_leaves_no_entry(
-        self, http: Http, agent: Http
-    ) -> None:
+    def test_check_over_the_limit_is_429_without_an_entry(self, http: Http, agent: Http) -> None:
         answers = [
             agent.post(f"{PERM}/check", WRITE),
-            logged(agent, "g_none"),
+            log_action(agent, "g_none"),
             agent.post(f"{PERM}/check", WRITE),
         ]
 
         assert [answer.status_code for answer in answers] == [200, 409, 429]
         assert stored_counts(http)["audit"] == 1
 
-    def test_the_owner_can_grant_and_revoke_all_the_same(self, http: Http) -> None:
+    def test_limit_does_not_affect_grants_and_revocations(self, http: Http) -> None:
         for _ in range(3):
             http.post(f"{PERM}/check", WRITE)
-        grant_id = granted(http)
+        grant_id = create_grant(http)
 
         assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 200
         assert check(http.as_account("robots"))["allowed"] is False
@@ -392,12 +394,12 @@ class TestTheirRate:
 class TestGrantsInForce:
     """The owner lists the grants in force (specification.md#sysperm-grants)."""
 
-    def test_they_are_listed_newest_first_with_the_time_they_have_left(
+    def test_grants_are_listed_newest_first_with_their_remaining_time(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
-        first = granted(http, ttl_minutes=240)
+        first = create_grant(http, ttl_minutes=240)
         clock.advance(1_500)
-        second = granted(http, agent="*", actions=["exec"], scope="/opt/")
+        second = create_grant(http, agent="*", actions=["exec"], scope="/opt/")
         body = http.get(f"{PERM}/grants").json()
         key_id = body["grants"][0]["key_id"]
 
@@ -423,10 +425,14 @@ class TestGrantsInForce:
             1,
         )
 
-    def test_ended_and_revoked_grants_are_not_listed(
+    def test_expired_and_revoked_grants_are_not_listed(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
-        short, revoked, rows = granted(http, ttl_minutes=1), granted(http), granted(http)
+        short, revoked, rows = (
+            create_grant(http, ttl_minutes=1),
+            create_grant(http),
+            create_grant(http),
+        )
         http.post(f"{PERM}/revoke", {"grant_id": revoked})
         before = [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
         clock.advance(60_000)
@@ -434,24 +440,24 @@ class TestGrantsInForce:
         assert before == [rows, short]
         assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [rows]
 
-    def test_every_page_goes_on_where_the_one_before_ended(self, http: Http) -> None:
-        grants = [granted(http) for _ in range(5)]
-        requests, before = [], None
+    def test_pages_of_grants_continue_after_the_previous_one(self, http: Http) -> None:
+        grants = [create_grant(http) for _ in range(5)]
+        pages, before = [], None
         while True:
             page = http.get(
                 f"{PERM}/grants", params={"limit": 2} | ({"before": before} if before else {})
             ).json()
-            requests.append([one["grant_id"] for one in page["grants"]])
+            pages.append([one["grant_id"] for one in page["grants"]])
             before = page["next"]
             if before is None:
                 break
 
-        assert requests == [[grants[4], grants[3]], [grants[2], grants[1]], [grants[0]]]
+        assert pages == [[grants[4], grants[3]], [grants[2], grants[1]], [grants[0]]]
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
 
-    def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:
+    def test_only_the_owner_lists_grants(self, http: Http, agent: Http) -> None:
         """Only the owner lists grants (specification.md#sysperm-owner-only)."""
-        granted(http)
+        create_grant(http)
         pinned, reads = (
             http.as_account("owner", user_id="ada"),
             http.as_account("owner", read_only=True),
@@ -464,10 +470,8 @@ class TestGrantsInForce:
             200,
         ]
 
-    def test_a_grant_that_was_given_before_globs_were_noted_allows_all_the_same(
-        self, http: Http, agent: Http
-    ) -> None:
-        grant_id = granted(http)
+    def test_grant_without_a_stored_glob_still_allows(self, http: Http, agent: Http) -> None:
+        grant_id = create_grant(http)
         http.context.store.write(lambda tx: tx.run("update grants set glob = null"))
 
         assert check(agent)["grant_id"] == grant_id

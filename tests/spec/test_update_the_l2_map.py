@@ -25,7 +25,7 @@ def updated_map(http: Http, user_id: str = "owner", **more: Any) -> Any:
     return answer.json()
 
 
-def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
+def test_map_consists_of_verbatim_sentences_of_the_l1s(http: Http) -> None:
     """Headlines are sentences of the L1s; nothing is invented (specification.md#map-headlines)."""
     first, second = (
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
@@ -40,13 +40,13 @@ def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
     ]
 
 
-def test_without_an_l1_there_is_no_map(http: Http) -> None:
+def test_map_without_l1s_is_empty(http: Http) -> None:
     """Without any L1 the map is empty (specification.md#map-without-l1)."""
     assert updated_map(http) == {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
     assert http.get(PATH).status_code == 404
 
 
-def test_the_same_map_is_not_kept_twice(http: Http) -> None:
+def test_unchanged_map_is_stored_once(http: Http) -> None:
     """The same map is stored once (specification.md#map-not-rebuilt)."""
     l1(http, "Ada moved to Oslo in May.")
     first, again = updated_map(http), updated_map(http)
@@ -55,7 +55,7 @@ def test_the_same_map_is_not_kept_twice(http: Http) -> None:
     assert again["map_text"] == first["map_text"]
 
 
-def test_text_of_the_agent_stays_in_front(http: Http) -> None:
+def test_agent_part_comes_first(http: Http) -> None:
     """The agent's own `l2_map` comes first (specification.md#map-agent-part)."""
     l1(http, "Ada moved to Oslo in May.")
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
@@ -90,7 +90,7 @@ def test_every_version_stays_readable(http: Http) -> None:
     assert http.get(PATH, params={"version": 3}).status_code == 404
 
 
-def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
+def test_session_count_limits_the_sessions(http: Http) -> None:
     """`session_count` bounds the sessions (specification.md#map-request)."""
     for number in range(4):
         l1(http, f"Session number {number} was about topic {number}.", f"s{number}")
@@ -99,15 +99,15 @@ def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
     assert "number 3" in updated_map(http, session_count=1)["map_text"]
 
 
-def test_of_no_session_there_is_nothing_to_make_and_the_map_stays(http: Http) -> None:
-    """An empty map never replaces one that says something (specification.md#map-session-count)."""
+def test_session_count_zero_keeps_the_map(http: Http) -> None:
+    """An empty map never replaces one with text (specification.md#map-session-count)."""
     l1(http, "Ada moved to Oslo in May.")
     first, none = updated_map(http), updated_map(http, session_count=0)
 
     assert none == {**first, "updated": False}
 
 
-def test_a_map_without_any_l1_is_the_agents_own(http: Http) -> None:
+def test_agent_part_stays_without_l1s(http: Http) -> None:
     """Without L1s the agent's own map stays (specification.md#map-without-l1)."""
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May.\n"})
 
@@ -119,7 +119,7 @@ def test_a_map_without_any_l1_is_the_agents_own(http: Http) -> None:
     }
 
 
-def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
+def test_repeated_request_returns_the_first_response(http: Http) -> None:
     """A repeated request returns the first response (specification.md#map-idempotent)."""
     l1(http, "Ada moved to Oslo in May.")
     body, headers = {"user_id": "owner"}, {"Idempotency-Key": "k"}
@@ -130,7 +130,7 @@ def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
     assert (first["version"], again) == (1, first)
 
 
-def test_a_map_ends_the_due_duty(http: Http) -> None:
+def test_map_settles_the_duty(http: Http) -> None:
     """A map settles the L2 duty (specification.md#map-settles-duty)."""
     for number in range(10):
         due = http.remember(f"q{number}", "r", l1_summary=f"Part {number} of the work was done.")[
@@ -143,7 +143,7 @@ def test_a_map_ends_the_due_duty(http: Http) -> None:
     assert http.remember("q", "r")["l2_due"] is False
 
 
-def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
+def test_each_space_has_its_own_map(http: Http) -> None:
     """Each space has its own map (specification.md#map-isolation)."""
     l1(http, "Ada moved to Oslo in May.", user_id="ada")
 
@@ -179,14 +179,14 @@ def test_invalid_fields_are_refused(http: Http, wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "one", "1.0", "٥", "", "9" * 30])
-def test_a_version_is_a_whole_number_from_one(http: Http, version: str) -> None:
+def test_version_must_be_a_positive_integer(http: Http, version: str) -> None:
     answer = http.get(PATH, params={"version": version})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/version")
 
 
 @pytest.mark.parametrize("query", ["version=1&version=1", "user_id=owner&user_id=ada"])
-def test_a_parameter_given_twice_is_refused(http: Http, query: str) -> None:
+def test_repeated_parameter_is_refused(http: Http, query: str) -> None:
     """A doubled parameter is a 422 (specification.md#api-query-parameters)."""
     answer = http.get(f"{PATH}?{query}")
 

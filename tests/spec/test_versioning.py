@@ -31,18 +31,18 @@ def test_paths_carry_the_version_prefix() -> None:
     } == DOORS | UNVERSIONED | OPENAI
 
 
-def test_the_interface_description_is_labelled_8_3(http: Http) -> None:
+def test_interface_version_is_8_3(http: Http) -> None:
     """The interface description is version 8.3 (specification.md#version-interface)."""
     assert http.get("/openapi.json").json()["info"]["version"] == "8.3"
     assert "Interface 8.3" in http.get("/docs").text
 
 
-def test_the_status_record_reports_6_0(http: Http) -> None:
+def test_status_record_version_is_6_0(http: Http) -> None:
     """The status record is version 6.0 (specification.md#version-record)."""
     assert http.get("/api/v7/status").json()["version"] == "6.0"
 
 
-def test_a_path_of_another_version_is_not_found(http: Http) -> None:
+def test_path_of_another_version_is_404(http: Http) -> None:
     """Another version is a 404 (specification.md#version-unknown-prefix)."""
     for path in ("/api/v6/memory", "/api/v8/memory", "/api/memory", "/v7/memory", "/API/V7/memory"):
         assert http.post(path, {"query_text": "a", "user_id": "u"}).status_code == 404

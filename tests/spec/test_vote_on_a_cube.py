@@ -34,7 +34,7 @@ def refused(http: Http, body: dict[str, Any], status: int = 422) -> Any:
     return answer.json()
 
 
-def test_the_answer_carries_the_status_and_the_votes(http: Http, cube_id: str) -> None:
+def test_response_has_status_and_votes(http: Http, cube_id: str) -> None:
     """The response carries status and votes (specification.md#vote-response)."""
     answer = vote(http, cube_id).json()
 
@@ -46,7 +46,7 @@ def test_the_answer_carries_the_status_and_the_votes(http: Http, cube_id: str) -
     }
 
 
-def test_irrelevant_is_minus_one_with_a_reason(http: Http, cube_id: str) -> None:
+def test_vote_of_minus_one_with_a_reason_is_accepted(http: Http, cube_id: str) -> None:
     """-1 needs a reason (specification.md#vote-reason)."""
     assert vote(http, cube_id, -1, reason="It is about pots.").json()["votes"] == {
         "useful": 0,
@@ -56,7 +56,7 @@ def test_irrelevant_is_minus_one_with_a_reason(http: Http, cube_id: str) -> None
 
 
 @pytest.mark.parametrize("reason", [{}, {"reason": None}, {"reason": ""}, {"reason": " \n"}])
-def test_minus_one_without_a_reason_is_refused(
+def test_vote_of_minus_one_without_a_reason_is_refused(
     http: Http, cube_id: str, reason: dict[str, Any]
 ) -> None:
     """-1 without a reason is a 422 (specification.md#vote-reason)."""
@@ -66,7 +66,7 @@ def test_minus_one_without_a_reason_is_refused(
 
 
 @pytest.mark.parametrize("value", [0, 2, -2, "1", "-1", True, False, 1.0, 1.5, None, [1], 10**30])
-def test_any_other_vote_is_refused(http: Http, cube_id: str, value: Any) -> None:
+def test_votes_other_than_1_and_minus_1_are_refused(http: Http, cube_id: str, value: Any) -> None:
     """Only 1 and -1 are votes (specification.md#vote-values)."""
     answer = refused(
         http, {"cube_id": cube_id, "user_id": "owner", "vote": value, "reason": "because"}
@@ -76,7 +76,7 @@ def test_any_other_vote_is_refused(http: Http, cube_id: str, value: Any) -> None
 
 
 @pytest.mark.parametrize("name", ["cube_id", "user_id", "vote"])
-def test_the_three_are_required(http: Http, cube_id: str, name: str) -> None:
+def test_cube_id_user_id_and_vote_are_required(http: Http, cube_id: str, name: str) -> None:
     """`cube_id`, `user_id` and `vote` are required (specification.md#vote-required)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
 
@@ -102,14 +102,14 @@ def test_the_three_are_required(http: Http, cube_id: str, name: str) -> None:
         {"reason": "r\x00"},
     ],
 )
-def test_an_error_names_its_field(http: Http, cube_id: str, wrong: dict[str, Any]) -> None:
+def test_invalid_fields_are_named(http: Http, cube_id: str, wrong: dict[str, Any]) -> None:
     """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
 
     assert refused(http, {**body, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
 
 
-def test_the_longest_reason_is_kept_whole(http: Http, cube_id: str) -> None:
+def test_longest_reason_is_stored_whole(http: Http, cube_id: str) -> None:
     """The bound itself is accepted (specification.md#limit-bounds)."""
     assert vote(http, cube_id, -1, reason="ü" * limits.REASON_CHARACTERS_MAX).status_code == 200
     assert (
@@ -118,7 +118,7 @@ def test_the_longest_reason_is_kept_whole(http: Http, cube_id: str) -> None:
     )
 
 
-def test_a_lone_surrogate_is_refused(http: Http, cube_id: str) -> None:
+def test_lone_surrogate_is_refused(http: Http, cube_id: str) -> None:
     """A lone surrogate is a 422 (specification.md#api-text)."""
     before = http.rows()
 
@@ -129,9 +129,7 @@ def test_a_lone_surrogate_is_refused(http: Http, cube_id: str) -> None:
     assert http.rows() == before
 
 
-def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(
-    http: Http, context: Context
-) -> None:
+def test_unknown_or_foreign_private_cube_is_404(http: Http, context: Context) -> None:
     """An invisible cube is a 404 (specification.md#vote-unknown)."""
     private = Agent(context, "author").make().cube_id
     body = {"user_id": "owner", "vote": 1}
@@ -144,7 +142,7 @@ def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(
     assert len(set(messages)) == 1
 
 
-def test_a_pinned_key_votes_for_its_own_user_only(http: Http, cube_id: str) -> None:
+def test_pinned_key_votes_only_for_its_user(http: Http, cube_id: str) -> None:
     """Another `user_id` than the pin is a 403 (specification.md#vote-pinned)."""
     pinned = http.as_account("owner", user_id="ada")
     body = {"cube_id": cube_id, "vote": 1}
@@ -153,7 +151,7 @@ def test_a_pinned_key_votes_for_its_own_user_only(http: Http, cube_id: str) -> N
     assert pinned.post(PATH, {**body, "user_id": "ada"}).status_code == 200
 
 
-def test_a_read_only_key_may_not(http: Http, cube_id: str) -> None:
+def test_read_only_key_cannot_vote(http: Http, cube_id: str) -> None:
     """A read-only key is a 403 (specification.md#vote-read-only)."""
     refused(
         http.as_account("owner", read_only=True),
@@ -162,7 +160,7 @@ def test_a_read_only_key_may_not(http: Http, cube_id: str) -> None:
     )
 
 
-def test_another_user_of_the_account_is_the_same_voter(http: Http, cube_id: str) -> None:
+def test_account_has_one_vote_per_cube(http: Http, cube_id: str) -> None:
     """An account has one vote per cube (specification.md#vote-one-per-account)."""
     first = vote(http, cube_id).json()
     second = http.post(
@@ -176,7 +174,7 @@ def test_another_user_of_the_account_is_the_same_voter(http: Http, cube_id: str)
     assert http.rows()["ratings"] == 1
 
 
-def test_it_takes_an_idempotency_key(http: Http, cube_id: str) -> None:
+def test_repeated_request_is_counted_once(http: Http, cube_id: str) -> None:
     """It accepts an `Idempotency-Key` (specification.md#vote-idempotent)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
     first = http.post(PATH, body, headers={"Idempotency-Key": "k"})

@@ -1,4 +1,4 @@
-"""Stores for the tests of the store room: every engine there is, each on a fresh, real store."""
+"""Fixtures of the store tests: an empty store on each supported engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remembrancer.store import Store, open_store
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """Each engine there is."""
+    """Return each supported engine in turn."""
     return str(request.param)
 
 
@@ -26,7 +26,7 @@ def url(engine: str, tmp_path: Path) -> str:
 
 @pytest.fixture
 def opened(url: str) -> Iterator[Callable[[], Store]]:
-    """Opens the store at `url`, as often as it is called; all are closed at the end."""
+    """Return a function that opens the store at `url`; close all stores at the end."""
     stores: list[Store] = []
 
     def open_one() -> Store:
@@ -40,11 +40,11 @@ def opened(url: str) -> Iterator[Callable[[], Store]]:
 
 @pytest.fixture
 def store(opened: Callable[[], Store]) -> Store:
-    """One empty store."""
+    """Return an empty store."""
     return opened()
 
 
 @pytest.fixture(autouse=True)
 def _processes_find_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the package is not installed."""
+    """Let child processes import the package even when it is not installed."""
     monkeypatch.setenv("PYTHONPATH", str(Path(remembrancer.__file__).parents[1]))

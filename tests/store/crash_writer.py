@@ -1,6 +1,4 @@
-"""Writes until it is killed, from several threads; prints the name of each account once its write
-was answered.
-"""
+"""Write from several threads until killed; print each account's name once its write has returned."""
 
 import os
 import sys
@@ -15,7 +13,7 @@ store = SqliteStore(path)
 
 
 def keep(tx: Transaction, name: str) -> None:
-    """Four rows that belong together."""
+    """Add an account and its three spaces in one transaction."""
     (account,) = tx.all(
         "insert into accounts (name, role, created_ms) values (:name, 'member', 1) returning id",
         name=name,

@@ -1,10 +1,8 @@
-"""Several PostgreSQL instances as one store: what an account keeps is on one of them, the rest on
-the first.
+"""Several PostgreSQL instances as one store: each account on one of them, the rest on the first.
 
-It stands for a distributed PostgreSQL (docs/guides/shards.md), which does the same below one URL:
-tables of what accounts keep are spread by `account_id`, and those that everybody's rows refer to
-are on every instance. Nothing here looks into statements: whose a transaction is says where it
-goes.
+It stands for a distributed PostgreSQL (docs/guides/shards.md), which does the same behind one URL:
+account tables are distributed by `account_id`, and the tables they all reference are on every
+instance. Statements are not parsed: the account of a transaction selects its instance.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ EVERYWHERE = ("accounts", "keys")
 
 
 class Routed:
-    """Store of engine.py over several, the first of which is home."""
+    """A Store over several stores; the first one holds the data that has no account."""
 
     is_shared = True
     supports_vector_search = False  # a database searches its own rows alone
@@ -30,9 +28,7 @@ class Routed:
         self.stores = stores
 
     def of(self, account_id: int | None) -> Store:
-        """Return the store for the transactions of an account, and with None for those of
-        nobody.
-        """
+        """Return the store for an account; with None, the first one."""
         return self.stores[0 if account_id is None else account_id % len(self.stores)]
 
     def write(
@@ -42,7 +38,7 @@ class Routed:
         account_id: int | None = None,
         flush: bool = True,
     ) -> T:
-        """See Store; what everybody's rows refer to is on every instance afterwards."""
+        """See Store; afterwards, copy the reference tables to every instance."""
         result = self.of(account_id).write(action, account_id=account_id, flush=flush)
         if account_id is None:
             for table in EVERYWHERE:

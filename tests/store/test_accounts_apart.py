@@ -1,7 +1,4 @@
-"""Two walls between accounts:
-
-every query names its account, and PostgreSQL shows a transaction no other account's rows.
-"""
+"""Two layers of account isolation: account_id in every query, and PostgreSQL's row-level security."""
 
 from __future__ import annotations
 
@@ -33,19 +30,19 @@ SEARCHED_BY_THE_DATABASE = (
     "search_vectors",
     "search_words",
 )  # under no policy: see 0014_search.sql
-OF_THE_WHOLE_STORE = {  # which no account asks, and why
-    "cubes/cubes.sql erase_shown_of": "that others were shown a lesson is erased with it",
-    "memory/recall/postgresql.sql behind": "upkeep, which goes on by the account of each row",
+OF_THE_WHOLE_STORE = {  # queries across accounts, and why
+    "cubes/cubes.sql erase_shown_of": "deletes other accounts' records of showing the lesson",
+    "memory/recall/postgresql.sql behind": "upkeep; continues with the account of each row",
     "memory/recall/postgresql.sql orphaned": "upkeep: names of indexes",
-    "memory/recall/postgresql.sql unlinked": "upkeep, which goes on by the account of each row",
-    "memory/memory.sql spaces_newest": "warming up: what is read in is kept apart by spaces",
-    "memory/memory.sql stale": "renewal, which goes on by the account of each row",
+    "memory/recall/postgresql.sql unlinked": "upkeep; continues with the account of each row",
+    "memory/memory.sql spaces_newest": "warm-up: loaded indexes are separate per space",
+    "memory/memory.sql stale": "renewal; continues with the account of each row",
     "status.sql events_stale": "a count",
-    "files/files.sql any_file_of_blob": "whether a content may go",
+    "files/files.sql any_file_of_blob": "checks that no file uses a blob any more",
     "files/files.sql file_named": (
-        "a signed link says whose it is by its signature; who has a key is compared afterwards"
+        "a signed link proves its account; a key's account is compared afterwards"
     ),
-    "files/files.sql rooms": "how much each account takes: for the owner",
+    "files/files.sql rooms": "storage per account, for the owner",
 }
 
 STATEMENTS = named_queries()
@@ -85,12 +82,12 @@ def test_every_query_on_account_data_names_the_account(name: str) -> None:
     for sql in (str(statement), *statement.variants.values()):
         tables = tables_in(sql)
         if name in OF_THE_WHOLE_STORE:
-            assert tables, "an exception that is none"
+            assert tables, "the exception is not needed: no account table"
         elif tables:
             assert ":account_id" in sql
 
 
-def test_a_transaction_of_an_account_sees_the_rows_of_no_other(context: Context) -> None:
+def test_transactions_see_only_rows_of_their_account(context: Context) -> None:
     ada, bob = caller(context, "ada"), caller(context, "bob")
     remember_turn(context, ada, "In the harbour.")
     remember_turn(context, bob, "In the tower.")
@@ -98,7 +95,7 @@ def test_a_transaction_of_an_account_sees_the_rows_of_no_other(context: Context)
     def responses(tx: Transaction) -> list[str]:
         return [
             row.response for row in tx.all("select response from events order by id")
-        ]  # as a query that forgot its account
+        ]  # a query without an account_id
 
     assert context.store.read(responses, account_id=ada.account_id) == ["In the harbour."]
     assert context.store.read(responses, account_id=bob.account_id) == ["In the tower."]
@@ -116,7 +113,7 @@ def test_every_table_of_account_data_has_a_policy(context: Context, url: str) ->
     assert set(KEPT_BY_ACCOUNTS) | {"cubes", "feedback", "ratings"} == guarded_tables
 
 
-def test_a_transaction_of_an_account_changes_and_makes_no_row_of_another(context: Context) -> None:
+def test_transactions_cannot_write_rows_of_other_accounts(context: Context) -> None:
     ada, bob = caller(context, "ada"), caller(context, "bob")
     remember_turn(context, bob, "In the tower.")
 
@@ -140,9 +137,7 @@ def test_a_transaction_of_an_account_changes_and_makes_no_row_of_another(context
     )
 
 
-def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(
-    context: Context, url: str
-) -> None:
+def test_connections_without_an_account_see_no_rows(context: Context, url: str) -> None:
     event_id = remember_turn(context, caller(context, "ada"), "In the harbour.")
 
     with psycopg.connect(url) as other:
@@ -150,7 +145,7 @@ def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(
     assert event_detail(context, caller(context, "ada"), event_id).response == "In the harbour."
 
 
-def test_whose_a_transaction_is_ends_with_it(context: Context) -> None:
+def test_account_setting_ends_with_the_transaction(context: Context) -> None:
     ada = caller(context, "ada")
     remember_turn(context, ada, "In the harbour.")
     count = "select count(*) as n from events"
@@ -165,7 +160,7 @@ def test_whose_a_transaction_is_ends_with_it(context: Context) -> None:
     ]
 
 
-def test_lessons_that_are_shared_are_seen_by_all_and_private_ones_by_their_account(
+def test_published_lessons_are_visible_to_all_and_private_ones_to_their_account(
     context: Context,
 ) -> None:
     ada, bob = caller(context, "ada"), caller(context, "bob")
@@ -185,12 +180,12 @@ def test_lessons_that_are_shared_are_seen_by_all_and_private_ones_by_their_accou
     for account in (ada, bob):
         for status in ("private", "published"):
             add(context.store, account, status)
-    row_counts = context.store.read(
+    visible = context.store.read(
         lambda tx: {row.cube_id for row in tx.all("select cube_id from cubes")},
         account_id=bob.account_id,
     )
 
-    assert row_counts == {
+    assert visible == {
         f"{ada.account_id} published",
         f"{bob.account_id} private",
         f"{bob.account_id} published",

@@ -1,7 +1,4 @@
-"""A copy of a store taken while it is in use:
-
-SQLite's own; a database server is backed up with its own means.
-"""
+"""Online backup of a SQLite store; PostgreSQL is backed up with its own tools."""
 
 from __future__ import annotations
 
@@ -35,9 +32,7 @@ def names(store: Store) -> list[str]:
     ]
 
 
-def test_a_backup_is_a_store_of_its_own_with_everything_answered_so_far(
-    store: Store, tmp_path: Path
-) -> None:
+def test_backup_is_a_complete_store_with_all_finished_writes(store: Store, tmp_path: Path) -> None:
     for name in ("ada", "bob"):
         add(store, name)
     (tmp_path / "elsewhere").mkdir()
@@ -51,7 +46,9 @@ def test_a_backup_is_a_store_of_its_own_with_everything_answered_so_far(
     copy.close()
 
 
-def test_a_backup_taken_under_writes_holds_whole_actions_only(store: Store, tmp_path: Path) -> None:
+def test_backup_during_writes_contains_only_whole_transactions(
+    store: Store, tmp_path: Path
+) -> None:
     def pair(tx: Transaction, n: int) -> None:
         tx.run(ADD, name=f"{n}a", now=n)
         tx.run(ADD, name=f"{n}b", now=n)
@@ -80,7 +77,7 @@ def test_a_backup_taken_under_writes_holds_whole_actions_only(store: Store, tmp_
         copy.close()
 
 
-def test_a_backup_never_overwrites(store: Store, tmp_path: Path) -> None:
+def test_backup_never_overwrites_a_file(store: Store, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     target.write_text("precious")
 
@@ -89,23 +86,21 @@ def test_a_backup_never_overwrites(store: Store, tmp_path: Path) -> None:
     assert target.read_text() == "precious"
 
 
-def test_a_backup_that_cannot_be_written_says_so_and_leaves_nothing(
-    store: Store, tmp_path: Path
-) -> None:
+def test_failed_backup_raises_and_leaves_no_files(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="nowhere"):
         store.backup(str(tmp_path / "nowhere" / "copy"))
 
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_store_that_is_closed_is_not_copied(store: Store, tmp_path: Path) -> None:
+def test_backup_of_a_closed_store_is_refused(store: Store, tmp_path: Path) -> None:
     store.close()
 
     with pytest.raises(StoreUnavailable, match="closed"):
         store.backup(str(tmp_path / "copy"))
 
 
-def test_a_database_server_is_backed_up_with_its_own_means(tmp_path: Path) -> None:
+def test_backup_of_postgresql_refers_to_pg_dump(tmp_path: Path) -> None:
     with (
         closing(open_store(empty_store("postgresql", tmp_path))) as store,
         pytest.raises(StoreUnavailable, match="pg_dump"),

@@ -1,4 +1,4 @@
-"""A store becomes the copy of another, of any engine; stopped at any moment, it is gone on with."""
+"""Copy a store to another engine; an interrupted copy resumes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from remembrancer.store.transfer.copy import (
 from remembrancer.store.transfer.digest import store_digest
 
 PLACE = "where the source is"
-_NAMES = itertools.count(1)  # of people who are not there
+_NAMES = itertools.count(1)  # of unknown users
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 def used(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str]:
-    """The data folder and the store of a service that was used for everything, on each engine."""
+    """Return the data folder and the store URL of a service with data in every table."""
     folder = tmp_path_factory.mktemp("used")
     url = empty_store(str(request.param), folder)
     with closing(testing.context(folder, store=open_store(url, durability="normal"))) as context:
@@ -45,30 +45,30 @@ def used(
 
 @pytest.fixture
 def source(used: tuple[Path, str]) -> Iterator[Store]:
-    """Its store."""
+    """Return the store of the used service."""
     with closing(open_store(used[1], durability="normal")) as store:
         yield store
 
 
 @pytest.fixture
 def target(store: Store) -> Store:
-    """An empty store, of each engine."""
+    """Return an empty store on each engine."""
     return store
 
 
 def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
-    """No progress."""
+    """Report no progress."""
     return nullcontext(lambda _: None)
 
 
 class Stopped(Exception):
-    """Thrown where a copy is to stop."""
+    """Raised to interrupt a copy."""
 
 
 def stopping_after(
     rows: int,
 ) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:
-    """A progress that ends everything once so many rows were copied."""
+    """Return a progress callback that interrupts the copy after that many rows."""
     left = [rows]
 
     def advance(step: int) -> None:
@@ -80,11 +80,11 @@ def stopping_after(
 
 
 def test_every_table_of_a_used_service_has_rows(source: Store) -> None:
-    """So that the other tests copy something."""
+    """Check the premise of the other tests: there are rows to copy."""
     assert [one.table for one in store_digest(source) if not one.rows] == []
 
 
-def test_a_copy_holds_every_row_of_every_table_and_no_other(source: Store, target: Store) -> None:
+def test_copy_contains_exactly_the_rows_of_the_source(source: Store, target: Store) -> None:
     copied = copy(source, target, place=PLACE, progress=silent)
     here, there = ({one.table: one for one in store_digest(store)} for store in (source, target))
 
@@ -95,9 +95,7 @@ def test_a_copy_holds_every_row_of_every_table_and_no_other(source: Store, targe
     assert set(here) ^ set(there) <= {"cubes_made"}
 
 
-def test_a_copy_gives_the_same_answers(
-    used: tuple[Path, str], source: Store, target: Store
-) -> None:
+def test_copy_gives_the_same_answers(used: tuple[Path, str], source: Store, target: Store) -> None:
     copy(source, target, place=PLACE, progress=silent)
     finish(target)
 
@@ -106,7 +104,7 @@ def test_a_copy_gives_the_same_answers(
     )
 
 
-def test_the_audit_trail_of_a_copy_verifies(
+def test_audit_trail_of_a_copy_verifies(
     used: tuple[Path, str], source: Store, target: Store
 ) -> None:
     copy(source, target, place=PLACE, progress=silent)
@@ -116,10 +114,8 @@ def test_the_audit_trail_of_a_copy_verifies(
     assert trails[0].seq == 3
 
 
-def test_a_copy_is_written_to_like_any_store(
-    used: tuple[Path, str], source: Store, target: Store
-) -> None:
-    """Numbers given from now on are new ones: of events, of sessions and of cubes."""
+def test_finished_copy_accepts_writes(used: tuple[Path, str], source: Store, target: Store) -> None:
+    """New events, sessions and cubes get unused numbers."""
     copy(source, target, place=PLACE, progress=silent)
     finish(target)
     context = testing.context(used[0], store=target)
@@ -143,14 +139,14 @@ def test_a_copy_is_written_to_like_any_store(
 
 
 @pytest.mark.parametrize("rows", [1, 150, 1_300, 3_000])
-def test_a_copy_that_was_stopped_is_gone_on_with(source: Store, target: Store, rows: int) -> None:
+def test_interrupted_copy_resumes(source: Store, target: Store, rows: int) -> None:
     with pytest.raises(Stopped):
         copy(source, target, place=PLACE, progress=stopping_after(rows))
 
     assert copy(source, target, place=PLACE, progress=silent).is_same
 
 
-def test_another_run_copies_additions_changes_and_erasures(source: Store, target: Store) -> None:
+def test_another_run_copies_additions_changes_and_deletions(source: Store, target: Store) -> None:
     def add(tx: Transaction) -> None:
         tx.run("insert into accounts (name, role, created_ms) values ('late', 'member', 1)")
         tx.run("update accounts set outside_models = 1 - outside_models where name = 'bob'")
@@ -172,7 +168,7 @@ def test_another_run_copies_additions_changes_and_erasures(source: Store, target
 def test_writes_during_a_copy_are_detected_and_left_for_the_next_run(
     used: tuple[Path, str], source: Store, target: Store
 ) -> None:
-    """As by a server that goes on."""
+    """A server may keep running during a copy."""
     with closing(open_store(used[1], durability="normal")) as server:
 
         def advance(_: int) -> None:
@@ -188,7 +184,7 @@ def test_writes_during_a_copy_are_detected_and_left_for_the_next_run(
     assert (after.is_same, after.has_moved_on) == (True, False)
 
 
-def test_a_store_with_rows_is_not_copied_into(source: Store, target: Store) -> None:
+def test_copy_into_a_non_empty_store_is_refused(source: Store, target: Store) -> None:
     target.write(
         lambda tx: tx.run(
             "insert into accounts (name, role, created_ms) values ('someone', 'owner', 1)"
@@ -199,14 +195,14 @@ def test_a_store_with_rows_is_not_copied_into(source: Store, target: Store) -> N
         copy(source, target, place=PLACE, progress=silent)
 
 
-def test_the_copy_of_another_store_is_not_gone_on_with(source: Store, target: Store) -> None:
+def test_unfinished_copy_of_another_store_is_not_resumed(source: Store, target: Store) -> None:
     copy(source, target, place="elsewhere", progress=silent)
 
     with pytest.raises(CopyRefused, match=f"an unfinished copy of elsewhere, not of {PLACE}"):
         copy(source, target, place=PLACE, progress=silent)
 
 
-def test_an_unfinished_copy_is_neither_served_nor_copied(
+def test_unfinished_copy_is_neither_served_nor_copied(
     source: Store, target: Store, tmp_path: Path
 ) -> None:
     copy(source, target, place=PLACE, progress=silent)
@@ -222,7 +218,7 @@ def test_an_unfinished_copy_is_neither_served_nor_copied(
     refuse_unfinished(target)
 
 
-def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: Store) -> None:
+def test_copy_finished_by_another_run_is_not_overwritten(source: Store, target: Store) -> None:
     """A second copy would undo the writes since the first one."""
 
     def finished(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -234,8 +230,8 @@ def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: S
         copy(source, target, place=PLACE, progress=finished)
 
 
-def test_an_audit_trail_of_its_own_stays(source: Store, target: Store) -> None:
-    """Entries are never changed or removed, not by a copy either."""
+def test_audit_trail_of_the_target_is_never_overwritten(source: Store, target: Store) -> None:
+    """Audit entries are never changed or removed, not even by a copy."""
     copy(source, target, place=PLACE, progress=silent)
     target.write(
         lambda tx: tx.run("insert into audit (seq, entry, hash) values (4, 'another', 'hash')")
@@ -245,7 +241,7 @@ def test_an_audit_trail_of_its_own_stays(source: Store, target: Store) -> None:
         copy(source, target, place=PLACE, progress=silent)
 
 
-def test_text_that_postgresql_cannot_keep_is_named(tmp_path: Path) -> None:
+def test_refusal_names_text_that_postgresql_cannot_store(tmp_path: Path) -> None:
     add = "insert into accounts (name, role, created_ms) values (:name, 'owner', 1)"
     with (
         closing(open_store(empty_store("sqlite", tmp_path))) as one,
@@ -257,16 +253,13 @@ def test_text_that_postgresql_cannot_keep_is_named(tmp_path: Path) -> None:
             copy(one, other, place=PLACE, progress=silent)
 
 
-def test_a_copy_is_not_confused_by_the_order_of_columns_or_rows(tmp_path: Path) -> None:
-    """A hash is of what the rows hold:
-
-    the same whatever brought them there, and another one where one value differs.
-    """
+def test_table_hash_ignores_row_order_but_not_values(tmp_path: Path) -> None:
+    """The hash depends only on the values of the rows."""
     add = (
         "insert into prompts (account_id, user_id, text, updated_ms) values (1, :user_id, :text, 1)"
     )
 
-    def hashed(*rows: tuple[str, str]) -> str:
+    def table_hash(*rows: tuple[str, str]) -> str:
         name = f"{len(list(tmp_path.iterdir()))}.sqlite3"
         with closing(open_store(f"sqlite:{tmp_path / name}")) as store:
             store.write(
@@ -279,12 +272,12 @@ def test_a_copy_is_not_confused_by_the_order_of_columns_or_rows(tmp_path: Path) 
             )
             return next(one.hash for one in store_digest(store) if one.table == "prompts")
 
-    assert hashed(("a", "x"), ("b", "y")) == hashed(("b", "y"), ("a", "x"))
-    assert hashed(("a", "xb"), ("c", "y")) != hashed(("a", "x"), ("c", "by"))
-    assert hashed(("a", "x"), ("b", "y")) != hashed(("a", "y"), ("b", "x"))
+    assert table_hash(("a", "x"), ("b", "y")) == table_hash(("b", "y"), ("a", "x"))
+    assert table_hash(("a", "xb"), ("c", "y")) != table_hash(("a", "x"), ("c", "by"))
+    assert table_hash(("a", "x"), ("b", "y")) != table_hash(("a", "y"), ("b", "x"))
 
 
-def test_tables_come_after_those_that_their_rows_name(store: Store) -> None:
+def test_tables_are_listed_after_the_tables_they_reference(store: Store) -> None:
     names = [table.name for table in store.read(tables)]
 
     assert all(

@@ -1,4 +1,4 @@
-"""An answered write survives a killed process; an unanswered one is whole or absent."""
+"""Finished writes survive a killed process; an unfinished one is whole or absent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from remembrancer.store.sqlite.store import SqliteStore
 WRITER = Path(__file__).with_name("crash_writer.py")
 
 
-def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(
-    tmp_path: Path,
-) -> None:
+def test_killed_process_loses_no_finished_write_and_leaves_no_partial_one(tmp_path: Path) -> None:
     moments, path, answered = random.Random(8460), tmp_path / "store.sqlite3", set[str]()
     for run in range(6):
         writer = subprocess.Popen(
@@ -35,7 +33,7 @@ def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(
             stored = {
                 row.name for row in store.read(lambda tx: tx.all("select name from accounts"))
             }
-            halves = store.read(
+            incomplete = store.read(
                 lambda tx: tx.all(
                     "select account_id from spaces group by account_id having count(*) <> 3"
                 )
@@ -46,7 +44,7 @@ def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(
                 )
             )
             assert answered - stored == set()
-            assert (halves, orphans) == ([], [])
+            assert (incomplete, orphans) == ([], [])
             assert store.read(lambda tx: tx.all("pragma integrity_check"))[0][0] == "ok"
 
     assert len(answered) > 100

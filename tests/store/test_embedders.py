@@ -1,4 +1,4 @@
-"""Each embedder has one number, which rows are told apart by."""
+"""Each embedder has one id, stored with the rows of its vectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from remembrancer.store import embedder_id
 from remembrancer.store.embedders import NEVER
 
 
-def test_an_embedder_gets_one_number_with_the_first_thing_it_makes(context: Context) -> None:
+def test_embedder_ids_are_created_once_and_reused(context: Context) -> None:
     store = context.store
 
     unknown = store.read(lambda tx: embedder_id(tx, "a/1", make=False))

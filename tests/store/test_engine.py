@@ -1,4 +1,4 @@
-"""The promises of every engine, checked through the Store protocol alone."""
+"""Behaviour common to all engines, tested through the Store protocol."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ def names(store: Store) -> list[str]:
     return [row.name for row in store.read(lambda tx: tx.all(NAMES))]
 
 
-def test_a_write_that_was_answered_is_in_the_very_next_read(store: Store) -> None:
+def test_finished_writes_are_visible_to_the_next_read(store: Store) -> None:
     for n in range(20):
         add(store, f"{n:02}")
 
         assert names(store)[-1] == f"{n:02}"
 
 
-def test_a_write_is_seen_by_another_store_on_the_same_rows(opened: Callable[[], Store]) -> None:
+def test_writes_are_visible_to_another_store_on_the_same_database(
+    opened: Callable[[], Store],
+) -> None:
     mine, yours = opened(), opened()
     add(mine, "ada")
     add(yours, "bob")
@@ -54,7 +56,7 @@ def test_a_write_returns_the_result_of_its_action(store: Store) -> None:
     assert row is not None
 
 
-def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: Store) -> None:
+def test_one_returns_the_row_and_raises_when_there_is_none(store: Store) -> None:
     add(store, "ada")
 
     assert store.read(lambda tx: tx.one(NAMES)).name == "ada"
@@ -62,7 +64,7 @@ def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: 
         store.read(lambda tx: tx.one("select name from accounts where name = :name", name="bob"))
 
 
-def test_a_write_whose_row_is_not_there_leaves_nothing(store: Store) -> None:
+def test_write_is_rolled_back_when_a_required_row_is_missing(store: Store) -> None:
     def changes(tx: Transaction) -> None:
         tx.run(ADD, name="ada", now=1)
         tx.one("select 1 from keys")
@@ -73,7 +75,7 @@ def test_a_write_whose_row_is_not_there_leaves_nothing(store: Store) -> None:
     assert names(store) == []
 
 
-def test_an_action_that_raises_leaves_nothing_and_raises_at_its_caller(store: Store) -> None:
+def test_exception_in_an_action_rolls_back_and_reaches_the_caller(store: Store) -> None:
     def fails(tx: Transaction) -> None:
         tx.run(ADD, name="ada", now=1)
         raise LookupError("changed my mind")
@@ -84,8 +86,8 @@ def test_an_action_that_raises_leaves_nothing_and_raises_at_its_caller(store: St
     assert names(store) == []
 
 
-def test_an_action_that_raises_does_not_undo_its_neighbours(store: Store) -> None:
-    """Many threads at once, so that good and bad actions share commits."""
+def test_exception_in_an_action_leaves_concurrent_writes_intact(store: Store) -> None:
+    """Use many threads, so that good and bad actions share commits."""
     refused: list[str] = []
 
     def work(thread: int) -> None:
@@ -107,7 +109,7 @@ def test_an_action_that_raises_does_not_undo_its_neighbours(store: Store) -> Non
     assert sorted(refused) == sorted(f"{thread}.{n}.bad" for thread in range(8) for n in range(25))
 
 
-def test_writes_of_many_threads_never_lose_a_count(store: Store) -> None:
+def test_concurrent_increments_are_not_lost(store: Store) -> None:
     add(store, "ada")
 
     def count(tx: Transaction) -> None:
@@ -119,19 +121,19 @@ def test_writes_of_many_threads_never_lose_a_count(store: Store) -> None:
     assert store.read(lambda tx: tx.one_or_none("select created_ms from accounts")) == (401,)
 
 
-def test_a_read_sees_one_snapshot_while_others_write(store: Store) -> None:
+def test_read_sees_one_snapshot_during_concurrent_writes(store: Store) -> None:
     def twice(tx: Transaction) -> tuple[object, object]:
         before = tx.one_or_none(COUNT)
         writer = threading.Thread(target=add, args=(store, "ada"))
         writer.start()
-        writer.join()  # the write is done: a reader neither hides nor holds it up
+        writer.join()  # the write is complete: a read does not block it
         return before, tx.one_or_none(COUNT)
 
     assert store.read(twice) == ((0,), (0,))
     assert names(store) == ["ada"]
 
 
-def test_a_read_does_not_wait_for_a_write_under_way(store: Store) -> None:
+def test_read_does_not_wait_for_a_running_write(store: Store) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
@@ -150,7 +152,7 @@ def test_a_read_does_not_wait_for_a_write_under_way(store: Store) -> None:
     assert names(store) == ["slow"]
 
 
-def test_more_readers_than_connections_all_get_their_turn(store: Store) -> None:
+def test_more_readers_than_connections_all_succeed(store: Store) -> None:
     add(store, "ada")
     names_read: list[list[str]] = []
     together(*(lambda: names_read.append(names(store)) for _ in range(60)))
@@ -168,10 +170,8 @@ def test_a_read_cannot_write(store: Store) -> None:
 @pytest.mark.parametrize(
     ("outer", "inner"), [("write", "write"), ("write", "read"), ("read", "write"), ("read", "read")]
 )
-def test_a_transaction_within_a_transaction_is_refused_at_once(
-    store: Store, outer: str, inner: str
-) -> None:
-    """It would otherwise wait for itself."""
+def test_nested_transactions_are_refused(store: Store, outer: str, inner: str) -> None:
+    """A nested transaction would wait for itself."""
     with pytest.raises(RuntimeError, match="within an action"):
         getattr(store, outer)(lambda _: getattr(store, inner)(lambda tx: tx.one_or_none(COUNT)))
 
@@ -179,7 +179,7 @@ def test_a_transaction_within_a_transaction_is_refused_at_once(
     assert names(store) == ["ada"]
 
 
-def test_a_transaction_kept_after_its_action_is_refused(store: Store) -> None:
+def test_transaction_cannot_be_used_after_its_action(store: Store) -> None:
     transactions = [store.write(lambda tx: tx), store.read(lambda tx: tx)]
 
     for tx in transactions:
@@ -201,7 +201,7 @@ COLUMNS = {
     "value",
     [None, 0, -(2**63), 2**63 - 1, 0.5, "", "naïve 東京 🦉 ' ; --", b"", b"\x00\xff" * 1000],
 )
-def test_a_value_comes_back_as_it_went(store: Store, value: Any) -> None:
+def test_values_round_trip_unchanged(store: Store, value: Any) -> None:
     def keep(tx: Transaction) -> None:
         tx.run(f"create table anything (value {COLUMNS[type(value)]})")
         tx.run("insert into anything values (:value)", value=value)
@@ -212,7 +212,7 @@ def test_a_value_comes_back_as_it_went(store: Store, value: Any) -> None:
     assert (back, type(back)) == (value, type(value))
 
 
-def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> None:
+def test_rows_are_named_tuples_in_column_order(store: Store) -> None:
     add(store, "ada")
     row = store.read(lambda tx: tx.one_or_none("select created_ms, name from accounts"))
 
@@ -220,7 +220,7 @@ def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> N
     assert (row.name, row.created_ms) == ("ada", 1)
 
 
-def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
+def test_columns_without_a_valid_name_are_accessible_by_position(store: Store) -> None:
     row = store.read(
         lambda tx: tx.one_or_none(
             'select 1 as "class", 2 as "a b", count(*), 4 as twice, '
@@ -232,12 +232,12 @@ def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
     assert row.good == 6
 
 
-def test_no_row_is_none_and_an_empty_list(store: Store) -> None:
+def test_empty_result_is_none_or_an_empty_list(store: Store) -> None:
     assert store.read(lambda tx: tx.one_or_none(NAMES)) is None
     assert store.read(lambda tx: tx.all(NAMES)) == []
 
 
-def test_run_gives_the_number_of_rows_its_statement_changed(store: Store) -> None:
+def test_run_returns_the_number_of_changed_rows(store: Store) -> None:
     def act(tx: Transaction) -> list[int]:
         return [
             tx.run(ADD, name="ada", now=1),
@@ -252,7 +252,7 @@ def test_run_gives_the_number_of_rows_its_statement_changed(store: Store) -> Non
     assert store.write(act) == [1, 1, 2, 0, 0, 0, 1]
 
 
-def test_one_row_of_many_does_not_hold_up_the_commit(store: Store) -> None:
+def test_unread_rows_do_not_prevent_the_commit(store: Store) -> None:
     for name in ("ada", "bob", "cyd"):
         add(store, name)
 
@@ -267,7 +267,7 @@ def test_one_row_of_many_does_not_hold_up_the_commit(store: Store) -> None:
     ) == (3,)
 
 
-def test_a_reference_to_nothing_is_refused(store: Store) -> None:
+def test_foreign_keys_are_enforced(store: Store) -> None:
     with pytest.raises(Exception, match=r"(?i)foreign key"):
         store.write(
             lambda tx: tx.run(
@@ -278,12 +278,12 @@ def test_a_reference_to_nothing_is_refused(store: Store) -> None:
     assert store.read(lambda tx: tx.all("select * from spaces")) == []
 
 
-def test_a_forgotten_value_is_a_mistake_not_null(store: Store) -> None:
+def test_missing_query_value_raises_key_error(store: Store) -> None:
     with pytest.raises(KeyError):
         store.write(lambda tx: tx.run(ADD, name="ada"))
 
 
-def test_after_close_everything_says_that_the_store_is_closed(store: Store) -> None:
+def test_every_method_raises_after_close(store: Store) -> None:
     add(store, "ada")
     names(store)
     store.close()
@@ -294,8 +294,8 @@ def test_after_close_everything_says_that_the_store_is_closed(store: Store) -> N
             use()
 
 
-def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> None:
-    """A write is either refused or there afterwards, whenever the close comes."""
+def test_close_finishes_running_writes(opened: Callable[[], Store]) -> None:
+    """Each write is either refused or stored, whenever the store is closed."""
     store = opened()
     answered: list[str] = []
 
@@ -316,13 +316,13 @@ def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> Non
 
 
 @pytest.mark.parametrize("url", ["", "sqlite", "sqlite:", "mysql:somewhere"])
-def test_an_unknown_engine_is_named(url: str) -> None:
+def test_invalid_store_url_error_shows_the_expected_form(url: str) -> None:
     with pytest.raises(SettingInvalid, match="sqlite:PATH"):
         open_store(url)
 
 
 def together(*acts: Callable[[], object]) -> None:
-    """Run all at the same time; an error of any is raised here."""
+    """Run all functions at the same time; raise the first error."""
     errors: list[BaseException] = []
 
     def guarded(act: Callable[[], object]) -> None:

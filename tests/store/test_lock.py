@@ -1,4 +1,4 @@
-"""One server a data folder."""
+"""Lock of the data folder: one server per folder."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ sys.stdin.read()
 """
 
 
-def test_a_second_server_gets_the_process_and_folder_of_the_lock(
-    tmp_path: Path,
-) -> None:
+def test_second_server_error_names_the_process_and_folder(tmp_path: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -46,7 +44,7 @@ def test_a_second_server_gets_the_process_and_folder_of_the_lock(
         assert (tmp_path / "server.lock").read_text() == f"{os.getpid()}\n"
 
 
-def test_a_folder_is_free_again_after_close(tmp_path: Path) -> None:
+def test_lock_is_released_on_close(tmp_path: Path) -> None:
     first = hold(tmp_path)
     with pytest.raises(DataFolderBusy):
         hold(tmp_path)
@@ -56,7 +54,7 @@ def test_a_folder_is_free_again_after_close(tmp_path: Path) -> None:
     hold(tmp_path).close()
 
 
-def test_two_folders_have_two_servers(tmp_path: Path) -> None:
+def test_two_folders_can_be_locked_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
 
@@ -64,6 +62,6 @@ def test_two_folders_have_two_servers(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+def test_error_names_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="nowhere"):
         hold(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""From every schema that was ever released to the one of today, with its rows."""
+"""Migrate every released schema, with its rows, to the current one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ insert into answers values (1, '/api/v7/remember', 'again', x'02', '{"saved": tr
 
 
 def store_of_schema(path: Path, number: int) -> None:
-    """A file as the release with schema `number` left it: its rows were written under schema 1."""
+    """Create a file with schema `number` whose rows were written under schema 1."""
     with closing(apsw.Connection(str(path))) as db:
         for step in STEPS[:number]:
             db.execute(step.sql).fetchall()
@@ -42,7 +42,7 @@ def store_of_schema(path: Path, number: int) -> None:
 
 
 def shape(path: Path) -> list[tuple[object, ...]]:
-    """Every table's columns and indexes."""
+    """Return the columns, foreign keys and indexes of every table."""
     with closing(apsw.Connection(str(path))) as db:
         tables = db.execute(
             "select name from sqlite_schema where type = 'table' order by name"
@@ -56,7 +56,7 @@ def shape(path: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("number", range(len(STEPS) + 1))
-def test_a_store_of_any_earlier_schema_becomes_one_of_today(tmp_path: Path, number: int) -> None:
+def test_every_earlier_schema_migrates_to_the_current_one(tmp_path: Path, number: int) -> None:
     store_of_schema(tmp_path / "old", number)
     with (
         closing(SqliteStore(tmp_path / "old")) as old,
@@ -83,7 +83,7 @@ def test_a_store_of_any_earlier_schema_becomes_one_of_today(tmp_path: Path, numb
     assert shape(tmp_path / "old") == shape(tmp_path / "new")
 
 
-def test_the_rows_of_the_first_schema_fill_every_table_of_it(tmp_path: Path) -> None:
+def test_first_rows_fill_every_table_of_schema_1(tmp_path: Path) -> None:
     store_of_schema(tmp_path / "first", 1)
 
     with closing(apsw.Connection(str(tmp_path / "first"))) as db:
@@ -98,16 +98,13 @@ def test_the_rows_of_the_first_schema_fill_every_table_of_it(tmp_path: Path) -> 
         ] == []
 
 
-def test_steps_are_numbered_from_one_without_a_gap() -> None:
+def test_migrations_are_numbered_from_one_without_gaps() -> None:
     assert [step.number for step in STEPS] == list(range(1, len(STEPS) + 1))
     assert len(STEPS) >= 1
 
 
-def test_a_step_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> None:
-    """A file that already has, half made, what the first step makes:
-
-    as if that step broke in the middle.
-    """
+def test_failed_migration_leaves_the_previous_schema(tmp_path: Path) -> None:
+    """The file already has a table that the first step creates, so the step fails."""
     with closing(apsw.Connection(str(tmp_path / "half"))) as db:
         db.pragma("application_id", 0x52454D42)
         db.execute("create table events (a)").fetchall()
@@ -119,7 +116,7 @@ def test_a_step_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> None:
         assert db.pragma("user_version") == 0
 
 
-def test_sessions_from_before_the_protocol_owe_nothing_and_know_their_turns(tmp_path: Path) -> None:
+def test_sessions_older_than_the_protocol_get_turn_counts_and_no_duties(tmp_path: Path) -> None:
     store_of_schema(tmp_path / "old", 1)
     with closing(SqliteStore(tmp_path / "old")) as store:
         session = store.read(lambda tx: tx.one("select * from sessions"))
@@ -153,10 +150,10 @@ insert into steps (session, step, asked_ms, hits, cubes) values (2, 1, 2000, 1, 
 insert into closed_duties values (1, 2, 1, 'cube_nothing', 'no lesson', 2000);
 insert into memory_files values (1, 2, '/memories/a', 1, 1, 'create', null, 1, '', 3, 2000, 'a');
 insert into looks values (2, 8589934592, 3, 1, 0, 1, 2000);
-"""  # of bob, in every table that account_id came to in step 13
+"""  # rows of bob in every table that step 13 adds account_id to
 
 
-def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> None:
+def test_migration_fills_account_id_in_existing_rows(tmp_path: Path) -> None:
     store_of_schema(tmp_path / "old", 12)
     with closing(apsw.Connection(str(tmp_path / "old"))) as db:
         db.execute(LATER_ROWS).fetchall()
@@ -167,14 +164,14 @@ def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> No
         before = {name for (name,) in db.execute(columns.format("account_id")).fetchall()}
 
     with closing(SqliteStore(tmp_path / "old")) as store:
-        came = {
+        added = {
             row.name for row in store.read(lambda tx: tx.all(columns.format("account_id")))
         } - before
         whose = {
             table: store.read(
                 lambda tx, table=table: [row.account_id for row in tx.all(f"select * from {table}")]  # type: ignore[misc]
             )
-            for table in came
+            for table in added
         }
 
     assert whose.pop("events") == whose.pop("event_index") == whose.pop("sessions") == [1, 2]
@@ -196,8 +193,8 @@ for file in range(40):
 """
 
 
-def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(tmp_path: Path) -> None:
-    """They meet at each of many new files, as a race is not lost every time."""
+def test_processes_can_create_the_same_file_concurrently(tmp_path: Path) -> None:
+    """Race on many new files, because a race does not fail every time."""
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", RACER, str(tmp_path), f"{n}"],
@@ -221,7 +218,7 @@ def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(tmp_path: P
     assert [racer.returncode for racer in racers] == [0, 0, 0]
     stores = [
         file for file in tmp_path.iterdir() if not file.name.endswith(("-wal", "-shm"))
-    ]  # two that close at once may leave their log
+    ]  # closing at the same time may leave the WAL files
     assert len(stores) == 40
     for file in stores:
         with closing(SqliteStore(file)) as store:

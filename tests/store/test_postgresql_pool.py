@@ -1,7 +1,4 @@
-"""The connections to a PostgreSQL:
-
-how many, how long they may take, what stands in between, and what happens when they break.
-"""
+"""Connections to PostgreSQL: pool size, timeouts, PgBouncer, lost connections."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ def url() -> str:
     return server().schema()
 
 
-def test_the_settings_say_how_it_is() -> None:
+def test_pool_options_come_from_the_settings() -> None:
     settings = Settings(
         store_connections=3,
         store_statement_seconds=4,
@@ -56,7 +53,7 @@ def test_the_settings_say_how_it_is() -> None:
     assert Pool.of(Settings()) == Pool()
 
 
-def test_there_are_never_more_connections_than_it_says(url: str) -> None:
+def test_pool_never_exceeds_its_size(url: str) -> None:
     counts: list[int] = []
     count = (
         "select count(distinct pid) as n from pg_stat_activity "
@@ -81,9 +78,7 @@ def test_there_are_never_more_connections_than_it_says(url: str) -> None:
     assert max(counts) <= 3
 
 
-def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_one_is_not(
-    url: str,
-) -> None:
+def test_statement_timeout_raises_and_the_store_stays_usable(url: str) -> None:
     with closing(open_store(url, pool=Pool(statement_seconds=1))) as store:
         with pytest.raises(StoreUnavailable, match="timeout"):
             store.read(lambda tx: tx.one_or_none("select pg_sleep(60)"))
@@ -91,7 +86,7 @@ def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_on
         assert store.read(lambda tx: tx.one("select 1 as one")).one == 1
 
 
-def test_a_timeout_for_a_connection_names_the_size_of_the_pool(url: str) -> None:
+def test_connection_timeout_error_names_the_pool_size(url: str) -> None:
     with closing(open_store(url, pool=Pool(connections=2, statement_seconds=1))) as store:
         started, finish = threading.Barrier(3), threading.Event()
 
@@ -110,8 +105,8 @@ def test_a_timeout_for_a_connection_names_the_size_of_the_pool(url: str) -> None
             thread.join()
 
 
-def test_locks_leave_connections_for_those_who_hold_them(url: str) -> None:
-    """As many want a lock as there are connections, and each needs another one to go on."""
+def test_locks_leave_connections_for_their_holders(url: str) -> None:
+    """More threads than connections take a lock, and each needs a second connection."""
     finished: list[int] = []
     with closing(open_store(url, pool=Pool(connections=4))) as store:
 
@@ -129,7 +124,7 @@ def test_locks_leave_connections_for_those_who_hold_them(url: str) -> None:
     assert sorted(finished) == list(range(12))
 
 
-def test_stores_that_share_a_database_do_not_wait_for_each_other(url: str) -> None:
+def test_locks_are_separate_per_schema(url: str) -> None:
     with (
         closing(open_store(url)) as one,
         closing(open_store(server().schema())) as other,
@@ -141,7 +136,7 @@ def test_stores_that_share_a_database_do_not_wait_for_each_other(url: str) -> No
         assert (others, ours) == (True, False)
 
 
-def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
+def test_connection_lost_during_commit_raises_outcome_unknown(url: str) -> None:
     def cut_off(tx: Transaction) -> None:
         tx.run(ADD, name="ada")
         pid = tx.one("select pg_backend_pid() as pid").pid
@@ -152,7 +147,7 @@ def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
         store.write(cut_off)
 
 
-def test_an_absent_database_differs_from_an_unsuitable_one() -> None:
+def test_stopped_database_raises_store_unreachable() -> None:
     with Postgres() as database:
         url = database.database()
         database.kill()
@@ -163,8 +158,8 @@ def test_an_absent_database_differs_from_an_unsuitable_one() -> None:
             assert store.read(lambda tx: tx.all(NAMES)) == []
 
 
-def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_back() -> None:
-    """They wait a little between tries, each for another time, and none of them for long."""
+def test_reads_fail_while_the_database_is_down_and_succeed_afterwards() -> None:
+    """Reconnection attempts back off with jitter, for a short time."""
     errors: list[str] = []
     with (
         Postgres() as database,
@@ -192,14 +187,12 @@ def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_b
 
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database behind a PgBouncer that gives few connections to all, by
-    transaction.
-    """
+    """Yield the URL of an empty database behind a small PgBouncer pool in transaction mode."""
     program("pgbouncer", "pgbouncer")
     with Postgres() as database:
         url = database.database()
         name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-        folder = database.folder / "pooler"  # where another user than root can go
+        folder = database.folder / "pooler"  # accessible to other users than root
         folder.mkdir()
         (folder / "pgbouncer.ini").write_text(
             f"[databases]\n{name} = host={database.folder} user=postgres\n"
@@ -227,10 +220,9 @@ def _unprivileged(folder: Path) -> str:
     return name
 
 
-def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> None:
-    """Every transaction may get another connection:
-
-    what was set or prepared for one must not be needed, nor left, by the next.
+def test_transaction_pooler_keeps_settings_and_locks_correct(pooled: str) -> None:
+    """Each transaction may get another connection, so settings and prepared statements must not
+    outlive it.
     """
     pool = replace(Pool(), prepares=False, connections=8, statement_seconds=7)
     setting = (
@@ -256,5 +248,5 @@ def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> N
 def _use(store: Store, number: int) -> None:
     for turn in range(10):
         store.write(lambda tx: tx.run(ADD, name=f"{number} {turn}"), flush=turn % 2 == 0)  # noqa: B023  it is run at once
-        with store.lock("everybody's"):
+        with store.lock("shared"):
             assert store.count("select 1 as one") == (1,)

@@ -1,4 +1,4 @@
-"""Named SQL: what a file of it says, and that every engine understands all of it."""
+"""Named SQL queries: every engine parses all of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from remembrancer.store.queries import NamedStatement
 from remembrancer.testing.queries import named_queries, numbered
 
 
-def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:
-    """Without the types of the values:
-
-    as when each of them is null. A file may be one engine's alone, and says so in its name.
-    """
+def test_every_engine_parses_every_named_query(store: Store, engine: str) -> None:
+    """All values are null, so types are inferred. A file named after an engine is for it alone."""
     others = tuple(f"{other}.sql" for other in ENGINES if other != engine)
     ours = {
         name: statement
@@ -34,7 +31,7 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
                     statement, **dict.fromkeys(re.findall(r":([a-z][a-z0-9_]*)", statement))
                 )
             )
-        except Exception as error:  # noqa: BLE001  told below, all of them
+        except Exception as error:  # noqa: BLE001  all reported below
             failed[name] = str(error)
 
     assert len(statements) > 100

@@ -1,4 +1,4 @@
-"""The schema is one, whatever the engine: the same steps, the same tables, the same columns."""
+"""The schema is the same on every engine: migrations, tables and columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN = {
     "search_words",
     "search_terms",
     "search_vectors",
-}  # what PostgreSQL needs beside: docs/contribute/postgresql.md
+}  # only in PostgreSQL: docs/contribute/postgresql.md
 _SQLITE = """
 select tables.name as "table", columns.name as "column", columns."notnull" or (columns.pk and tables.wr) as required
 from pragma_table_list as tables join pragma_table_xinfo(tables.name) as columns
@@ -34,7 +34,7 @@ from information_schema.columns where table_schema = current_schema()
 
 
 def columns(store: Store, sql: str) -> dict[tuple[str, str], bool]:
-    """Every column of every table, and whether it must have a value where SQLite's text says so."""
+    """Return every column of every table, with True if it is not null."""
     rows = store.read(lambda tx: tx.all(sql))
     return {(row.table, row.column): bool(row.required) for row in rows if row.table not in _OWN}
 
@@ -50,7 +50,7 @@ def test_every_engine_has_the_same_tables_with_the_same_columns(tmp_path: Path) 
     assert [column for column, required in here.items() if required and not there[column]] == []
 
 
-def test_a_step_has_the_same_number_and_name_on_every_engine_from_the_baseline_on() -> None:
+def test_migrations_after_the_baseline_match_on_every_engine() -> None:
     sqlite = {step.number: step.name for step in migrations("sqlite")}
     baseline, *later = migrations("postgresql")
 
@@ -60,7 +60,7 @@ def test_a_step_has_the_same_number_and_name_on_every_engine_from_the_baseline_o
     }
 
 
-def test_the_schema_has_the_same_number_on_every_engine(opened: Callable[[], Store]) -> None:
+def test_schema_version_is_the_same_on_every_engine(opened: Callable[[], Store]) -> None:
     assert opened().schema_version() == len(migrations("sqlite"))
 
 
@@ -73,7 +73,7 @@ def test_the_schema_has_the_same_number_on_every_engine(opened: Callable[[], Sto
         "update audit_head set seq = 7",
     ],
 )
-def test_postgresql_keeps_the_audit_trail_as_sqlite_does(tmp_path: Path, change: str) -> None:
+def test_postgresql_protects_the_audit_trail_from_changes(tmp_path: Path, change: str) -> None:
     add = "insert into audit (seq, entry, hash) values (:seq, 'x', 'x')"
     with closing(open_store(empty_store("postgresql", tmp_path))) as store:
         store.write(lambda tx: tx.run(add, seq=1))

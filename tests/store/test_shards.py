@@ -1,7 +1,4 @@
-"""An account's transactions need the rows of one instance alone:
-
-several PostgreSQL servers, and each account on one of them.
-"""
+"""Accounts distributed over several PostgreSQL servers: each transaction needs only one of them."""
 
 from __future__ import annotations
 
@@ -30,15 +27,15 @@ TABLES = (
 
 @pytest.fixture(scope="module")
 def instances() -> Iterator[list[Postgres]]:
-    """Three servers, each a process with files of its own."""
-    server()  # skips where there is none
+    """Yield three PostgreSQL servers, each with its own data folder."""
+    server()  # skips the test without PostgreSQL
     with ExitStack() as stack:
         yield [stack.enter_context(Postgres()) for _ in range(3)]
 
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Any]:
-    """Serves a store in this process; gives a client without a key."""
+    """Yield a function that serves a store in this process and returns a client without a key."""
     with ExitStack() as stack:
 
         def begin(store: Store) -> Http:
@@ -53,9 +50,7 @@ def serve(tmp_path: Path) -> Iterator[Any]:
 
 
 def talk(service: Http, account: str) -> list[Any]:
-    """A session of an account's agent, with every kind of thing that is kept of it; gives the
-    answers.
-    """
+    """Run a session that fills every account table; return the answers."""
     agent, whose = service.as_account(account), {"user_id": "u", "session_id": "s"}
 
     def post(path: str, body: dict[str, Any], **headers: str) -> Any:
@@ -92,7 +87,7 @@ def talk(service: Http, account: str) -> list[Any]:
 
 
 def accounts_in(store: Store) -> dict[str, set[int]]:
-    """Of each table, whose rows an instance holds."""
+    """Return, per table, the accounts with rows on this instance."""
 
     def read(tx: Transaction) -> dict[str, set[int]]:
         return {
@@ -103,7 +98,7 @@ def accounts_in(store: Store) -> dict[str, set[int]]:
     return store.read(read)
 
 
-def test_an_account_is_on_one_instance_with_the_answers_of_a_single_store(
+def test_each_account_is_on_one_instance_and_gets_the_same_answers(
     instances: list[Postgres], serve: Any
 ) -> None:
     stores = [open_store(instance.database(), durability="normal") for instance in instances]
@@ -120,9 +115,7 @@ def test_an_account_is_on_one_instance_with_the_answers_of_a_single_store(
         assert [of[table] for of in contents] == [{3}, {1, 4}, {2}], table
 
 
-def test_an_instance_that_is_down_is_missed_by_its_accounts_alone(
-    instances: list[Postgres], serve: Any
-) -> None:
+def test_stopped_instance_affects_only_its_accounts(instances: list[Postgres], serve: Any) -> None:
     spread = serve(Routed([open_store(instance.database()) for instance in instances]))
     agents = [spread.as_account(account) for account in ACCOUNTS]
     question = {"query_text": "tree", "user_id": "u", "session_id": "s"}

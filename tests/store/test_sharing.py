@@ -1,7 +1,4 @@
-"""Servers that share a store.
-
-One server holds a name at a time, and many change one counter at once.
-"""
+"""Servers sharing a store: named locks and concurrent counters."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def at_once(*works: Callable[[], object]) -> None:
         thread.join()
 
 
-def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
+def test_lock_has_one_holder_at_a_time(store: Store) -> None:
     within, most = [0], [0]
 
     def enter() -> None:
@@ -35,7 +32,7 @@ def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
             with store.lock("blob a", "blob b") as is_ours:
                 within[0] += 1
                 most[0] = max(most[0], within[0])
-                store.read(lambda tx: tx.one_or_none("select 1"))  # who is in works with the store
+                store.read(lambda tx: tx.one_or_none("select 1"))  # the holder uses the store
                 within[0] -= 1
             assert is_ours
 
@@ -44,30 +41,30 @@ def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
     assert most == [1]
 
 
-def test_a_caller_that_does_not_wait_gets_a_refusal(store: Store) -> None:
+def test_lock_without_wait_returns_false_when_taken(store: Store) -> None:
     with store.lock("upkeep", wait=False) as first:
-        outcomes: list[bool] = []
+        acquired: list[bool] = []
 
-        def try_it(name: str) -> None:
+        def try_lock(name: str) -> None:
             with store.lock(name, wait=False) as is_ours:
-                outcomes.append(is_ours)
+                acquired.append(is_ours)
 
         for name in ("upkeep", "another"):
-            at_once(lambda name=name: try_it(name))  # type: ignore[misc]
+            at_once(lambda name=name: try_lock(name))  # type: ignore[misc]
 
-    assert (first, outcomes) == (True, [False, True])
+    assert (first, acquired) == (True, [False, True])
     with store.lock("upkeep", wait=False) as again:
         assert again
 
 
-def test_a_name_is_let_go_of_when_its_block_fails(store: Store) -> None:
+def test_lock_is_released_after_an_exception(store: Store) -> None:
     with pytest.raises(LookupError), store.lock("blob"):
         raise LookupError
     with store.lock("blob", wait=False) as is_ours:
         assert is_ours
 
 
-def test_names_in_any_order_make_nobody_wait_for_ever(store: Store) -> None:
+def test_locks_taken_in_any_order_do_not_deadlock(store: Store) -> None:
     finished: list[str] = []
 
     def take(*names: str) -> None:
@@ -80,27 +77,27 @@ def test_names_in_any_order_make_nobody_wait_for_ever(store: Store) -> None:
     assert len(finished) == 30
 
 
-def test_a_name_is_not_to_be_waited_for_within_an_action(store: Store) -> None:
+def test_waiting_for_a_lock_within_an_action_is_refused(store: Store) -> None:
     def wait(_tx: object) -> None:
         with store.lock("blob"):
-            pytest.fail("it was entered")
+            pytest.fail("the lock was taken within an action")
 
     with pytest.raises(RuntimeError, match="action"):
         store.read(wait)
 
 
-def test_no_count_of_many_at_once_is_lost_or_given_twice(store: Store) -> None:
+def test_concurrent_counts_are_unique_and_complete(store: Store) -> None:
     counts: list[int] = []
     at_once(*[lambda: counts.extend(store.count(COUNT).count for _ in range(20))] * 6)  # type: ignore[union-attr]
 
     assert sorted(counts) == list(range(1, 121))
 
 
-def test_a_count_that_changes_nothing_gives_no_row(store: Store) -> None:
+def test_count_without_a_changed_row_returns_none(store: Store) -> None:
     assert store.count("update usage set count = 0 returning count") is None
 
 
-def test_after_close_neither_works(store: Store) -> None:
+def test_count_fails_after_close(store: Store) -> None:
     store.close()
 
     with pytest.raises(StoreUnavailable, match="closed"):

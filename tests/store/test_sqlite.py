@@ -1,4 +1,4 @@
-"""Behaviour of SQLite alone: its file, its pragmas, its failures."""
+"""Behaviour specific to SQLite: file, pragmas, failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def names(store: SqliteStore) -> list[str]:
 
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1)])
-def test_every_pragma_took(path: Path, durability: str, synchronous: int) -> None:
+def test_pragmas_are_set(path: Path, durability: str, synchronous: int) -> None:
     expected = {
         "journal_mode": "wal",
         "synchronous": synchronous,
@@ -55,7 +55,7 @@ def test_an_unknown_durability_is_refused(path: Path) -> None:
         SqliteStore(path, durability="off")
 
 
-def test_nobody_else_on_the_machine_may_read_the_files(store: SqliteStore, path: Path) -> None:
+def test_database_files_are_readable_by_the_owner_only(store: SqliteStore, path: Path) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
 
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob(path.name + "*")} == {
@@ -63,7 +63,7 @@ def test_nobody_else_on_the_machine_may_read_the_files(store: SqliteStore, path:
     }
 
 
-def test_closing_folds_the_log_into_the_one_file(store: SqliteStore, path: Path) -> None:
+def test_close_leaves_only_the_database_file(store: SqliteStore, path: Path) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     names(store)
     store.close()
@@ -71,8 +71,8 @@ def test_closing_folds_the_log_into_the_one_file(store: SqliteStore, path: Path)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Path) -> None:
-    """Each commit ends with one frame in the log that carries the size of the file: count those."""
+def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
+    """Count commits by the WAL frames that carry the file size: each commit writes one."""
     inside, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
@@ -100,7 +100,7 @@ def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Pat
 
 
 def await_waiting(store: SqliteStore, writes: int) -> None:
-    """Until so many writes wait for the writer, which is busy."""
+    """Wait until that many writes are queued behind the busy writer."""
     while store._writer._queue.qsize() < writes:
         pass
 
@@ -111,8 +111,8 @@ def commits(path: Path) -> int:
     return sum(log[at + 4 : at + 8] != bytes(4) for at in range(32, len(log), 24 + page))
 
 
-def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: SqliteStore) -> None:
-    """A reference that is only checked at the commit makes a real one fail."""
+def test_failed_group_commit_rolls_back_all_its_writes(store: SqliteStore) -> None:
+    """A deferred foreign key makes a real commit fail."""
     inside, go_on, errors = threading.Event(), threading.Event(), []
 
     def breaks_late(tx: Transaction) -> None:
@@ -148,12 +148,8 @@ def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: Sqli
     assert names(store) == ["after"]
 
 
-def test_a_full_disk_refuses_the_write_and_the_next_one_that_fits_succeeds(
-    store: SqliteStore,
-) -> None:
-    store.write(
-        lambda tx: tx.all("pragma max_page_count = 60")
-    )  # the same error as a disk without space
+def test_full_disk_fails_a_write_and_a_smaller_one_succeeds(store: SqliteStore) -> None:
+    store.write(lambda tx: tx.all("pragma max_page_count = 60"))  # the same error as a full disk
 
     def too_much(tx: Transaction) -> None:
         tx.run(ADD, name="before")
@@ -167,8 +163,8 @@ def test_a_full_disk_refuses_the_write_and_the_next_one_that_fits_succeeds(
     assert names(store) == ["after"]
 
 
-def test_an_action_that_swallows_a_full_disk_still_leaves_nothing(store: SqliteStore) -> None:
-    """SQLite has undone the transaction by then; a later statement must not be kept on its own."""
+def test_action_that_swallows_a_full_disk_is_rolled_back(store: SqliteStore) -> None:
+    """SQLite has rolled back by then; a later statement must not be committed alone."""
     store.write(lambda tx: tx.all("pragma max_page_count = 60"))
 
     def stubborn(tx: Transaction) -> None:
@@ -181,12 +177,8 @@ def test_an_action_that_swallows_a_full_disk_still_leaves_nothing(store: SqliteS
     assert names(store) == []
 
 
-def test_a_disk_that_fails_refuses_the_write_and_the_writer_lives_on(path: Path) -> None:
-    """A real failing write:
-
-    the process may not let files grow. In a process of its own, as the limit holds for all its
-    files.
-    """
+def test_disk_error_fails_a_write_and_the_writer_continues(path: Path) -> None:
+    """Use a child process whose file size limit makes a real write fail."""
     program = f"""
 import resource
 from remembrancer.store import StoreUnavailable
@@ -213,7 +205,7 @@ store.close()
     assert process.stdout.splitlines() == ["IOError", "['before', 'after']"]
 
 
-def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(
+def test_write_fails_when_another_process_holds_the_write_lock(
     store: SqliteStore, path: Path
 ) -> None:
     store.write(lambda tx: tx.all("pragma busy_timeout = 50"))  # instead of seconds
@@ -228,9 +220,7 @@ def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(
     assert names(store) == ["bob"]
 
 
-def test_a_write_waits_for_another_process_that_writes_briefly(
-    store: SqliteStore, path: Path
-) -> None:
+def test_write_waits_for_a_short_write_of_another_process(store: SqliteStore, path: Path) -> None:
     with closing(apsw.Connection(str(path))) as other:
         other.execute("begin immediate")
         other.execute("insert into accounts (name, role, created_ms) values ('cli', 'member', 1)")
@@ -242,7 +232,7 @@ def test_a_write_waits_for_another_process_that_writes_briefly(
     assert names(store) == ["cli", "server"]
 
 
-def test_an_action_may_not_end_the_transaction_it_was_given(store: SqliteStore) -> None:
+def test_action_cannot_end_its_transaction(store: SqliteStore) -> None:
     with pytest.raises(StoreUnavailable):
         store.write(lambda tx: tx.run("rollback"))
 
@@ -251,7 +241,7 @@ def test_an_action_may_not_end_the_transaction_it_was_given(store: SqliteStore) 
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_not_even_an_interrupt_inside_an_action_ends_the_writer(
+def test_writer_survives_an_interrupt_inside_an_action(
     store: SqliteStore, raised: type[BaseException]
 ) -> None:
     def interrupted(_: Transaction) -> None:
@@ -263,9 +253,7 @@ def test_not_even_an_interrupt_inside_an_action_ends_the_writer(
     assert names(store) == ["ada"]
 
 
-def test_an_action_that_raises_while_reading_leaves_its_connection_usable(
-    store: SqliteStore,
-) -> None:
+def test_connection_stays_usable_after_an_exception_in_a_read(store: SqliteStore) -> None:
     def fails(tx: Transaction) -> None:
         tx.all("select * from accounts")
         raise LookupError
@@ -276,13 +264,13 @@ def test_an_action_that_raises_while_reading_leaves_its_connection_usable(
     assert names(store) == []
 
 
-def test_a_mistake_in_the_sql_is_not_called_an_unavailable_store(store: SqliteStore) -> None:
+def test_sql_errors_are_not_reported_as_an_unavailable_store(store: SqliteStore) -> None:
     for use in (store.read, store.write):
         with pytest.raises(apsw.SQLError, match="nowhere"):
             use(lambda tx: tx.all("select * from nowhere"))
 
 
-def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+def test_error_names_a_file_that_is_not_a_database(path: Path) -> None:
     path.write_bytes(b"this is a letter, not a database " * 100)
 
     with pytest.raises(StoreUnavailable, match=path.name):
@@ -290,9 +278,7 @@ def test_a_file_that_is_no_database_is_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_database_of_another_program_is_refused_and_left_as_it_is(
-    path: Path, version: int
-) -> None:
+def test_database_of_another_program_is_refused_unchanged(path: Path, version: int) -> None:
     with closing(apsw.Connection(str(path))) as other:
         other.execute("create table theirs (a)")
         other.execute(f"pragma user_version = {version}")
@@ -303,12 +289,12 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(
     assert path.read_bytes() == before
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+def test_error_names_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="nowhere"):
         SqliteStore(tmp_path / "nowhere" / "store.sqlite3")
 
 
-def test_a_store_of_a_newer_program_is_refused_with_both_versions(path: Path) -> None:
+def test_newer_schema_is_refused_with_both_versions(path: Path) -> None:
     with closing(SqliteStore(path)) as store:
         version = store.schema_version()
     with closing(apsw.Connection(str(path))) as newer:
@@ -323,14 +309,12 @@ def synchronous(store: SqliteStore, *, flush: bool) -> int:
     return int(store.write(lambda tx: tx.all("pragma synchronous"), flush=flush)[0][0])
 
 
-def test_only_a_write_that_asks_for_it_is_answered_before_it_is_flushed(store: SqliteStore) -> None:
+def test_only_writes_with_flush_use_full_synchronous(store: SqliteStore) -> None:
     assert [synchronous(store, flush=flush) for flush in (True, False, False, True)] == [2, 1, 1, 2]
 
 
-def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: SqliteStore) -> None:
-    """All wait at once behind an unflushed one; whatever the order, none is lost and each flushed
-    one found `full`.
-    """
+def test_flushed_and_unflushed_writes_do_not_share_a_commit(store: SqliteStore) -> None:
+    """Both kinds queue behind an unflushed write; every flushed one runs with `full`."""
     inside, go_on, modes = threading.Event(), threading.Event(), []
 
     def slow(_: Transaction) -> None:
