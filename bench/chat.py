@@ -29,7 +29,8 @@ from remembrancer.context import Context
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.events import write_event
 from remembrancer.protocol import limits
-from remembrancer.protocol.memory import EventWrite, Hit, MemoryQuery
+from remembrancer.protocol.memory import EventWrite
+from remembrancer.protocol.search import Hit, MemoryQuery
 from remembrancer.search import open_embedder
 from remembrancer.settings import Settings
 

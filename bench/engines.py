@@ -31,7 +31,8 @@ from remembrancer.memory.recall.postgresql_index import advance_index
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.spaces import number_of
 from remembrancer.memory.write.remember import remember
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search import open_embedder
 from remembrancer.settings import Settings
 from remembrancer.testing.postgres import Postgres

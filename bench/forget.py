@@ -22,7 +22,7 @@ from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.spaces import row_id
 from remembrancer.protocol.forget import Forget
-from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 from remembrancer.store import Transaction
 

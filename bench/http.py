@@ -31,7 +31,7 @@ from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
 from remembrancer.memory.recall.recall import recall
-from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import read
 
 SEARCHES, ADDED, CLIENTS = 300, 200, 16

@@ -29,7 +29,8 @@ from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 from remembrancer.store.queries import NamedStatement
 from remembrancer.testing.queries import named_queries, numbered, parameters

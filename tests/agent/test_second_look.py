@@ -14,7 +14,8 @@ from remembrancer.agent.second_look import SQL, TurnNotSaved, second_look
 from remembrancer.context import Caller, Context
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.second_look import SecondLook
 
 

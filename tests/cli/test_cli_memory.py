@@ -20,7 +20,7 @@ from remembrancer.cli.app import app
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, run_demo
 from remembrancer.context import Context
 from remembrancer.memory.recall.recall import recall
-from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.folder_lock import hold

@@ -19,7 +19,7 @@ from remembrancer.client.errors import (
     error_from_response,
 )
 from remembrancer.protocol.errors import PROBLEMS, Problem
-from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.protocol.search import MemoryQuery
 
 KEY = "sk_" + "ab" * 32
 

@@ -19,8 +19,9 @@ from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery
 from remembrancer.protocol.files import DownloadQuery, FileCreate
-from remembrancer.protocol.memory import EventWrite, MemoryQuery, Turn
+from remembrancer.protocol.memory import EventWrite, Turn
 from remembrancer.protocol.prompts import PromptQuery, PromptWrite
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.second_look import SecondLook
 from remembrancer.protocol.summaries import (
     AgentMemoryQuery,

@@ -18,7 +18,8 @@ from remembrancer.client.errors import (
     UnavailableError,
 )
 from remembrancer.client.retry import NoResponse, run_attempts
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.status import StatusRecord
 
 TURN = Turn(query="q", response="r")

@@ -12,7 +12,8 @@ from service import Http
 
 from remembrancer.http import bodies
 from remembrancer.protocol.errors import InvalidJson, InvalidRequest, Problem
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 
 GOOD: dict[str, dict[str, Any]] = {
     "/api/v7/memory": {"query_text": "ferry", "user_id": "owner"},

@@ -14,7 +14,8 @@ from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
-from remembrancer.protocol.memory import Hit, MemoryAnswer, MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import Hit, MemoryAnswer, MemoryQuery
 
 
 class Memory:

@@ -22,7 +22,7 @@ from remembrancer.memory.recall import postgresql as by_database
 from remembrancer.memory.recall import postgresql_index as database_index
 from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.forget import Forget
-from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 
 Opening = Callable[..., Memory]

@@ -16,13 +16,14 @@ from remembrancer.accounts import keys
 from remembrancer.context import Caller, Context
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.events import event_detail, write_event
-from remembrancer.protocol.memory import EventWrite, MemoryQuery
+from remembrancer.protocol.memory import EventWrite
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
     "answers", "closed_duties", "event_index", "events", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
-    "prompts", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries",
+    "prompts", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries",
 )  # fmt: skip
 SEARCHED_BY_THE_DATABASE = (
     "search_spaces",

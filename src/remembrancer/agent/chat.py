@@ -26,8 +26,8 @@ from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer
 from ..protocol.fence import new_delimiter
-from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.seal import render
+from ..protocol.search import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.second_look import Check
 from ..protocol.text import day_of
 from ..search import EventText

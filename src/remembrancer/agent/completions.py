@@ -35,7 +35,7 @@ from ..protocol.completions import (
 )
 from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
-from ..protocol.memory import MemoryQuery
+from ..protocol.search import MemoryQuery
 from ..search import EventText
 from ..store import Transaction
 from .chat import events_of

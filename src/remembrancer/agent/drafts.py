@@ -18,7 +18,8 @@ from ..protocol import limits
 from ..protocol.chat import Earlier
 from ..protocol.constitution import RULES
 from ..protocol.fence import defused, fenced
-from ..protocol.memory import Event, Hit
+from ..protocol.memory import Event
+from ..protocol.search import Hit
 from ..protocol.second_look import Check
 from .citations import add_refs
 from .event_blocks import event_blocks, indent

@@ -11,7 +11,7 @@ from ..claims.tags import keep_refs
 from ..memory.summaries.extractive import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
-from ..protocol.memory import Hit
+from ..protocol.search import Hit
 from ..search.text.analysis import terms
 from ..search.text.screening import find_secrets, mask_secrets
 

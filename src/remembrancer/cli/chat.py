@@ -27,7 +27,7 @@ from ..client.runtime import (
     run_turn,
     send_call,
 )
-from ..protocol.memory import Hit, MemoryAnswer
+from ..protocol.search import Hit, MemoryAnswer
 
 SERVICE_URL = "http://127.0.0.1:8460"  # the default address of `remembrancer serve`
 PARTS = ("hits", "checks", "votes")

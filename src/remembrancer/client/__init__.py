@@ -7,6 +7,8 @@ frameworks to it, `tools` and `memory_tool` describe tools for agents. The packa
 service: the command line, the terminal chat and MCP.
 """
 
+from ..protocol.memory import Turn
+from ..protocol.search import MemoryQuery
 from .api import AsyncClient, Client
 from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
 from .retry import Retry
@@ -16,7 +18,9 @@ __all__ = [
     "Client",
     "ClientError",
     "InvalidResponseError",
+    "MemoryQuery",
     "Retry",
     "ServiceError",
+    "Turn",
     "UnreachableError",
 ]

@@ -21,15 +21,7 @@ from ..protocol.explain import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
-from ..protocol.memory import (
-    Event,
-    EventWrite,
-    EventWritten,
-    MemoryAnswer,
-    MemoryQuery,
-    Remembered,
-    Turn,
-)
+from ..protocol.memory import Event, EventWrite, EventWritten, Remembered, Turn
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.permissions import (
@@ -47,6 +39,7 @@ from ..protocol.permissions import (
     PermissionChecked,
 )
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.status import Readiness, StatusRecord
 from ..protocol.summaries import (

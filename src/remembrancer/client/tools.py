@@ -30,9 +30,10 @@ from ..protocol.execution import Executed, Execution
 from ..protocol.fence import fenced, new_delimiter
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
-from ..protocol.memory import Event, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory import Event, Remembered, Turn
 from ..protocol.own_key import OwnKeyQuery
 from ..protocol.permissions import PermissionCheck, PermissionChecked
+from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from . import requests
@@ -112,8 +113,8 @@ class Tool:
     def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
         """Yield the requests to send, receive their answers, and return the tool's answer.
 
-        `base_url` is the public address of the service, for links; `user_id` the user the key is
-        pinned to, if it is pinned and that is known. Raises ToolArgumentsError.
+        `base_url` is the service's public address; `user_id` the key's pin, if any. Raises
+        ToolArgumentsError.
         """
         unknown = sorted(set(arguments) - set(self.arguments))
         if unknown:
@@ -139,10 +140,7 @@ def call_tool(
     base_url: str = "",
     user_id: str | None = None,
 ) -> BaseModel:
-    """Call a tool. `base_url` and `user_id` are those of `Tool.steps`.
-
-    Raises ToolArgumentsError, also for an unknown tool, and ClientError.
-    """
+    """Call a tool, as `Tool.steps` does. Raises ToolArgumentsError and ClientError."""
     steps = _tool(name).steps(arguments, base_url, user_id)
     answer: Any = None
     while True:
@@ -247,11 +245,10 @@ def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolS
 
 
 def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
-    """Return the question for the user of the session that the arguments name."""
-    session_id = arguments.get("session_id", "default")
+    """Return the query for the user of the session, if the arguments name it correctly."""
     try:
-        return OwnKeyQuery(session_id=session_id)
-    except ValidationError:  # reported for the arguments themselves
+        return OwnKeyQuery(session_id=arguments.get("session_id", "default"))
+    except ValidationError:
         return None
 
 

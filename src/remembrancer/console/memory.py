@@ -17,7 +17,7 @@ from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.explain import ExplainedHit, Explanation, Mark
 from ..protocol.forget import Forget
-from ..protocol.memory import MemoryQuery
+from ..protocol.search import MemoryQuery
 from ..protocol.second_look import SecondLook
 from . import parameters
 from .browser_session import BrowserRequest, Page

@@ -16,16 +16,9 @@ from ..memory.write.remember import remember
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.explain import Explanation
 from ..protocol.forget import EventErased, Forget, Forgotten
-from ..protocol.memory import (
-    Event,
-    EventWrite,
-    EventWritten,
-    MemoryAnswer,
-    MemoryQuery,
-    Remembered,
-    Turn,
-)
+from ..protocol.memory import Event, EventWrite, EventWritten, Remembered, Turn
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
+from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.summaries import (
     AgentMemory,
     AgentMemoryQuery,

@@ -15,8 +15,8 @@ from ..accounts import name_session_user
 from ..context import Caller, Context
 from ..cubes import record_exposure, unrated_cubes
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX
-from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.seal import Seal, read_seal, render
+from ..protocol.search import Hit, MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
 from ..store import Transaction
 from .spaces import SQL

@@ -91,17 +91,6 @@ order by created_ms desc limit 1;
 select id, event_id from events
 where account_id = :account_id and session = :session and step = :step and query = :query and superseded_by is null and id <> :id;
 
--- supersede: Record that a revision took the place of a draft
-update events set superseded_by = :revision where account_id = :account_id and id = :id;
-
--- drafts_of_events: The drafts that some events, whose ids are a JSON array, took the place of
-select id, event_id, session, created_ms, superseded_by from events
-where account_id = :account_id and session = :session and superseded_by in (select value from json_each(:ids));
-
--- drafts_of_events [postgresql]: the values of an array have no type
-select id, event_id, session, created_ms, superseded_by from events
-where account_id = :account_id and session = :session and superseded_by in (select cast(value as bigint) from json_each(:ids));
-
 -- close_duty: Record the word that closed a duty
 insert into closed_duties (account_id, session, step, duty, reason, created_ms) values (:account_id, :session, :step, :duty, :reason, :now_ms);
 

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
-from .memory import Hit
 from .message import ABSENT_IF_NONE, Id, Message, example
+from .search import Hit
 from .second_look import Check
 from .text import Telling, Text
 from .usage import ModelUsage

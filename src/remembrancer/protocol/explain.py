@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .cubes import SharedCube
-from .memory import EventId, Help, Hit
 from .message import ABSENT_IF_NONE, Message
+from .search import EventId, Help, Hit
 
 Count = Annotated[int, Field(ge=0)]
 Side = Annotated[Literal["query", "response"], Field(description="Side of the turn.")]

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
-from .memory import Help, Hit, OpenTask
 from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Topic, example
+from .search import Help, Hit, OpenTask
 from .text import Telling, Text
 from .usage import ModelUsage
 

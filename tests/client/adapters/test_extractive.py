@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.client.adapters.extractive import HEADER, NO_MEMORY, NOTHING, extractive_answer
-from remembrancer.protocol.memory import Hit
+from remembrancer.protocol.search import Hit
 
 
 def hit(query: str, response: str, event_id: str = "e_1") -> Hit:

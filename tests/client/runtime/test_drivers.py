@@ -15,8 +15,8 @@ from remembrancer.client.runtime.saving import NOTE_NOT_SAVED
 from remembrancer.client.runtime.turn import NOTE_LATER
 from remembrancer.context import Context
 from remembrancer.protocol.cubes import CubeCreate
-from remembrancer.protocol.memory import MemoryQuery
 from remembrancer.protocol.prompts import PromptQuery
+from remembrancer.protocol.search import MemoryQuery
 
 Model = Callable[[list[ChatMessage]], str]
 

@@ -7,7 +7,8 @@ from client.runtime.test_drivers import scripted
 from remembrancer.client import Client
 from remembrancer.client.runtime import ChatMessage, Runtime
 from remembrancer.client.runtime.turn import NOTE_UNSURE
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.summaries import StartQuery
 
 

@@ -29,7 +29,8 @@ from remembrancer.client.runtime.turn import (
     NOTE_UNSURE,
 )
 from remembrancer.protocol.fence import unfenced
-from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.second_look import SecondLook
 from remembrancer.protocol.text import tokens
 

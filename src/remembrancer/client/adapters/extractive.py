@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...protocol.memory import Hit
+from ...protocol.search import Hit
 
 QUOTES_MAX = 3
 QUOTE_CHARACTERS_MAX = 300

@@ -9,9 +9,9 @@ from typing import Literal, TypedDict
 from ...protocol.constitution import protocol_text
 from ...protocol.fence import fenced, new_delimiter
 from ...protocol.lines import FAULTS, LineFault
-from ...protocol.memory import Hit, MemoryAnswer
 from ...protocol.pasted import without_keys
 from ...protocol.seal import render
+from ...protocol.search import Hit, MemoryAnswer
 
 FULL_PROTOCOL = (
     "Reply in three sections, each under a heading on its own line: DRAFT, SECOND LOOK, FINAL. "

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ...protocol import limits
-from ...protocol.memory import MemoryQuery, Turn
+from ...protocol.memory import Turn
+from ...protocol.search import MemoryQuery
 from .counts import Counts
 from .prompts import ChatMessage
 

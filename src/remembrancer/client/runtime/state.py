@@ -8,7 +8,7 @@ from typing import Any
 
 from ...protocol.cubes import SharedCube
 from ...protocol.lines import LineFault, Lines, Rate
-from ...protocol.memory import MemoryAnswer
+from ...protocol.search import MemoryAnswer
 from ..errors import ClientError
 from .counts import Counts
 from .prompts import ChatMessage

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...protocol.cubes import CubeVote, SharedCube
 from ...protocol.lines import Lines
-from ...protocol.memory import Hit, MemoryQuery, Turn
+from ...protocol.memory import Turn
+from ...protocol.search import Hit, MemoryQuery
 from ...protocol.second_look import SecondLook
 from ...protocol.summaries import MapRequest, StartQuery
 from .. import requests

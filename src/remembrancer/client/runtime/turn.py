@@ -17,9 +17,10 @@ from typing import Any
 from ...protocol import limits
 from ...protocol.cubes import CubeVote
 from ...protocol.lines import SECTIONS, LineFault, Lines, parse
-from ...protocol.memory import MemoryAnswer, Remembered, Turn
+from ...protocol.memory import Remembered, Turn
 from ...protocol.pasted import REMOVED, without_keys
 from ...protocol.seal import render
+from ...protocol.search import MemoryAnswer
 from ...protocol.second_look import SecondLook, SecondLooked
 from ...protocol.summaries import MapRequest, StartPack, StartQuery
 from ...protocol.text import tokens

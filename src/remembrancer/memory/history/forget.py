@@ -197,7 +197,7 @@ def _erase_drafts(tx: Transaction, space_id: int, rows: Sequence[Row]) -> None:
         ids_by_session[row.session].append(row.id)
     erased_ids = {row.id for row in rows}
     for session, ids in ids_by_session.items():
-        for draft in tx.all(SPACES.drafts_of_events, session=session, ids=json.dumps(ids)):
+        for draft in tx.all(SQL.drafts_of_events, session=session, ids=json.dumps(ids)):
             if draft.id not in erased_ids:
                 erase_range = EraseRange(space_id=space_id, low=draft.id, high=draft.id + 1)
                 _erase_turns(tx, erase_range, [draft])
@@ -214,7 +214,7 @@ def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> Er
     latest = tx.all(SQL.latest_turns, session=replacement.session, most=uncovered)
     is_summarised = draft.id not in {turn.id for turn in latest}
     space_id = space_of(draft.id)
-    tx.run(SPACES.supersede, id=draft.id, revision=replacement.row)
+    tx.run(SQL.supersede, id=draft.id, revision=replacement.row)
     tx.run(
         SQL.set_counts,
         session=replacement.session,

@@ -132,3 +132,14 @@ with words as (
     delete from search_terms where account_id = :account_id and space_id = :space_id
 )
 delete from search_spaces where account_id = :account_id and space_id = :space_id;
+
+-- supersede: Record that a revision took the place of a draft
+update events set superseded_by = :revision where account_id = :account_id and id = :id;
+
+-- drafts_of_events: The drafts that some events, whose ids are a JSON array, took the place of
+select id, event_id, session, created_ms, superseded_by from events
+where account_id = :account_id and session = :session and superseded_by in (select value from json_each(:ids));
+
+-- drafts_of_events [postgresql]: the values of an array have no type
+select id, event_id, session, created_ms, superseded_by from events
+where account_id = :account_id and session = :session and superseded_by in (select cast(value as bigint) from json_each(:ids));

@@ -23,7 +23,7 @@ from ...protocol.explain import (
     Threshold,
 )
 from ...protocol.explain import Looked as SearchedCounts
-from ...protocol.memory import Hit, MemoryQuery
+from ...protocol.search import Hit, MemoryQuery
 from ...protocol.text import beginning
 from ...search import SIGNALS, SUSPECT_COST, QueryWord, Ranking, Weights, highlight, is_frequent
 from ...search.ranking import EventScores

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...context import Context
-from ...protocol.memory import MemoryQuery
+from ...protocol.search import MemoryQuery
 from ...search import (
     EntryBatch,
     IndexView,

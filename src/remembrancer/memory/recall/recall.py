@@ -17,7 +17,7 @@ from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import relevant_cubes
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
-from ...protocol.memory import Help, Hit, MemoryAnswer, MemoryQuery, Signal
+from ...protocol.search import Help, Hit, MemoryAnswer, MemoryQuery, Signal
 from ...protocol.text import rfc3339, tokens
 from ...search import (
     IndexView,

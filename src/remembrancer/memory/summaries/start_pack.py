@@ -10,7 +10,7 @@ from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
 from ...protocol.fence import defused, fenced, new_delimiter
-from ...protocol.memory import MemoryQuery
+from ...protocol.search import MemoryQuery
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import rfc3339, tokens
 from ...store import Transaction

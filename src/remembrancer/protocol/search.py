@@ -1,0 +1,165 @@
+"""Messages of memory search."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from . import limits
+from .cubes import SharedCube
+from .message import ABSENT_IF_NONE, Created, Id, Message, example
+from .text import Moment, Text
+
+EventId = Annotated[str, Field(description="Identifier of the event, to cite and to fetch it.")]
+Occurred = Annotated[str, Field(description="Time the turn belongs to (RFC 3339, UTC).")]
+
+
+class MemoryQuery(Message):
+    """Body of `POST /api/v7/memory`."""
+
+    model_config = example(
+        {
+            "query_text": "When does the ferry leave?",
+            "user_id": "ada",
+            "focus_words": ["ferry"],
+            "top_k": 3,
+        }
+    )
+
+    query_text: Annotated[
+        Text,
+        Field(
+            min_length=1,
+            max_length=limits.QUERY_CHARACTERS_MAX,
+            description="Search query, in any language.",
+        ),
+    ]
+    user_id: Annotated[
+        Id, Field(description="User whose memory to use: a space of the key's account.")
+    ]
+    focus_words: Annotated[
+        list[Annotated[Text, Field(min_length=1, max_length=limits.FOCUS_WORD_CHARACTERS_MAX)]],
+        Field(
+            max_length=limits.FOCUS_WORDS_MAX,
+            description="Exact words or phrases. Events that contain them rank higher.",
+        ),
+    ] = []  # noqa: RUF012 - pydantic copies it
+    top_k: Annotated[
+        int, Field(ge=1, le=limits.TOP_K_MAX, description="Maximum number of hits.")
+    ] = limits.TOP_K_DEFAULT
+    session_id: Annotated[Id, Field(description="Session of the search.")] = "default"
+    interact: Annotated[
+        bool, Field(description="True: the search is a turn and counts a step. False: a pure read.")
+    ] = True
+    last_seal: Annotated[
+        Annotated[Text, Field(max_length=limits.SEAL_CHARACTERS_MAX)] | None,
+        Field(description="Seal of the previous turn."),
+    ] = None
+    after: Annotated[
+        Moment | None,
+        Field(description="Only events that occurred at or after this time (RFC 3339)."),
+    ] = None
+    before: Annotated[
+        Moment | None, Field(description="Only events that occurred before this time (RFC 3339).")
+    ] = None
+    max_tokens: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=limits.TOKENS_MAX,
+            description="Budget for the text of hits, in tokens of about 4 characters.",
+        ),
+    ] = None
+
+
+class Signal(Message):
+    """One reason for a hit: its rank by this signal (1 is best) and its value (0..1)."""
+
+    signal: Annotated[
+        str,
+        Field(
+            description="Signal: text, dense, focus, session, neighbour, date or speaker; or a "
+            "flag: instruction_like or secret."
+        ),
+    ]
+    rank: Annotated[
+        int | None,
+        ABSENT_IF_NONE,
+        Field(description="Rank by this signal; absent for signals without a ranking."),
+    ] = None
+    value: Annotated[float, Field(description="0..1, higher is better.")]
+
+
+class Hit(Message):
+    """One event found.
+
+    `query` and `response` may be snippets; the event detail has the whole text.
+    """
+
+    event_id: EventId
+    session_id: Annotated[str, Field(description="Session of the turn.")]
+    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
+    query: Annotated[str, Field(description="The user's message, or the matching part of it.")]
+    response: Annotated[str, Field(description="The response, or the matching part of it.")]
+    occurred_at: Occurred
+    created_at: Created
+    score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
+    why: Annotated[list[Signal], Field(description="Signals that found the event.")]
+
+
+class OpenTask(Message):
+    """A session with an open task."""
+
+    session_id: Annotated[str, Field(description="Session to continue.")]
+    topic: Annotated[str | None, Field(description="Topic of the latest turn, if it has one.")]
+    query: Annotated[str, Field(description="Beginning of the latest user message.")]
+    turns: Annotated[int, Field(description="Number of turns.")]
+    last_turn_at: Annotated[
+        str, Field(description="Time the latest turn was stored (RFC 3339, UTC).")
+    ]
+
+
+class Help(Message):
+    """A passage of the built-in help."""
+
+    title: Annotated[str, Field(description="Topic.")]
+    text: Annotated[str, Field(description="Text of the passage.")]
+
+
+class MemoryAnswer(Message):
+    """Answer of `POST /api/v7/memory`. Hits are best first; the first is the center hit."""
+
+    hits: Annotated[
+        list[Hit], Field(description="Events found, best first. The first is the center hit.")
+    ]
+    shared_cubes: Annotated[
+        list[SharedCube], Field(description="Cubes relevant to the query, best first.")
+    ]
+    step: Annotated[int, Field(description="Step of this turn, for the seal.")]
+    total_hits: Annotated[
+        int, Field(description="Number of events that matched before the cut to `top_k`.")
+    ]
+    focus_missing: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Focus words that occur nowhere in this memory."),
+    ] = None
+    duty_error: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="A missed duty and how to make up for it.")
+    ] = None
+    reminders: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Duties that are due, one sentence each."),
+    ] = None
+    help_hits: Annotated[
+        list[Help] | None,
+        ABSENT_IF_NONE,
+        Field(description="Help passages, when the query asks about this service."),
+    ] = None
+    open_tasks: Annotated[
+        list[OpenTask] | None,
+        ABSENT_IF_NONE,
+        Field(description="Other sessions with an open task, newest first."),
+    ] = None
