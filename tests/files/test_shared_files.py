@@ -64,7 +64,7 @@ def test_a_content_is_not_removed_between_its_put_and_its_row(
         thread.start()
         while thread.is_alive() and not keeping.store.read(lambda tx: tx.one(WAITING)).n:
             pass  # until it wants to remove the content, or has done so
-        keeping.store.write(file.add)
+        keeping.store.write(file.add, account_id=owner.account_id)
     thread.join()
 
     assert b"".join(open_blobs(keeping.settings).read(file.blob, 0, file.size_bytes)) == b"the same"
