@@ -27,7 +27,7 @@ def test_lying_drafter_is_corrected_where_possible(client: Client) -> None:
         alone(client, DRAFTERS["lying"], "alone", TURNS),
     )
 
-    assert (with_it.failed_first, with_it.mended, with_it.passing) == (TURNS, 2, 2)
+    assert (with_it.failed_first, with_it.corrected, with_it.passing) == (TURNS, 2, 2)
     assert (without.passing, without.remembered, without.leaking) == (0, 0, TURNS)
 
 
