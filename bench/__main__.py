@@ -1,8 +1,8 @@
-"""Run every benchmark.
+"""Run all benchmarks, or one, and write the results to bench/results.md.
 
-    python -m bench --data FOLDER
+    python -m bench --data FOLDER [--only NAME]
 
-FOLDER has the LoCoMo conversations; bench/locomo.py says where to get them.
+FOLDER contains the LoCoMo conversations; bench/locomo.py names their source.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PARTS = (
 
 
 def data_folder(folder: Path | None) -> Path | None:
-    """Return the conversations in `folder`, REMEMBRANCER_BENCH_DATA or the default folder."""
+    """Return the file of conversations in `folder`, REMEMBRANCER_BENCH_DATA or shared/data."""
     named = os.environ.get("REMEMBRANCER_BENCH_DATA")
     for place in (
         folder,
@@ -58,15 +58,26 @@ def data_folder(folder: Path | None) -> Path | None:
 
 
 def main() -> None:
-    """Run them one after another; what a part prints it also keeps in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--only", choices=[part.partition(".")[2] for part in PARTS])
+    """Run the benchmarks one after another, each in a new process."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="LoCoMo file, or a folder that contains it. Default: REMEMBRANCER_BENCH_DATA",
+    )
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        choices=[part.partition(".")[2] for part in PARTS],
+        help="run only this benchmark: %(choices)s",
+    )
     arguments = parser.parse_args()
     data = data_folder(arguments.data)
     if data is None:
         sys.exit(
-            "No conversations: get locomo10.json from the repository snap-research/locomo, then: "
+            "No LoCoMo file. Get locomo10.json from the repository snap-research/locomo, then run: "
             "make bench DATA=FOLDER"
         )
     for part in PARTS:

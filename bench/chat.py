@@ -1,10 +1,10 @@
-"""Measure how many words of the gold answers are in chat replies that quote memory.
+"""Measure how many gold-answer words the chat replies without a model contain.
 
     python -m bench.chat --data locomo-dev.json
 
-Each turn is an event of a real store. The score of a question is the share of the words of its gold
-answer that are in the reply, without stop words; the dates beside the quotes count too. Simpler
-replies from the same memory are the floors. Questions without an answer (category 5) are left out.
+Each turn is an event of a real store. The score of a question is the share of its gold-answer words
+(without stop words) in the reply. The dates next to the quotes count too. The baselines are simpler
+replies from the same memory. Questions without an answer (category 5) are omitted.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from remembrancer.protocol.search import Hit, MemoryQuery
 from remembrancer.search import open_embedder
 from remembrancer.settings import Settings
 
-UNANSWERED = 5  # the category of questions that the conversation does not answer
+UNANSWERED = 5  # category of the questions that the conversation does not answer
 SEED = 7
 Reply = Callable[[Sequence[Hit], str], str]
 
 
-class Covered(NamedTuple):
-    """Means over all questions."""
+class Coverage(NamedTuple):
+    """The score of a reply, or the mean over all questions."""
 
-    words: float  # of the gold answer that stand in the reply
-    whole: float  # all of them do
+    words: float  # share of the gold-answer words in the reply
+    full: float  # 1 if the reply has all of them
     characters: float
 
 
-def ours(hits: Sequence[Hit], question: str) -> str:
+def chat_quotes(hits: Sequence[Hit], question: str) -> str:
     """Return the quotes of the chat."""
     return "\n".join(map(str, quotes(hits, question)))
 
 
-def first(hits: Sequence[Hit], _: str) -> str:
+def best_hit(hits: Sequence[Hit], _: str) -> str:
     """Return the best hit unchanged."""
     return _texts(hits[:1])
 
 
-def first_whole(hits: Sequence[Hit], _: str) -> str:
-    """Return as many full hits as the chat quotes: an upper bound."""
+def best_hits(hits: Sequence[Hit], _: str) -> str:
+    """Return as many unshortened hits as the chat quotes: an upper bound."""
     return _texts(hits[: limits.CHAT_QUOTES_MAX])
 
 
@@ -66,15 +66,15 @@ def _texts(hits: Sequence[Hit]) -> str:
     return "\n".join(f"{hit.occurred_at[:10]} {hit.query} {hit.response}" for hit in hits)
 
 
-def any_turns(conversation: Conversation, chance: random.Random) -> str:
-    """Return as many random turns as the chat quotes: a floor."""
+def random_turns(conversation: Conversation, chance: random.Random) -> str:
+    """Return as many random turns as the chat quotes: a baseline."""
     return "\n".join(
         event.query + event.response
         for event in chance.sample(conversation.events, limits.CHAT_QUOTES_MAX)
     )
 
 
-def remembered(conversation: Conversation, context: Context) -> None:
+def store_conversation(conversation: Conversation, context: Context) -> None:
     """Store the conversation, one event per turn."""
     caller = caller_for(context)
     for event in conversation.events:
@@ -89,61 +89,69 @@ def remembered(conversation: Conversation, context: Context) -> None:
 
 def measured(
     conversation: Conversation, context: Context, replies: Sequence[Reply]
-) -> Iterator[list[Covered]]:
-    """Return one score per question and way to reply, the random floor first."""
+) -> Iterator[list[Coverage]]:
+    """Yield the scores of each question, one per reply; the random baseline comes first."""
     caller, chance = caller_for(context), random.Random(SEED)
-    for request in conversation.questions:
-        expected = content(request.answer)
-        if request.category == UNANSWERED or not expected:
+    for question in conversation.questions:
+        expected = content(question.answer)
+        if question.category == UNANSWERED or not expected:
             continue
         query = MemoryQuery(
-            query_text=request.text,
+            query_text=question.text,
             user_id=conversation.name,
             top_k=limits.CHAT_HITS_MAX,
             interact=False,
         )
         hits = recall(context, caller, query).hits
-        texts = [any_turns(conversation, chance), *(reply(hits, request.text) for reply in replies)]
-        matches = [len(expected & content(text)) / len(expected) for text in texts]
+        texts = [
+            random_turns(conversation, chance),
+            *(reply(hits, question.text) for reply in replies),
+        ]
+        shares = [len(expected & content(text)) / len(expected) for text in texts]
         yield [
-            Covered(share, float(share == 1), len(text))
-            for share, text in zip(matches, texts, strict=True)
+            Coverage(share, float(share == 1), len(text))
+            for share, text in zip(shares, texts, strict=True)
         ]
 
 
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     arguments = parser.parse_args()
-    figures: list[list[Covered]] = []
+    figures: list[list[Coverage]] = []
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder), durability="normal")
         context = testing.context(
             Path(folder), settings=settings, embedder=open_embedder("multilingual")
         )
         for conversation in conversations(arguments.data):
-            remembered(conversation, context)
-            figures += measured(conversation, context, (first, ours, first_whole))
+            store_conversation(conversation, context)
+            figures += measured(conversation, context, (best_hit, chat_quotes, best_hits))
         context.close()
     names = (
-        "floor: any three turns",
-        "floor: the best hit as it is",
-        "ours: three quotes, cut",
-        "three best hits as they are",
+        "baseline: three random turns",
+        "baseline: best hit, unshortened",
+        "Remembrancer: three shortened quotes",
+        "three best hits, unshortened",
     )
-    means = [Covered(*np.mean([row[at] for row in figures], axis=0)) for at in range(len(names))]
+    means = [Coverage(*np.mean([row[at] for row in figures], axis=0)) for at in range(len(names))]
     rows = [
-        [name, f"{mean.words:.3f}", f"{mean.whole:.3f}", f"{mean.characters:.0f}"]
+        [name, f"{mean.words:.3f}", f"{mean.full:.3f}", f"{mean.characters:.0f}"]
         for name, mean in zip(names, means, strict=True)
     ]
-    heads = ["reply", "words of the gold answer in it", "all of them", "characters"]
+    heads = ["reply", "share of gold-answer words", "share of full answers", "characters"]
     text = (
-        f"{table(heads, rows)}\n\n{len(figures)} questions; ours over the best floor: "
-        f"{means[2].words / means[1].words:.2f}x."
+        f"{table(heads, rows)}\n\n{len(figures)} questions. Share of words, ratio to the best "
+        f"baseline: {means[2].words / means[1].words:.2f}x."
     )
     write_section(
-        "chat", "Chat without a model", f"python -m bench.chat --data {arguments.data.name}", text
+        "chat",
+        "Chat replies without a model",
+        f"python -m bench.chat --data {arguments.data.name}",
+        text,
     )
 
 

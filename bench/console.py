@@ -2,8 +2,8 @@
 
     python -m bench.console --data locomo10.json
 
-The browser is Debian's Chromium. Each first load uses a new window with an empty cache. Figures are
-shown beside their goals.
+The browser is Debian's Chromium. Each first load uses a new window with an empty cache. The table
+shows the goals in its last row.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _SWAPPED = """words => new Promise(done => {
 
 
 def fill(folder: Path, data: Path) -> tuple[str, str, int]:
-    """All conversations as the owner's memory; gives a key, what a session's cookie holds, and how
-    many turns there are.
+    """Import all conversations for the owner; return a key, a session token and the number of
+    turns.
     """
     context = assemble(read(data=folder, durability="normal"))
     try:
@@ -97,8 +97,9 @@ def window(browser: Browser, server: Server, token: str) -> BrowserContext:
 
 
 def swaps(browser: Browser, server: Server, token: str) -> list[float]:
-    """Milliseconds from when live search asks until its hits are painted; how long it waits for the
-    next letter is not among them.
+    """Return the milliseconds of live searches, from the request until the hits are painted.
+
+    The delay before the request, while it waits for more input, is not included.
     """
     with window(browser, server, token) as browser_context:
         page = browser_context.new_page()
@@ -118,7 +119,7 @@ def launch(playwright: Any) -> Browser:
 def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
     """Return one row per page."""
     rows = []
-    first_load(browser, server, token, "/console")  # Chromium's own start is nobody's first paint
+    first_load(browser, server, token, "/console")  # warm-up: includes the start of Chromium
     for path, page in PAGES.items():
         if page.get is None or page.is_public or page.is_download:
             continue
@@ -137,12 +138,16 @@ def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
 
 
 def main() -> None:
-    """Measure; print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     data = parser.parse_args().data
     if shutil.which("chromium") is None:
-        raise SystemExit("needs chromium: make setup-system as root, or apt-get install chromium")
+        raise SystemExit(
+            "Chromium is missing: run `make setup-system` as root, or `apt-get install chromium`."
+        )
     with tempfile.TemporaryDirectory() as name:
         key, token, turns = fill(Path(name), data)
         with Server(Path(name), key) as server, sync_playwright() as playwright:
@@ -155,10 +160,10 @@ def main() -> None:
     text = table(
         [
             "page",
-            "bytes of the first load",
+            "bytes, first load",
             "requests",
-            "first contentful paint, median ms",
-            "worst ms",
+            "first contentful paint, p50 ms",
+            "first contentful paint, max ms",
         ],
         rows,
     )
@@ -168,10 +173,10 @@ def main() -> None:
             f"{SWAP_MS_MAX} ms"
         )
         text += (
-            f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, "
-            f"{len(took)} searches: {figures}."
+            f"\n\nLatency of live search among {turns:,} turns, from the request until the hits "
+            f"are painted, {len(took)} searches: {figures}."
         )
-    write_section("console", "Pages in a browser", "python -m bench.console", text)
+    write_section("console", "Console pages in a browser", "python -m bench.console", text)
 
 
 if __name__ == "__main__":

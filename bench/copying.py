@@ -1,9 +1,9 @@
-"""Measure copying a store from SQLite to PostgreSQL, against PostgreSQL's COPY of two tables.
+"""Measure the throughput of copying a store from SQLite to PostgreSQL.
 
     python -m bench.copying --data locomo-dev.json [--events 10000]
 
-The floor reads the rows with one query and passes them to COPY: it checks nothing and cannot be
-resumed.
+The baseline reads two tables with one query each and writes them with PostgreSQL's COPY. It checks
+nothing and cannot be resumed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     parser.add_argument("--events", type=int, default=10_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
@@ -41,54 +41,54 @@ def main() -> None:
         with closing(context), closing(open_store(server.database())) as target:
             caller = caller_for(context, None)
             fill(context, caller.account_id, "owner", Turns(options.data, context), options.events)
-            first, again = (
-                timed(lambda: copy(context.store, target, place="here", progress=silent))
+            first, second = (
+                timed(lambda: copy(context.store, target, place="here", progress=no_progress))
                 for _ in range(2)
             )
-            report = timed(lambda: store_digest(context.store))
-            floor = timed(lambda: copied_blindly(context.store, server.database()))
+            digest = timed(lambda: store_digest(context.store))
+            baseline = timed(lambda: copy_unchecked(context.store, server.database()))
     rows = [
         (
-            "a first copy, compared",
+            "first copy, with comparison",
             f"{first / 1_000:.1f}",
             f"{options.events * 1_000 / first:,.0f}",
-            f"{first / floor:.1f}",
+            f"{first / baseline:.1f}",
         ),
         (
-            "a second, nothing to do",
-            f"{again / 1_000:.1f}",
-            f"{options.events * 1_000 / again:,.0f}",
-            f"{again / floor:.1f}",
+            "second copy, no changes",
+            f"{second / 1_000:.1f}",
+            f"{options.events * 1_000 / second:,.0f}",
+            f"{second / baseline:.1f}",
         ),
         (
             "counts and hashes of the source",
-            f"{report / 1_000:.1f}",
-            f"{options.events * 1_000 / report:,.0f}",
-            f"{report / floor:.1f}",
+            f"{digest / 1_000:.1f}",
+            f"{options.events * 1_000 / digest:,.0f}",
+            f"{digest / baseline:.1f}",
         ),
         (
-            "COPY, of `events` and `event_index`",
-            f"{floor / 1_000:.1f}",
-            f"{options.events * 1_000 / floor:,.0f}",
+            "baseline: COPY of `events` and `event_index`",
+            f"{baseline / 1_000:.1f}",
+            f"{options.events * 1_000 / baseline:,.0f}",
             "1.0",
         ),
     ]
     command = f"python -m bench.copying --data {options.data.name} --events {options.events}"
     write_section(
         "copying",
-        "A store copied to PostgreSQL",
+        "Copying a store to PostgreSQL",
         command,
-        table(("what", "seconds", "events a second", "of COPY"), rows),
+        table(("step", "seconds", "events/s", "time / baseline"), rows),
     )
 
 
-def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
+def no_progress(_table: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
     """Ignore progress."""
     return nullcontext(lambda _: None)
 
 
-def copied_blindly(source: Store, url: str) -> None:
-    """Copy both tables with COPY, into a store without constraints or policies."""
+def copy_unchecked(source: Store, url: str) -> None:
+    """Copy both tables with COPY into tables without constraints or policies."""
     open_store(url).close()
     with psycopg.connect(url) as connection:
         for one in source.read(tables):
@@ -100,12 +100,12 @@ def copied_blindly(source: Store, url: str) -> None:
             )
             connection.execute(
                 (
-                    f"create temporary table blind_{one.name} "
+                    f"create temporary table unchecked_{one.name} "
                     f"(like {one.name} including indexes including generated)"
                 ).encode()
             )
             with connection.cursor().copy(
-                f"copy blind_{one.name} ({columns}) from stdin".encode()
+                f"copy unchecked_{one.name} ({columns}) from stdin".encode()
             ) as sink:
                 for row in rows:
                     sink.write_row(row)

@@ -43,24 +43,24 @@ def marked(text: str) -> str:
 
 def _lines(place: int, turn: dict[str, Any], prompt: str) -> list[str]:
     """Return the correct service lines of a turn."""
-    matches = [f"CRITICAL: {turn['critical']}"] if "critical" in turn else []
+    lines = [f"CRITICAL: {turn['critical']}"] if "critical" in turn else []
     if "cube_topic" in turn:
         rule = turn["cube_rules"].splitlines()[0].removeprefix("- ")
-        matches.append(
+        lines.append(
             f"CUBE: {turn['cube_type']} | {turn['cube_topic']} | {turn['cube_essence']} | {rule}"
         )
     else:
-        matches.append("CUBE_NOTHING: nothing that would change an answer")
+        lines.append("CUBE_NOTHING: nothing that would change an answer")
     if rate := re.search(r"^- a RATE line for each of these cubes: (.+)$", prompt, re.MULTILINE):
-        matches += [f"RATE: {cube_id} 0 not needed here" for cube_id in rate[1].split(", ")]
+        lines += [f"RATE: {cube_id} 0 not needed here" for cube_id in rate[1].split(", ")]
     if bounds := re.search(r"^- an L1 line: .+ in (\d+) to (\d+) characters", prompt, re.MULTILINE):
         text = "The shop at Canal Street was planned: " + "; ".join(
             text["response"] for text in TURNS[max(0, place - 15) : place]
         )
-        matches.append(f"L1: {text[: int(bounds[2]) - 1]}")
+        lines.append(f"L1: {text[: int(bounds[2]) - 1]}")
     if "- an L2 line:" in prompt:
-        matches.append("L2: The opening of a bicycle shop, planned from lease to first services.")
-    return [*matches, *re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)]
+        lines.append("L2: The opening of a bicycle shop, planned from lease to first services.")
+    return [*lines, *re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)]
 
 
 def good(messages: list[ChatMessage]) -> str:
@@ -76,28 +76,28 @@ def forgetful(messages: list[ChatMessage]) -> str:
 
 
 def lying(messages: list[ChatMessage]) -> str:
-    """Cites what does not exist, and seals what it never read.
+    """Return a draft with invented or wrong citations and a false seal.
 
-    Told of it, it gives in two times of three.
+    Two of three revisions are compliant.
     """
     place, turn, prompt, is_mending = _request(messages)
     if is_mending and place % 3:
         return good(messages)
-    existing = re.findall(r"^\[event (\S+)\]", prompt, re.MULTILINE)
+    known_ids = re.findall(r"^\[event (\S+)\]", prompt, re.MULTILINE)
     ref = (
-        existing[0] if existing and place % 2 else "e_0000000000000"
-    )  # a real event, but another one, or none at all
-    outcome = _SENTENCE_END.sub(f" (ref: {ref})", turn["response"])
+        known_ids[0] if known_ids and place % 2 else "e_0000000000000"
+    )  # an unrelated event, or an unknown one
+    text = _SENTENCE_END.sub(f" (ref: {ref})", turn["response"])
     return (
-        f"{outcome}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT "
+        f"{text}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT "
         "| OUTPUT"
     )
 
 
 def malformed(messages: list[ChatMessage]) -> str:
-    """Nothing is as it should be:
+    """Return a draft with broken and misplaced service lines; every tenth one has no text.
 
-    broken lines, lines in the middle, no text at all in every tenth turn. Gives in as lying does.
+    Two of three revisions are compliant.
     """
     place, turn, prompt, is_mending = _request(messages)
     if is_mending and place % 3:

@@ -1,11 +1,12 @@
-"""Compare adding and searching on SQLite, on PostgreSQL (loaded and in the database) and by hand.
+"""Compare search and writes on SQLite, PostgreSQL and a plain SQL baseline.
 
     python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000]
         [--events 1000000] [--questions 50]
 
-The systems take turns at each question, so that load on the machine affects all of them. Vectors of
-questions are computed before. CPU time includes this process and all processes of the database
-server. The floor, pgvector and full text by hand, is in `bench/engines_floor.py`.
+PostgreSQL is measured with loaded indexes and with database search. The systems alternate for each
+question, so that load on the machine affects all of them. Question vectors are computed before. CPU
+time includes this process and all processes of the database server. The baseline is plain SQL with
+pgvector and full-text search (bench/engines_baseline.py).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from bench.engines_data import Events, Remembered, StoredEvent, put
-from bench.engines_floor import Floor
+from bench.engines_baseline import Baseline
+from bench.engines_data import CachedEmbedder, Events, StoredEvent, put
 from bench.locomo import Conversation
 from bench.report import table, write_section
 from remembrancer import testing
@@ -38,17 +39,17 @@ from remembrancer.settings import Settings
 from remembrancer.testing.postgres import Postgres
 
 T = TypeVar("T")
-Search = Callable[
-    [int, str], list[int]
-]  # of a user, by number: the numbers of ten events, best first
-FLOOR, DATABASE = "floor: pgvector and full text by hand", "PostgreSQL, by the database"
-MEMORY, SQLITE = "PostgreSQL, in memory", "SQLite, in memory"
+# From a user's number and a question to the numbers of ten events, best first.
+Search = Callable[[int, str], list[int]]
+BASELINE = "baseline: pgvector and full text, plain SQL"
+DATABASE = "PostgreSQL, database search"
+MEMORY, SQLITE = "PostgreSQL, loaded index", "SQLite, loaded index"
 EVENTS_A_USER = 100
 ADDED = 100
-NAMED = {
+TITLES = {
     "conversations": "five conversations",
-    "users": "many small memories",
-    "large": "one memory of {events:,} events",
+    "users": "many small spaces",
+    "large": "one space of {events:,} events",
 }
 SERVER = {
     "fsync": "on",
@@ -57,14 +58,14 @@ SERVER = {
     "shared_buffers": "2GB",
     "max_wal_size": "8GB",
 }
-INDEX_BYTES = 2_000  # of a vector in memory while its index is made
+INDEX_BYTES = 2_000  # memory per vector while the baseline builds its index
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query to a user's memory and the numbers of the events that answer it.
+    """A question to a user's memory and the turns that answer it.
 
-    `turns` are the turns of each event.
+    `turns` has the turns of each event, by number.
     """
 
     user: int
@@ -74,13 +75,13 @@ class Question:
 
     def recall(self, event_numbers: Sequence[int]) -> float:
         """Return the share of the evidence among these events."""
-        outcome = {
+        turns = {
             turn
             for number in event_numbers
             if number < len(self.turns)
             for turn in self.turns[number]
         }
-        return len(self.evidence & outcome) / len(self.evidence)
+        return len(self.evidence & turns) / len(self.evidence)
 
 
 @dataclass(slots=True)
@@ -115,61 +116,58 @@ class Clock:
     def take(self, measurement: Measurement, act: Callable[[], T]) -> T:
         """Run it and record its time."""
         cpu, start = self.cpu_ms(), time.perf_counter()
-        finished = act()
+        result = act()
         measurement.ms.append((time.perf_counter() - start) * 1000)
         measurement.cpu_ms += self.cpu_ms() - cpu
-        return finished
+        return result
 
 
-def take_turns(
+def measure(
     clock: Clock, systems: dict[str, Search], questions: Sequence[Question]
 ) -> dict[str, Measurement]:
-    """Each question asked of each system, one after another, when vectors are made and what is read
-    into memory is.
-    """
-    selected = {name: Measurement() for name in systems}
+    """Measure each question on each system in turn, after a warm-up."""
+    measurements = {name: Measurement() for name in systems}
     for question in questions:
-        systems[SQLITE](
-            question.user, question.text
-        )  # makes the vectors of all but the floor, which embeds each question as it is
-        systems[FLOOR](question.user, question.text)
+        # Computes the vectors of all systems but the baseline, which embeds the unchanged question.
+        systems[SQLITE](question.user, question.text)
+        systems[BASELINE](question.user, question.text)
     for user, text in {question.user: question.text for question in questions}.items():
         for search in systems.values():
             search(user, text)
     for question in questions:
         for name, search in systems.items():
-            one = selected[name]
+            one = measurements[name]
             one.results.append(
                 clock.take(
                     one,
                     lambda search=search, question=question: search(question.user, question.text),  # type: ignore[misc]
                 )
             )
-    return selected
+    return measurements
 
 
 def rows_of(measurements: dict[str, Measurement], questions: Sequence[Question]) -> list[list[str]]:
-    """Return one row per system, with ratios to the floor."""
+    """Return one row per system, with ratios to the baseline."""
     rows = []
-    floor = measurements[FLOOR]
+    baseline = measurements[BASELINE]
     for name, one in measurements.items():
         recalls = (
-            [share_found(questions, of.results) for of in (one, floor)]
+            [share_found(questions, of.results) for of in (one, baseline)]
             if questions[0].evidence
             else []
         )
         ordered = sorted(one.ms)
         p50, p99 = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
-        outcome = [
+        figures = [
             f"{p50:.2f}",
             f"{p99:.1f}",
             f"{one.cpu_ms / len(one.ms):.2f}",
-            f"{p50 / statistics.median(floor.ms):.2f}x",
+            f"{p50 / statistics.median(baseline.ms):.2f}x",
         ]
         rows.append(
             [
                 name,
-                *outcome,
+                *figures,
                 *([f"{recalls[0]:.3f}", f"{recalls[0] / recalls[1]:.2f}x"] if recalls else []),
             ]
         )
@@ -186,8 +184,8 @@ def share_found(questions: Sequence[Question], results: Sequence[Sequence[int]])
 class Engines:
     """The systems, with identically filled stores."""
 
-    def __init__(self, folder: Path, postgres: Postgres, embedder: Remembered) -> None:
-        self.url, self.floor = postgres.schema(), Floor(postgres.schema(), embedder)
+    def __init__(self, folder: Path, postgres: Postgres, embedder: CachedEmbedder) -> None:
+        self.url, self.baseline = postgres.schema(), Baseline(postgres.schema(), embedder)
         common = {"embedder": "none", "index_memory_bytes": 8 << 30}
         postgresql = Settings(data=folder, store=self.url, database_search_events=0, **common)  # type: ignore[arg-type]
         self.sqlite = testing.context(
@@ -203,34 +201,31 @@ class Engines:
             keys.create(context, account="bench")
 
     def put(
-        self, events: Events, users: int, *, conversations: Sequence[Conversation], strange: int
+        self, events: Events, users: int, *, conversations: Sequence[Conversation], synthetic: int
     ) -> None:
-        """Fill all stores alike:
-
-        each user with a conversation, if there are any, and so many strangers' events.
-        """
+        """Fill all stores alike: per user one conversation, if any, and `synthetic` events."""
         for context, url in ((self.sqlite, ""), (self.memory, self.url)):
             put(
                 context,
                 url,
                 caller_for(context).account_id,
-                [(f"u{n}", self._of(events, n, conversations, strange)) for n in range(users)],
+                [(f"u{n}", self._of(events, n, conversations, synthetic)) for n in range(users)],
             )
         for number in range(users):
-            self.floor.put(number, self._of(events, number, conversations, strange))
-        self.floor.analyze()
+            self.baseline.put(number, self._of(events, number, conversations, synthetic))
+        self.baseline.analyze()
 
     def _of(
-        self, events: Events, user: int, conversations: Sequence[Conversation], strange: int
+        self, events: Events, user: int, conversations: Sequence[Conversation], synthetic: int
     ) -> Iterator[StoredEvent]:
         first = 0
-        for conversation in conversations if strange else conversations[user : user + 1]:
+        for conversation in conversations if synthetic else conversations[user : user + 1]:
             yield from events.turns_of(conversation, first)
             first += 1_000
-        events.begin_again(user)
-        yield from events.strange(strange, first)
+        events.seed(user)
+        yield from events.synthetic(synthetic, first)
 
-    def take_in(self) -> float:
+    def build_indexes(self) -> float:
         """Let the database build its indexes; return the seconds it took."""
         start = time.perf_counter()
         while advance_index(self.database):
@@ -239,38 +234,41 @@ class Engines:
         return time.perf_counter() - start
 
     def systems(self) -> dict[str, Search]:
-        """Return all systems, with warm indexes, and the floor."""
+        """Return all systems, with loaded indexes, and the baseline."""
         ours = {SQLITE: self.sqlite, MEMORY: self.memory, DATABASE: self.database}
         return {name: search_of(context) for name, context in ours.items()} | {
-            FLOOR: self.floor.search
+            BASELINE: self.baseline.search
         }
 
     def adding(self, clock: Clock) -> list[list[str]]:
         """Return table rows: the time to add one event on each system, without embedding."""
-        selected = {name: Measurement() for name in (SQLITE, MEMORY, FLOOR)}
+        measurements = {name: Measurement() for name in (SQLITE, MEMORY, BASELINE)}
         for number in range(ADDED):
             text = (
                 f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and "
                 "the captain waves."
             )
             turn = Turn(query=text, response="", user_id="u0", session_id="adding")
-            self.floor.add(0, 1 << 30 | number << 1, text)  # not counted: the vector is made here
+            self.baseline.add(0, 1 << 30 | number << 1, text)  # warm-up: computes the vector
             for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
                 clock.take(
-                    selected[name],
+                    measurements[name],
                     lambda context=context, turn=turn: remember(context, caller_for(context), turn),  # type: ignore[misc]
                 )
             clock.take(
-                selected[FLOOR],
-                lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text),  # type: ignore[misc]
+                measurements[BASELINE],
+                lambda number=number, text=text: self.baseline.add(
+                    0, 1 << 30 | number << 1 | 1, text
+                ),  # type: ignore[misc]
             )
-        floor = statistics.median(selected[FLOOR].ms)
-        outcome = {
-            name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in selected.items()
+        baseline = statistics.median(measurements[BASELINE].ms)
+        times = {
+            name: (statistics.median(one.ms), one.cpu_ms / ADDED)
+            for name, one in measurements.items()
         }
         return [
-            [name, f"{ms:.2f}", f"{cpu:.2f}", f"{ms / floor:.2f}x"]
-            for name, (ms, cpu) in outcome.items()
+            [name, f"{ms:.2f}", f"{cpu:.2f}", f"{ms / baseline:.2f}x"]
+            for name, (ms, cpu) in times.items()
         ]
 
     def first_searches(self, question: Question, folder: Path) -> list[list[str]]:
@@ -287,13 +285,13 @@ class Engines:
 
     def close(self) -> None:
         """Close the stores."""
-        self.floor.close()
+        self.baseline.close()
         for context in (self.sqlite, self.memory, self.database):
             context.close()
 
 
 def search_of(context: Context) -> Search:
-    """Search with the service."""
+    """Return the search of the service."""
     caller = caller_for(context)
 
     def search(user: int, text: str) -> list[int]:
@@ -309,51 +307,53 @@ def search_of(context: Context) -> Search:
     return search
 
 
-HEADS = ["system", "search p50 ms", "p99", "CPU ms", "p50 / floor"]
-RECALL = ["recall@10", "recall / floor"]
+HEADS = ["system", "search p50 ms", "search p99 ms", "CPU ms", "p50 / baseline"]
+RECALL = ["recall@10", "recall / baseline"]
 
 
-def conversations_alone(clock: Clock, engines: Engines, events: Events, most: int) -> str:
-    """Measure with one conversation per user and evenly chosen questions."""
-    engines.put(events, len(events.conversations), conversations=events.conversations, strange=0)
-    engines.take_in()
+def few_conversations(clock: Clock, engines: Engines, events: Events, most: int) -> str:
+    """Measure with one conversation per user and evenly spaced questions."""
+    engines.put(events, len(events.conversations), conversations=events.conversations, synthetic=0)
+    engines.build_indexes()
     questions = [
         Question(
-            user, request.text, request.evidence, [event.turns for event in conversation.events]
+            user, question.text, question.evidence, [event.turns for event in conversation.events]
         )
         for user, conversation in enumerate(events.conversations)
-        for request in conversation.questions
+        for question in conversation.questions
     ]
     questions = questions[:: -(-len(questions) // most)]
-    selected = take_turns(clock, engines.systems(), questions)
+    measurements = measure(clock, engines.systems(), questions)
     turns = sum(len(one.events) for one in events.conversations)
     text = (
         f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} "
         "questions:\n\n"
     )
-    return text + table(HEADS + RECALL, rows_of(selected, questions))
+    return text + table(HEADS + RECALL, rows_of(measurements, questions))
 
 
 def many_users(clock: Clock, engines: Engines, events: Events, users: int, most: int) -> str:
-    """Measure many small memories."""
-    engines.put(events, users, conversations=(), strange=EVENTS_A_USER)
+    """Measure many small spaces."""
+    engines.put(events, users, conversations=(), synthetic=EVENTS_A_USER)
     texts = [
-        request.text for conversation in events.conversations for request in conversation.questions
+        question.text
+        for conversation in events.conversations
+        for question in conversation.questions
     ]
     questions = [Question((place * 37) % users, texts[place]) for place in range(most)]
     systems = {name: search for name, search in engines.systems().items() if name != DATABASE}
-    selected = take_turns(clock, systems, questions)
+    measurements = measure(clock, systems, questions)
     text = (
-        f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; so small a memory is "
-        "always read in:\n\n"
+        f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; spaces this small are "
+        "always loaded:\n\n"
     )
     return (
-        f"{text}{table(HEADS, rows_of(selected, questions))}\n\nOne event added:\n\n"
+        f"{text}{table(HEADS, rows_of(measurements, questions))}\n\nAdding one event:\n\n"
         f"{table(_ADDING, engines.adding(clock))}"
     )
 
 
-_ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
+_ADDING = ["system", "add p50 ms", "CPU ms", "p50 / baseline"]
 
 
 def one_large(
@@ -361,42 +361,47 @@ def one_large(
 ) -> str:
     """Measure one user with very many events, including all conversations."""
     turns = [event.turns for conversation in events.conversations for event in conversation.events]
-    named = [
+    turns_by_event = [
         tuple(f"{c.name} {turn}" for turn in e.turns)
         for c in events.conversations
         for e in c.events
     ]
-    engines.put(events, 1, conversations=events.conversations, strange=count - len(turns))
-    took = engines.take_in()
-    engines.floor.link(count * INDEX_BYTES)
-    request = [
+    engines.put(events, 1, conversations=events.conversations, synthetic=count - len(turns))
+    took = engines.build_indexes()
+    engines.baseline.create_indexes(count * INDEX_BYTES)
+    candidates = [
         Question(
-            0, one.text, frozenset(f"{conversation.name} {turn}" for turn in one.evidence), named
+            0,
+            one.text,
+            frozenset(f"{conversation.name} {turn}" for turn in one.evidence),
+            turns_by_event,
         )
         for conversation in events.conversations
         for one in conversation.questions
     ]
-    questions = request[:: -(-len(request) // most)]
+    questions = candidates[:: -(-len(candidates) // most)]
     first = table(["system", "first search ms"], engines.first_searches(questions[0], folder))
-    selected = take_turns(clock, engines.systems(), questions)
+    measurements = measure(clock, engines.systems(), questions)
     text = (
-        f"**One user with {count:,} events**, {len(questions)} questions; the database took it in "
-        f"within {took:,.0f} s:\n\n"
+        f"**One user with {count:,} events**, {len(questions)} questions; the database built its "
+        f"indexes in {took:,.0f} s:\n\n"
     )
-    text += table(HEADS + RECALL, rows_of(selected, questions))
-    same = statistics.fmean(
+    text += table(HEADS + RECALL, rows_of(measurements, questions))
+    shared = statistics.fmean(
         len(set(one) & set(other)) / max(len(other), 1)
-        for one, other in zip(selected[DATABASE].results, selected[MEMORY].results, strict=True)
+        for one, other in zip(
+            measurements[DATABASE].results, measurements[MEMORY].results, strict=True
+        )
     )
     text += (
-        f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that "
-        f"has read nothing yet:\n\n{first}"
+        f"\n\nShare of the ten in-memory results that database search returns: {shared:.3f}.\n\n"
+        f"First search of a new server:\n\n{first}"
     )
-    return f"{text}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
+    return f"{text}\n\nAdding one event:\n\n{table(_ADDING, engines.adding(clock))}"
 
 
 @contextmanager
-def opened(postgres: Postgres, embedder: Remembered) -> Iterator[tuple[Engines, Path]]:
+def opened(postgres: Postgres, embedder: CachedEmbedder) -> Iterator[tuple[Engines, Path]]:
     """Create empty systems and delete their files at the end."""
     with (
         tempfile.TemporaryDirectory() as name,
@@ -406,20 +411,27 @@ def opened(postgres: Postgres, embedder: Remembered) -> Iterator[tuple[Engines, 
 
 
 def main() -> None:
-    """Measure, print and write a section of bench/results.md for each part."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    """Measure each part and write its section."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     parser.add_argument(
         "--parts",
         nargs="+",
         choices=("conversations", "users", "large"),
         default=("conversations", "users", "large"),
+        help="Default: all",
     )
-    parser.add_argument("--users", type=int, default=1_000)
-    parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--questions", type=int, default=150, help="asked in each part")
+    parser.add_argument(
+        "--users", type=int, default=1_000, help="number of small spaces. Default: 1000"
+    )
+    parser.add_argument(
+        "--events", type=int, default=100_000, help="size of the large space. Default: 100000"
+    )
+    parser.add_argument("--questions", type=int, default=150, help="per part. Default: 150")
     options = parser.parse_args()
-    embedder = Remembered(open_embedder("multilingual"))
+    embedder = CachedEmbedder(open_embedder("multilingual"))
     events = Events(options.data, embedder)
     command = (
         f"python -m bench.engines --data {options.data.name} --parts {{}} --users {options.users} "
@@ -430,17 +442,17 @@ def main() -> None:
         for part in options.parts:
             with opened(postgres, embedder) as (engines, folder):
                 if part == "conversations":
-                    outcome = conversations_alone(clock, engines, events, options.questions)
+                    text = few_conversations(clock, engines, events, options.questions)
                 elif part == "users":
-                    outcome = many_users(clock, engines, events, options.users, options.questions)
+                    text = many_users(clock, engines, events, options.users, options.questions)
                 else:
-                    outcome = one_large(
+                    text = one_large(
                         clock, engines, events, options.events, options.questions, folder
                     )
-            request = f"{command.format(part)} --questions {options.questions}"
+            full_command = f"{command.format(part)} --questions {options.questions}"
             section = f"engines-{part}" + (f"-{options.events}" if part == "large" else "")
-            title = f"Engines: {NAMED[part].format(events=options.events)}"
-            write_section(section, title, request, outcome)  # at once: the next part may take long
+            title = f"Engines: {TITLES[part].format(events=options.events)}"
+            write_section(section, title, full_command, text)  # now: the next part may take long
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fill stores for `bench.engines`: the same rows in every engine and in the tables of the floor."""
+"""Fill stores for bench.engines: the same rows in every engine and in the baseline."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from remembrancer.memory.spaces import row_id
 from remembrancer.search import Embedder, analysis_id, analyze, pack, quantize
 from remembrancer.store import Transaction, embedder_id
 
-# different texts of strangers; each of their events has one of them, and a vector of its own
-TEMPLATES = 5_000
-WORDS = 20  # of such a text
+TEMPLATES = 5_000  # texts of synthetic events, which share them; each event has its own vector
+WORDS = 20  # per template
 ROWS_AT_ONCE = 5_000
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield items in batches; the last one may be smaller."""
+    """Yield items in batches. The last one may be smaller."""
     rest = iter(items)
     while some := list(islice(rest, size)):
         yield some
 
 
-class Remembered:
+class CachedEmbedder:
     """An embedder that caches vectors, so that only search is measured."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -62,7 +61,7 @@ class StoredEvent:
 
 
 class Events:
-    """Real turns, and synthetic ones made of the words and vectors of real ones."""
+    """Real turns, and synthetic ones from the words and vectors of real ones."""
 
     def __init__(self, data: Path, embedder: Embedder) -> None:
         self.conversations = conversations(data)
@@ -74,7 +73,7 @@ class Events:
         self._packed = [_packed(text, START_MS) for text in self._texts]
         self._embedder = embedder
 
-    def begin_again(self, user: int) -> None:
+    def seed(self, user: int) -> None:
         """Seed the synthetic events for a user, so that they are reproducible."""
         self._random = np.random.default_rng([SEED, user])
 
@@ -90,10 +89,10 @@ class Events:
                 vector,
             )
 
-    def strange(self, count: int, first_session: int = 0) -> Iterator[StoredEvent]:
-        """Events of others:
+    def synthetic(self, count: int, first_session: int = 0) -> Iterator[StoredEvent]:
+        """Yield synthetic events.
 
-        their words as frequent as in real turns, their vectors between those of two real ones.
+        Words are as frequent as in real turns; vectors lie between two real ones.
         """
         for numbers in batched(range(count), ROWS_AT_ONCE):
             ends = self._vectors[self._random.integers(0, len(self._vectors), (2, len(numbers)))]
@@ -110,7 +109,7 @@ class Events:
 def _packed(text: str, occurred_ms: int) -> bytes:
     parts = analyze(query=text, response="", topic=None, occurred_ms=occurred_ms)
     parts[0].terms = {term: count for part in parts for term, count in part.terms.items()}
-    return pack(parts[:1])  # long turns, too, are one part: the floor has one vector a turn
+    return pack(parts[:1])  # also long turns have one part: the baseline has one vector per turn
 
 
 def put(
@@ -119,7 +118,7 @@ def put(
     account_id: int,
     users: Sequence[tuple[str, Sequence[StoredEvent] | Iterator[StoredEvent]]],
 ) -> None:
-    """Write spaces with their events as the service keeps them, many at a time."""
+    """Write spaces with their events as the service stores them, in batches."""
     by = analysis_id(context.embedder)
     embedder = context.store.write(lambda tx: embedder_id(tx, by, make=True))
     add_space = (
@@ -201,10 +200,8 @@ def _copy(
     rows: Sequence[tuple[int, int, StoredEvent]],
     embedder: int,
 ) -> None:
-    with (
-        psycopg.connect(url, user="postgres") as connection,
-        connection.cursor() as cursor,
-    ):  # `copy` is not for who is under row policies
+    # The superuser: COPY is not available under row-level security.
+    with psycopg.connect(url, user="postgres") as connection, connection.cursor() as cursor:
         with cursor.copy(
             "copy events (account_id, id, event_id, session, query, response, occurred_ms, "
             "created_ms) from stdin"

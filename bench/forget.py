@@ -1,8 +1,9 @@
-"""Measure forgetting a user, and the cost of one erased event for the next search.
+"""Measure the latency of forgetting a user, and of erasing one event and the next search.
 
     python -m bench.forget --data locomo-dev.json [--users 200]
 
-The floor deletes the same rows by hand, in one transaction per user, without checks or counts.
+The baseline deletes the same rows with plain SQL, in one transaction per user, without checks or
+counts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +32,12 @@ EVENTS, LARGE, ERASED = 100, 50_000, 20
 
 
 def main() -> None:
-    """Measure, print and write the section of bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--users", type=int, default=200)
+    """Measure and write the section."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
+    parser.add_argument("--users", type=int, default=200, help="Default: 200")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         context = assemble(Settings(data=Path(name)))
@@ -45,34 +49,37 @@ def main() -> None:
         fill(context, account, "large", turns, LARGE)
         text = singles(context)
         context.close()
-    outcome = table([f"one user of {EVENTS} events", "p50 ms", "p99", "ours / floor"], rows)
+    users_table = table(
+        [f"forgetting a user with {EVENTS} events", "p50 ms", "p99 ms", "p50 / baseline"], rows
+    )
     write_section(
         "forget",
         "Forgetting",
         f"python -m bench.forget --data {options.data.name} --users {options.users}",
-        f"{outcome}\n\n{text}",
+        f"{users_table}\n\n{text}",
     )
 
 
 def users(context: Context, count: int) -> list[list[str]]:
     """Forget half of the users with the service, and the others with plain SQL."""
-    caller, ours, floor = caller_for(context), [], []
+    caller, service, baseline = caller_for(context), [], []
     for number in range(count):
         name = f"u{number}"
         if number % 2:
-            floor.append(timed(lambda name=name: context.store.write(lambda tx: by_hand(tx, name))))  # type: ignore[misc]
+            erase = partial(context.store.write, partial(plain_deletes, name=name))
+            baseline.append(timed(erase))
         else:
-            ours.append(
+            service.append(
                 timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name)))  # type: ignore[misc]
             )
-    ratio = statistics.median(ours) / statistics.median(floor)
+    ratio = statistics.median(service) / statistics.median(baseline)
     return [
-        ["ours", *figures(ours), f"{ratio:.1f}x"],
-        ["floor: deletes by hand", *figures(floor), ""],
+        ["Remembrancer", *figures(service), f"{ratio:.1f}x"],
+        ["baseline: plain SQL deletes", *figures(baseline), ""],
     ]
 
 
-def by_hand(tx: Transaction, name: str) -> None:
+def plain_deletes(tx: Transaction, name: str) -> None:
     """Delete a user's rows."""
     space = tx.one("select id from spaces where user_id = :name", name=name).id
     for table_name in ("event_index", "events"):
@@ -86,29 +93,26 @@ def by_hand(tx: Transaction, name: str) -> None:
 
 
 def singles(context: Context) -> str:
-    """Erase single events of a large memory; the search right after each, against one that follows
-    nothing.
-    """
-    caller, erasing, after, usual = caller_for(context), [], [], []
+    """Erase single events of a large space; measure the search before and after each."""
+    caller, erasing, after, before = caller_for(context), [], [], []
     query = MemoryQuery(
         query_text="what did we say about the trip", user_id="large", interact=False
     )
     hits = recall(context, caller, query.model_copy(update={"top_k": ERASED + 1})).hits
     for hit in hits[:ERASED]:
-        usual.append(timed(lambda: recall(context, caller, query)))
+        before.append(timed(lambda: recall(context, caller, query)))
         erasing.append(timed(lambda event_id=hit.event_id: erase_event(context, caller, event_id)))  # type: ignore[misc]
         after.append(timed(lambda: recall(context, caller, query)))
+    p50_after, p50_before = statistics.median(after), statistics.median(before)
     return (
-        f"One event of {LARGE:,}: erased in p50 {statistics.median(erasing):.1f} ms. The search "
-        "right after it takes p50 "
-        f"{statistics.median(after):.1f} ms, one that follows nothing "
-        f"{statistics.median(usual):.1f} ms "
-        f"({statistics.median(after) / statistics.median(usual):.2f}x)."
+        f"Erasing one event of {LARGE:,}: p50 {statistics.median(erasing):.1f} ms. "
+        f"Search after it: p50 {p50_after:.1f} ms; "
+        f"before it: {p50_before:.1f} ms ({p50_after / p50_before:.2f}x)."
     )
 
 
 def figures(times: list[float]) -> list[str]:
-    """Return median and tail."""
+    """Return p50 and p99."""
     return [f"{statistics.median(times):.1f}", f"{np.quantile(times, 0.99):.1f}"]
 
 

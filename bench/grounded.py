@@ -1,13 +1,13 @@
-"""Measure how well a small model's replies and summaries are grounded, before and after filtering.
+"""Measure how well replies and summaries of a small model are grounded, raw and filtered.
 
     python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24]
         [--sessions 8]
 
-`make bench` does not run it; `make exam-model` creates the PYTHON, whose packages contain the model
-(bench/small_model.py). Each turn is an event of a real store. A reply is grounded if it cites an
-event that it received and a second look finds no error. The model is far smaller than models in
-real use: the figures show how the service handles a model that often errs, not how often larger
-models err.
+Not part of `make bench`: `make exam-model` creates the environment of PYTHON with the model
+(bench/small_model.py) and runs it. Each turn is an event of a real store. A reply is grounded if it
+cites an event that it received and the second look finds no error. The model is far smaller than
+models in real use: the results show how the service handles a model that often errs, not how often
+larger models err.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.chat import UNANSWERED, ours, remembered
+from bench.chat import UNANSWERED, chat_quotes, store_conversation
 from bench.headlines import content
 from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
@@ -47,7 +47,7 @@ from remembrancer.search import open_embedder
 from remembrancer.settings import Settings
 
 SEED = 7
-TOKENS_MAX = 160  # of one answer; a small model that has more to say has begun to repeat itself
+TOKENS_MAX = 160  # per answer; a small model repeats itself in longer ones
 _EVENT_ID = re.compile(r"\be_[0-9a-z]{13}\b")
 
 
@@ -81,16 +81,14 @@ class RecordingModels:
 
 @dataclass(frozen=True)
 class Judged:
-    """One reply: whether it cites what it was given, and nothing is wrong with it; ids it made up;
-    the gold answer's words in it.
-    """
+    """The scores of one reply."""
 
-    grounded: bool
+    grounded: bool  # cites an event it received, and all checks pass
     cites: bool
-    invented: int
+    invented: int  # ids of unknown events
     claims: int
-    backed: int  # claims whose ref says so
-    words: float
+    backed: int  # claims that their ref supports
+    words: float  # share of the gold-answer words
 
 
 def judged(text: str, brief: Brief, expected: set[str]) -> Judged:
@@ -119,34 +117,31 @@ def replies(
     models: RecordingModels,
     questions: Sequence[Question],
 ) -> Iterator[list[Judged]]:
-    """For each question:
-
-    the model's first draft as it is, the reply, and quotes without a model.
-    """
+    """Yield the scores of each question: the raw draft, the reply, and quotes without a model."""
     caller = caller_for(context)
     for number, one in enumerate(questions):
         models.texts.clear()
         session = f"chat-{number}"
-        output = chat(
+        answer = chat(
             context, caller, Chat(user_id=conversation.name, message=one.text, session_id=session)
         )
-        events = events_of(context, caller, output.hits, one.text)
+        events = events_of(context, caller, answer.hits, one.text)
         brief = Brief(
             message=one.text, events=events, delimiter=new_delimiter(), day=day_of(context.clock())
         )
         expected = content(one.answer)
-        reply = output.reply.removesuffix(output.seal).strip()
+        reply = answer.reply.removesuffix(answer.seal).strip()
         yield [
             judged(text, brief, expected)
             for text in (
                 models.texts[0] if models.texts else "",
                 reply,
-                ours(output.hits, one.text),
+                chat_quotes(answer.hits, one.text),
             )
         ]
         print(
             (
-                f"{conversation.name}, question {number}: {output.answer_mode}, {len(output.refs)} "
+                f"{conversation.name}, question {number}: {answer.answer_mode}, {len(answer.refs)} "
                 "refs"
             ),
             flush=True,
@@ -155,16 +150,14 @@ def replies(
 
 @dataclass(frozen=True)
 class Drafted:
-    """One L1: sentences the model wrote, those left out; what stands in the end; words of what is
-    asked later that it keeps.
-    """
+    """The scores of one L1."""
 
-    written: int
-    dropped: int
-    by_model: bool
-    fits: bool
-    words: float
-    floor: float  # headlines alone
+    written: int  # sentences of the model
+    dropped: int  # sentences that the filter removed
+    by_model: bool  # False if the result is only extractive
+    fits: bool  # has the required length
+    words: float  # share of the evidence words of later questions
+    baseline: float  # the same, of an extractive summary
 
 
 def drafts(
@@ -187,7 +180,7 @@ def drafts(
         }
         models.texts.clear()
         request = SummaryAsked(user_id=conversation.name, session_id=str(session))
-        draft, floor = (
+        draft, baseline = (
             draft_summary(context, caller, request),
             draft_summary(plain, caller, request),
         )
@@ -197,30 +190,30 @@ def drafts(
             by_model=draft.made_by == "model",
             fits=draft.warning is None,
             words=len(expected & content(draft.summary_text)) / max(len(expected), 1),
-            floor=len(expected & content(floor.summary_text)) / max(len(expected), 1),
+            baseline=len(expected & content(baseline.summary_text)) / max(len(expected), 1),
         )
         print(
             (
                 f"{conversation.name}, session {session}: {draft.made_by}, "
-                f"{len(draft.dropped)} left out"
+                f"{len(draft.dropped)} sentences removed"
             ),
             flush=True,
         )
 
 
-def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
+def tables(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
     """Return both tables."""
-    names = ("as the model wrote it", "as the service gave it", "without a model: quotes")
+    names = ("raw model output", "after filtering by the service", "baseline: quotes, no model")
     rows = []
     for at, name in enumerate(names):
         column = [row[at] for row in figures]
-        quoted = at == len(names) - 1  # word for word, with the ref behind the quote
+        is_quoted = at == len(names) - 1  # verbatim, each quote with its ref
         backed = f"{sum(one.backed for one in column)} of {sum(one.claims for one in column)}"
         shares = [
             f"{np.mean([getattr(one, share) for one in column]):.2f}"
             for share in ("cites", "grounded")
         ]
-        rows.append([name, *(("1.00", "1.00", "-") if quoted else (*shares, backed))])
+        rows.append([name, *(("1.00", "1.00", "-") if is_quoted else (*shares, backed))])
         rows[-1] += [
             str(sum(one.invented for one in column)),
             f"{np.mean([one.words for one in column]):.3f}",
@@ -228,41 +221,54 @@ def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
     heads = [
         "reply",
         "cites an event",
-        "and nothing is wrong in it",
-        "claims that their ref backs",
+        "cites an event and passes all checks",
+        "claims supported by their ref",
         "invented ids",
-        "words of the gold answer in it",
+        "share of gold-answer words",
     ]
     model_written = [one for one in l1s if one.by_model]
     about = [
-        ["sentences that the model wrote", str(sum(one.written for one in l1s))],
-        ["left out: a value is not in the source", str(sum(one.dropped for one in l1s))],
-        ["L1s with sentences of the model, of all", f"{len(model_written)} of {len(l1s)}"],
-        ["5 to 8 % long", f"{sum(one.fits for one in l1s)} of {len(l1s)}"],
-        ["words of later questions' evidence kept", f"{np.mean([one.words for one in l1s]):.3f}"],
-        ["the same by headlines alone", f"{np.mean([one.floor for one in l1s]):.3f}"],
+        ["sentences written by the model", str(sum(one.written for one in l1s))],
+        ["removed: a value is not in the source", str(sum(one.dropped for one in l1s))],
+        ["L1s with sentences of the model", f"{len(model_written)} of {len(l1s)}"],
+        [
+            "L1s with a length of 5 to 8 % of the source",
+            f"{sum(one.fits for one in l1s)} of {len(l1s)}",
+        ],
+        [
+            "share of evidence words of later questions",
+            f"{np.mean([one.words for one in l1s]):.3f}",
+        ],
+        [
+            "baseline: extractive summary, same share",
+            f"{np.mean([one.baseline for one in l1s]):.3f}",
+        ],
     ]
     return (
         f"{len(figures)} questions.\n\n{table(heads, rows)}\n\n"
-        f"{table(['summaries of sessions', ''], about)}"
+        f"{table(['session summaries', 'result'], about)}"
     )
 
 
 def main() -> None:
-    """Print the tables and keep them in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--served-by", required=True)
-    parser.add_argument("--questions", type=int, default=24)
-    parser.add_argument("--sessions", type=int, default=8)
+    """Measure and write the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
+    parser.add_argument(
+        "--served-by", metavar="PYTHON", required=True, help="interpreter that serves the model"
+    )
+    parser.add_argument("--questions", type=int, default=24, help="Default: 24")
+    parser.add_argument("--sessions", type=int, default=8, help="Default: 8")
     options = parser.parse_args()
     figures: list[list[Judged]] = []
     l1s: list[Drafted] = []
     conversation = conversations(options.data)[0]
-    answer = [
+    answerable = [
         one for one in conversation.questions if one.category != UNANSWERED and content(one.answer)
     ]
-    request = random.Random(SEED).sample(answer, options.questions)
+    questions = random.Random(SEED).sample(answerable, options.questions)
     with tempfile.TemporaryDirectory() as folder, small_model(options.served_by) as model:
         named = f"small@{model.url.removesuffix('/chat/completions')}"
         settings = Settings(
@@ -277,19 +283,19 @@ def main() -> None:
         with closing(
             testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))
         ) as plain:
-            events = RecordingModels(plain.models)
-            context = replace(plain, models=events)
-            without = replace(
+            models = RecordingModels(plain.models)
+            context = replace(plain, models=models)
+            extractive = replace(
                 plain, models=ConfiguredModels(Settings(data=Path(folder)), without_secrets)
             )
-            remembered(conversation, context)
-            l1s += drafts(conversation, context, without, events, options.sessions)
-            figures += replies(conversation, context, events, request)
+            store_conversation(conversation, context)
+            l1s += drafts(conversation, context, extractive, models, options.sessions)
+            figures += replies(conversation, context, models, questions)
     write_section(
         "grounded",
-        "What a real small model's answers rest on",
+        "Grounding of a small real model",
         "make exam-model",
-        told_of(figures, l1s),
+        tables(figures, l1s),
     )
 
 

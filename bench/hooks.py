@@ -1,8 +1,9 @@
-"""Measure the cost of a hook: the whole program against a Python that does nothing.
+"""Measure the latency of an agent hook, from process start to exit.
 
     python -m bench.hooks [--rounds 40]
 
-Events take turns, against a running service.
+The hook events alternate, against a running service. The baseline is a Python process that does
+nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ PROGRAM = (
     Path(__file__).parents[1] / "integrations" / "claude-code" / "hooks" / "remembrancer_hook.py"
 )
 PYTHON = [sys.executable, "-I", "-S"]
-START_MS_MAX = 60  # goal for the start of a hook
+START_MS_MAX = 60  # goal for the start-up of a hook
 PROMPT = "When does the ferry to Elba leave?"
 EVENTS: dict[str, dict[str, object]] = {
-    "an event that is not ours (the start)": {"hook_event_name": "Notification"},
+    "unhandled event (start-up only)": {"hook_event_name": "Notification"},
     "PreToolUse, `npm install`": {
         "hook_event_name": "PreToolUse",
         "tool_name": "Bash",
@@ -46,55 +47,57 @@ EVENTS: dict[str, dict[str, object]] = {
 
 
 def main() -> None:
-    """Measure, print, write the section."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
+    """Measure the events and write the section."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=40, help="Default: 40")
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         records = open_records(read({}, data=Path(folder) / "data"))
-        key = keys.create(records, account="owner", label="for a benchmark").key.reveal()
+        key = keys.create(records, account="owner", label="bench").key.reveal()
         records.close()
         with Server(Path(folder) / "data", key) as server:
-            selected = measured(folder, f"http://127.0.0.1:{server.port}", key, rounds)
-    floor = statistics.median(selected[""])
+            times = measured(folder, f"http://127.0.0.1:{server.port}", key, rounds)
+    baseline = statistics.median(times[""])
     rows = []
-    for name, spent_ms in selected.items():
-        label = name or "`python -I -S -c pass`"
-        p50 = statistics.median(spent_ms)
-        rows.append([label, f"{p50:.1f}", f"{min(spent_ms):.1f}", f"{p50 / floor:.1f}"])
-    start_ms = statistics.median(selected[next(iter(EVENTS))])
+    for name, times_ms in times.items():
+        label = name or "baseline: `python -I -S -c pass`"
+        p50 = statistics.median(times_ms)
+        rows.append([label, f"{p50:.1f}", f"{min(times_ms):.1f}", f"{p50 / baseline:.1f}"])
+    start_ms = statistics.median(times[next(iter(EVENTS))])
     verdict = (
-        f"Start: {start_ms:.1f} ms; goal {START_MS_MAX}, "
-        f"{'reached' if start_ms <= START_MS_MAX else 'not reached'}."
+        f"Start-up: p50 {start_ms:.1f} ms; goal ≤ {START_MS_MAX} ms, "
+        f"{'met' if start_ms <= START_MS_MAX else 'not met'}."
     )
-    heads = ("event", "ms p50", "ms least", "x floor")
+    heads = ("event", "p50 ms", "min ms", "p50 / baseline")
     write_section(
-        "hooks", "A hook of an agent", "python -m bench.hooks", f"{table(heads, rows)}\n\n{verdict}"
+        "hooks", "Agent hooks", "python -m bench.hooks", f"{table(heads, rows)}\n\n{verdict}"
     )
 
 
 def measured(home: str, url: str, key: str, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds by event; the floor under the empty name.
+    """Return the milliseconds by event. The baseline has the empty name.
 
-    All in turns, so that a busy machine is busy for all of them.
+    The events alternate, so that load on the machine affects all of them.
     """
     environment = {"HOME": home, "REMEMBRANCER_URL": url, "REMEMBRANCER_KEY": key}
-    selected: dict[str, list[float]] = {name: [] for name in ("", *EVENTS)}
+    times: dict[str, list[float]] = {name: [] for name in ("", *EVENTS)}
     for number in range(rounds + 1):
-        for name, times_ms in selected.items():
-            words = [*PYTHON, str(PROGRAM), "claude-code"] if name else [*PYTHON, "-c", "pass"]
-            text = json.dumps(
+        for name, times_ms in times.items():
+            command = [*PYTHON, str(PROGRAM), "claude-code"] if name else [*PYTHON, "-c", "pass"]
+            body = json.dumps(
                 {"session_id": f"s{number}", "cwd": home, **EVENTS.get(name, {})}
             ).encode()
-            spent_ms = timed(lambda words=words, text=text: run(words, text, environment))  # type: ignore[misc]
-            if number:  # the first round compiles
-                times_ms.append(spent_ms)
-    return selected
+            elapsed_ms = timed(lambda command=command, body=body: run(command, body, environment))  # type: ignore[misc]
+            if number:  # the first round is a warm-up
+                times_ms.append(elapsed_ms)
+    return times
 
 
-def run(words: list[str], request: bytes, environment: dict[str, str]) -> None:
-    """Run one hook from start to exit."""
-    subprocess.run(words, input=request, env=environment, check=True, capture_output=True)
+def run(command: list[str], body: bytes, environment: dict[str, str]) -> None:
+    """Run one process from start to exit."""
+    subprocess.run(command, input=body, env=environment, check=True, capture_output=True)
 
 
 if __name__ == "__main__":

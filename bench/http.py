@@ -1,9 +1,9 @@
-"""Measure latency, CPU, memory, disk and start-up of the real server over HTTP.
+"""Measure latency, throughput, CPU, memory, disk and start-up of the server over HTTP.
 
     python -m bench.http --data locomo-dev.json [--sizes 1000 10000 100000] [--users 1000]
 
-Stores are filled as the service fills them (bench/load.py). Then a server process is started on
-them and receives sequential requests on one connection. CPU time is the server's own.
+Stores are filled through the service's own code (bench/load.py). A server process then receives
+sequential requests on one connection. CPU time is that of the server process.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def concurrent_adds(server: Server, turns: Turns, user_id: str) -> float:
 
 
 def disk_mb(folder: Path) -> float:
-    """Return the size of the data folder."""
+    """Return the size of the data folder in MB."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
@@ -167,7 +167,7 @@ def fdatasync_ms(folder: Path) -> float:
 def prepared(
     folder: Path, make: Callable[[Context, int, Turns], None], data: Path
 ) -> tuple[str, Turns]:
-    """Fill a store in `folder`; return a key for it."""
+    """Fill a store in `folder`; return a key and the source of its turns."""
     context = assemble(read(data=folder))
     key = keys.create(context, account="bench", label="bench").key.reveal()
     caller = keys.authenticate(context, key)
@@ -183,7 +183,7 @@ def cpu_used_ms() -> float:
 
 
 def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the CPU ms of a search in this process: of the embedder, and of all of recall."""
+    """Return the CPU ms of a search in this process, for the embedder and for the rest."""
     context = assemble(read(data=folder))
     caller = keys.authenticate(context, key)
     queries = [MemoryQuery.model_validate({**body, "interact": False}) for body in bodies]
@@ -203,9 +203,9 @@ def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str
 def one_size(
     label: str, folder: Path, key: str, turns: Turns, events: int, user_id: str
 ) -> list[str]:
-    """Return the row of one store."""
+    """Return the table row of one store."""
     disk = disk_mb(folder) / events * 1000
-    floor = fdatasync_ms(folder)
+    baseline = fdatasync_ms(folder)
     with Server(folder, key) as server:
         begin = time.perf_counter()
         server.request(
@@ -229,7 +229,7 @@ def one_size(
         f"{cpu:.2f}",
         f"{share['embedding']:.2f} / {share['search']:.2f} / {http_ms:.2f}",
         *quantiles(added),
-        f"{floor:.2f}",
+        f"{baseline:.2f}",
         f"{add_cpu:.2f}",
         *(f"{value:.0f}" for value in (rate, rss)),
         f"{disk:.2f}",
@@ -238,22 +238,36 @@ def one_size(
 
 
 HEADS = [
-    "store", "search p50 ms", "p95", "p99", "CPU ms", "embedding / search / HTTP",
-    "add p50 ms", "p95", "p99", "fdatasync ms", "CPU ms",
-    f"adds/s, {CLIENTS} clients", "RSS MB", "MB per 1,000 events", "ready ms", "first search ms",
+    "store", "search p50 ms", "search p95 ms", "search p99 ms", "search CPU ms",
+    "CPU ms: embedding / search / HTTP", "add p50 ms", "add p95 ms", "add p99 ms", "fdatasync ms",
+    "add CPU ms", f"adds/s, {CLIENTS} clients", "RSS MB", "disk MB per 1,000 events",
+    "start-up ms", "first search ms",
 ]  # fmt: skip
 
 
 def main() -> None:
-    """Fill a store, serve it, measure, and write the table to bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--users", type=int, default=1_000, help="users with 100 events each")
+    """Fill each store, measure a server on it, and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="*",
+        default=[1_000, 10_000, 100_000],
+        help="events of one user. Default: 1000 10000 100000",
+    )
+    parser.add_argument(
+        "--users",
+        type=int,
+        default=1_000,
+        help="number of users with 100 events each. Default: 1000; 0 omits this store",
+    )
     arguments = parser.parse_args()
-    stores = [(f"1 user x {size:,}", 1, size) for size in arguments.sizes]
+    stores = [(f"1 user, {size:,} events", 1, size) for size in arguments.sizes]
     if arguments.users:
-        stores.append((f"{arguments.users:,} users x 100", arguments.users, 100))
+        stores.append((f"{arguments.users:,} users, 100 events each", arguments.users, 100))
     rows = []
     for label, users, events in stores:
 

@@ -1,8 +1,8 @@
-"""Measure parsing replies of one megabyte, whatever they contain.
+"""Measure the time to parse the service lines of one-megabyte replies.
 
     python -m bench.lines
 
-The goal is under one second each.
+The inputs are worst cases of the parser. The goal is under one second each.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from remembrancer.protocol.seal import render
 SIZE = 1 << 20
 TEXTS = {
     "one line of one word": "a" * SIZE,
-    "one line of blanks": "CRITICAL:" + " " * SIZE,
-    "one line of bars": "CUBE: fact " + "|" * SIZE,
+    "one line of spaces": "CRITICAL:" + " " * SIZE,
+    "one line of vertical bars": "CUBE: fact " + "|" * SIZE,
     "one line of backticks": "`" * SIZE,
     "lines of prose": "It leaves at 9:40 from Piombino, pier 3.\n" * (SIZE // 41),
-    "ratings": "RATE: c1 +1 used\n" * (SIZE // 17),
-    "summaries that go on": "L1: a\n  b\n" * (SIZE // 10),
-    "fences": "```\nTASK_DONE\n" * (SIZE // 14),
+    "RATE lines": "RATE: c1 +1 used\n" * (SIZE // 17),
+    "multi-line L1 summaries": "L1: a\n  b\n" * (SIZE // 10),
+    "code fences": "```\nTASK_DONE\n" * (SIZE // 14),
     "empty lines": "\n" * SIZE,
 }
 
 
 def main() -> None:
-    """Print the table, the least of three tries a text, and keep it in bench/results.md."""
+    """Write the table: the minimum of three runs per reply."""
     rows = [
         [name, f"{min(_milliseconds(text) for _ in range(3)):.1f}"] for name, text in TEXTS.items()
     ]
     write_section(
         "lines",
-        "Service lines of a megabyte",
+        "Parsing service lines",
         "python -m bench.lines",
-        table(["a reply of", "ms"], rows),
+        table(["one-megabyte reply", "min ms"], rows),
     )
 
 

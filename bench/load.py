@@ -1,4 +1,4 @@
-"""Create large stores of recombined real turns with real vectors, written by the service."""
+"""Fill large stores with turns recombined from real ones, written by the service."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ BATCH = 500
 
 
 class Turns:
-    """An endless supply of turns in which sentences of real ones are shuffled; the vectors are of
-    whole real ones, disturbed.
+    """An unlimited source of synthetic turns.
+
+    Texts combine sentences of real turns; vectors are those of real turns with noise.
     """
 
     def __init__(self, data: Path, context: Context) -> None:
@@ -32,9 +33,9 @@ class Turns:
             event.query for conversation in conversations(data) for event in conversation.events
         ]
         self.questions = [
-            request.text
+            question.text
             for conversation in conversations(data)
-            for request in conversation.questions
+            for question in conversation.questions
         ]
         self._sentences = [
             sentence
@@ -83,10 +84,10 @@ class Turns:
 def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: int) -> None:
     """Write that many events of one user."""
     for some in _batches(events):
-        box = [turns.make(number) for number in some]
+        batch = [turns.make(number) for number in some]
 
-        def write(tx: Transaction, box: list[tuple[str, EventText, IndexEntry]] = box) -> None:
-            for session_id, text, derived in box:
+        def write(tx: Transaction, batch: list[tuple[str, EventText, IndexEntry]] = batch) -> None:
+            for session_id, text, derived in batch:
                 address = SessionAddress(
                     account_id=account_id, user_id=user_id, session_id=session_id
                 )

@@ -1,7 +1,7 @@
-"""LoCoMo conversations as events with questions. The data is not part of the project.
+"""Read LoCoMo conversations as events with questions. The project does not contain the data.
 
 Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024; CC BY-NC
-4.0. Get `locomo10.json` from the authors' repository (snap-research/locomo) and name it with
+4.0. Get `locomo10.json` from the authors' repository (snap-research/locomo) and pass its path with
 `--data` or REMEMBRANCER_BENCH_DATA.
 """
 
@@ -35,7 +35,7 @@ class Question:
     text: str
     evidence: frozenset[str]
     category: int
-    answer: str = ""  # the gold answer, where there is one
+    answer: str = ""  # the gold answer, if any
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ def conversations(path: Path) -> list[Conversation]:
 
 
 def _conversation(sample: dict[str, Any]) -> Conversation:
-    output, events = sample["conversation"], []
+    sessions, events = sample["conversation"], []
     for key in sorted(
-        (key for key in output if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+        (key for key in sessions if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
     ):
-        when = datetime.strptime(output[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+        when = datetime.strptime(sessions[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
             tzinfo=UTC
         )
-        for place, turn in enumerate(output[key]):
+        for place, turn in enumerate(sessions[key]):
             caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             text = f"{turn['speaker']}: {turn['text']}{caption}"
             events.append(
@@ -102,7 +102,7 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
     return Conversation(
         sample["sample_id"],
         tuple(events),
-        tuple(request for request in questions if request.evidence),
+        tuple(question for question in questions if question.evidence),
     )
 
 

@@ -1,8 +1,8 @@
-"""Measure the cost of MCP: the same search as a tool at `/mcp` and as `POST /api/v7/memory`.
+"""Measure the overhead of MCP: one search as an MCP tool and as `POST /api/v7/memory`.
 
     python -m bench.mcp [--events 2000]
 
-Both alternate on one server. The first call loads the SDK and is reported separately.
+Both alternate on one server. The first MCP call loads the SDK and is reported separately.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def fill(server: Server, events: int) -> None:
     """Store this many turns over HTTP."""
     connection = server.connection()
     for n in range(events):
-        sides = {
+        turn = {
             "query": f"What of the {WORDS[n % 10]} number {n}?",
             "response": f"It is at {WORDS[n * 3 % 10]} street {n % 97}.",
+            "session_id": f"s{n // 20}",
         }
-        text = {**sides, "session_id": f"s{n // 20}"}
-        status, answer = server.request("POST", "/api/v7/remember", text, connection)
+        status, answer = server.request("POST", "/api/v7/remember", turn, connection)
         if status != 200:
-            raise SystemExit(f"a turn was answered {status}: {answer[:300]!r}")
+            raise SystemExit(f"POST /api/v7/remember returned status {status}: {answer[:300]!r}")
 
 
 def by_http(server: Server, connection: HTTPConnection, n: int) -> bytes:
@@ -58,7 +58,7 @@ def by_http(server: Server, connection: HTTPConnection, n: int) -> bytes:
     }
     status, answer = server.request("POST", "/api/v7/memory", request, connection)
     if status != 200:
-        raise SystemExit(f"a search was answered {status}: {answer[:300]!r}")
+        raise SystemExit(f"POST /api/v7/memory returned status {status}: {answer[:300]!r}")
     return answer
 
 
@@ -75,7 +75,7 @@ def by_mcp(server: Server, connection: HTTPConnection, n: int) -> bytes:
     response = connection.getresponse()
     answer = response.read()
     if response.status != 200 or b'"results"' not in answer:
-        raise SystemExit(f"a tool was answered {response.status}: {answer[:300]!r}")
+        raise SystemExit(f"the MCP tool returned status {response.status}: {answer[:300]!r}")
     return answer
 
 
@@ -91,10 +91,12 @@ def took(
 
 
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=2_000)
-    parser.add_argument("--data", type=Path, help="not needed")
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=2_000, help="Default: 2000")
+    parser.add_argument("--data", type=Path, help="ignored")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -107,7 +109,7 @@ def main() -> None:
             server.settle()
             connection = server.connection()
             first = timed(lambda: by_mcp(server, connection, 0))
-            ways = {"POST /api/v7/memory": by_http, "search at /mcp": by_mcp}
+            ways = {"POST /api/v7/memory": by_http, "MCP tool `search`": by_mcp}
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
             for n in range(20 + SEARCHES):
                 for way, act in ways.items():
@@ -118,18 +120,19 @@ def main() -> None:
         [way, *quantiles([ms for ms, _ in one]), f"{sum(cpu for _, cpu in one) / len(one):.2f}"]
         for way, one in times.items()
     ]
-    middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
+    medians = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
     text = (
-        f"{options.events:,} events, {SEARCHES} searches each.\n\n"
-        f"{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
+        f"{options.events:,} events, {SEARCHES} searches per interface.\n\n"
+        f"{table(['interface', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms'], rows)}\n\n"
     )
     more = (
-        f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
+        f"{medians[1] / medians[0]:.2f}x the p50 latency of the HTTP request, "
+        f"{medians[1] - medians[0]:.1f} ms more"
     )
     text += (
-        f"A tool takes {more}; the first call of a server, which loads the SDK, {first:,.0f} ms."
+        f"The MCP tool has {more}. First call on a server, which loads the SDK: {first:,.0f} ms."
     )
-    write_section("mcp", "Tools by the Model Context Protocol", "python -m bench.mcp", text)
+    write_section("mcp", "MCP overhead", "python -m bench.mcp", text)
 
 
 if __name__ == "__main__":

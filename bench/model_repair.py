@@ -1,11 +1,11 @@
-"""Measure how many programs with one planted bug are repaired, by rule and by each of three models.
+"""Measure how many programs with one planted bug are repaired, by rules and by models.
 
     python -m bench.model_repair
 
 The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
 withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may
-pass. The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3)
-are measured too.
+pass. The baseline is repair without models. Models configured with REMEMBRANCER_MODEL_REPAIR_1, _2
+and _3 are measured too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PROGRAMS = Path(__file__).with_name("planted.toml")
 
 
 class Planted(NamedTuple):
-    """A correct program, its version with a bug, and tests, some of them withheld."""
+    """A correct program, its version with a bug, its tests, and withheld tests (`more`)."""
 
     name: str
     right: str
@@ -58,15 +58,17 @@ class Planted(NamedTuple):
         return f"{self.wrong}\n{self.tests}\n"
 
 
-Answer = Callable[[Planted, int], str]  # a model: what it says to a program, at its nth try
+Answer = Callable[
+    [Planted, int], str
+]  # a scripted model: its answer for a program, at the nth attempt
 
 
 def planted() -> list[Planted]:
     """Return the programs."""
-    box = []
+    result = []
     for one in tomllib.loads(PROGRAMS.read_text("utf-8"))["program"]:
         code = one["code"].lstrip()
-        box.append(
+        result.append(
             Planted(
                 one["name"],
                 code,
@@ -75,7 +77,7 @@ def planted() -> list[Planted]:
                 one["more"],
             )
         )
-    return box
+    return result
 
 
 def fenced(code: str) -> str:
@@ -103,33 +105,29 @@ def garbled(one: Planted, nth: int) -> str:
     return fenced(one.code[: len(one.code) // 3]) if nth else "I would look at the loop first."
 
 
-def _asked_for(one: Planted) -> tuple[str, list[str]]:
+def _expected_results(one: Planted) -> tuple[str, list[str]]:
     """Return the first function that the tests call, and the expected `arguments: result`."""
-    matches = []
+    expected = []
     for node in ast.walk(ast.parse(one.tests)):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
             arguments = ", ".join(ast.unparse(part) for part in node.left.args)
-            matches.append(f"{f'({arguments},)'!r}: {ast.unparse(node.comparators[0])}")
-    return _name(one), matches
+            expected.append(f"{f'({arguments},)'!r}: {ast.unparse(node.comparators[0])}")
+    return _name(one), expected
 
 
 def _table(one: Planted) -> str:
     """Return the program with a lookup table of the expected results."""
-    name, existing = _asked_for(one)
-    first = (
-        f"    known = {{{', '.join(existing)}}}\n    told = str(tuple(locals().values())[:-1])\n"
-    )
-    table_of = f"{first}    if told in known:\n        return known[told]\n"
+    name, expected = _expected_results(one)
+    first = f"    known = {{{', '.join(expected)}}}\n    key = str(tuple(locals().values())[:-1])\n"
+    table_of = f"{first}    if key in known:\n        return known[key]\n"
     return re.sub(rf"(def {name}\(.*\n)", lambda match: match[1] + table_of, one.code, count=1)
 
 
 def _wrapped(one: Planted) -> str:
-    """Return the program with its function replaced by one that knows the answers."""
-    name, existing = _asked_for(one)
-    knowing = (
-        f"def knowing(*given, known={{{', '.join(existing)}}}):\n    return known[str(given)]\n"
-    )
-    return f"{one.wrong}\n{knowing}\n{name} = knowing\n{one.tests}\n"
+    """Return the program with its function replaced by a lookup of the expected results."""
+    name, expected = _expected_results(one)
+    lookup = f"def lookup(*args, known={{{', '.join(expected)}}}):\n    return known[str(args)]\n"
+    return f"{one.wrong}\n{lookup}\n{name} = lookup\n{one.tests}\n"
 
 
 CHEATS: Sequence[Callable[[Planted], str]] = (
@@ -150,7 +148,7 @@ CHEATS: Sequence[Callable[[Planted], str]] = (
         f"{_name(one)} = lambda *_: Any()\n{one.tests}\n"
     ),
     lambda one: one.code.replace(" == ", " != ").replace("assert not ", "assert "),
-    lambda one: f"def {_name(one)}(*given):\n    return None\n",
+    lambda one: f"def {_name(one)}(*args):\n    return None\n",
     lambda one: f"exec('pass')\n{one.wrong}\n",
     _table,
     _wrapped,
@@ -162,7 +160,7 @@ def _name(one: Planted) -> str:
 
 
 def cheating(first: int) -> Answer:
-    """A model that cheats in a different way each time."""
+    """Return a model that cheats in a different way at each attempt."""
     return lambda one, nth: fenced(CHEATS[(first + nth) % len(CHEATS)](one))
 
 
@@ -171,7 +169,7 @@ class Scripted:
 
     def __init__(self, answers: Mapping[Slot, Answer], one: Planted) -> None:
         self._answers, self._one = answers, one
-        self._asked: Counter[Slot] = Counter()
+        self._attempts: Counter[Slot] = Counter()
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
         """Implement Models."""
@@ -182,8 +180,8 @@ class Scripted:
     ) -> ModelResponse:
         """Implement Models."""
         budget.calls_left -= 1
-        text = self._answers[question.slot](self._one, self._asked[question.slot])
-        self._asked[question.slot] += 1
+        text = self._answers[question.slot](self._one, self._attempts[question.slot])
+        self._attempts[question.slot] += 1
         read_tokens = sum(tokens_of(message.content) for message in question.messages)
         attempt = ModelAttempt(
             slot=question.slot,
@@ -207,25 +205,25 @@ class Scripted:
 class Tally:
     """The outcomes of the programs with one set of models."""
 
-    def __init__(self, box: Sandbox) -> None:
-        self._box = box
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._box = sandbox
         self.by: Counter[str] = Counter()
         self.false = self.refused = self.tokens = 0
         self.seconds: list[float] = []
 
     def add(self, one: Planted, models: Models | None, settings: Settings) -> None:
         """Repair one program."""
-        request: list[Slot] = []
+        slots: list[Slot] = []
         if models is not None:
-            models.watch(lambda tried: request.append(tried.slot))
+            models.watch(lambda attempt: slots.append(attempt.slot))
         panel = ModelPanel(models=models, settings=settings) if models else None
-        outcome = run_program(self._box, Execution(code=one.code), panel)[0]
-        self.seconds.append(outcome.duration_ms / 1_000)
-        self.tokens += sum(attempt.tokens or 0 for attempt in outcome.attempts)
-        self.refused += sum(attempt.outcome == "refused" for attempt in outcome.attempts)
-        if outcome.fixed:
-            self.by[_by(outcome, request)] += 1
-            self.false += self._box.run(f"{outcome.code}\n{one.more}\n").exit_code != 0
+        result = run_program(self._box, Execution(code=one.code), panel)[0]
+        self.seconds.append(result.duration_ms / 1_000)
+        self.tokens += sum(attempt.tokens or 0 for attempt in result.attempts)
+        self.refused += sum(attempt.outcome == "refused" for attempt in result.attempts)
+        if result.fixed:
+            self.by[_by(result, slots)] += 1
+            self.false += self._box.run(f"{result.code}\n{one.more}\n").exit_code != 0
 
     def row(self, name: str, programs: int) -> list[str]:
         """Return its table row."""
@@ -249,7 +247,7 @@ def _by(run: Executed, slots: Sequence[Slot]) -> str:
 
 ARRANGEMENTS: Mapping[str, Mapping[Slot, Answer]] = {
     "good in slot 1": {"repair_1": good},
-    "good in slot 1 at its second try": {"repair_1": good_at_second},
+    "good in slot 1 at the second attempt": {"repair_1": good_at_second},
     "lazy, good in slot 2": {"repair_1": lazy, "repair_2": good},
     "cheating, garbled, good in slot 3": {
         "repair_1": cheating(0),
@@ -267,69 +265,71 @@ ARRANGEMENTS: Mapping[str, Mapping[Slot, Answer]] = {
         "repair_2": cheating(8),
         "repair_3": cheating(10),
     },
-    "cheating with the answers of the tests": {"repair_1": cheating(12)},
+    "cheating with the expected results of the tests": {"repair_1": cheating(12)},
 }
 
 
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="not needed: conversations are of no use here")
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="ignored")
     parser.parse_args()
     programs = planted()
     heads = [
         "models",
-        "by rule",
-        "slot 1",
-        "slot 2",
-        "slot 3",
-        "repaired wrongly",
-        "answers refused",
-        "tokens a program",
-        "seconds, median",
+        "repaired by rules",
+        "by slot 1",
+        "by slot 2",
+        "by slot 3",
+        "wrong repairs",
+        "answers rejected",
+        "tokens per program",
+        "p50 s",
     ]
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        box = Sandbox(settings)
+        sandbox = Sandbox(settings)
         try:
-            rows = measured(box, programs, settings)
-            text = table(heads, [*rows, *real(box, programs)])
+            rows = measured(sandbox, programs, settings)
+            text = table(heads, [*rows, *real(sandbox, programs)])
         finally:
-            box.close()
-    outcome = (
-        f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every "
+            sandbox.close()
+    summary = (
+        f"{len(programs)} programs of bench/planted.toml, each with one bug and some tests. Every "
         "first run fails."
     )
     write_section(
         "model_repair",
-        "Programs repaired by models",
+        "Program repair by models",
         "python -m bench.model_repair",
-        f"{outcome}\n\n{text}",
+        f"{summary}\n\n{text}",
     )
 
 
-def measured(box: Sandbox, programs: Sequence[Planted], settings: Settings) -> list[list[str]]:
+def measured(sandbox: Sandbox, programs: Sequence[Planted], settings: Settings) -> list[list[str]]:
     """Return the rows without models and with scripted ones."""
-    tally = Tally(box)
+    tally = Tally(sandbox)
     for one in programs:
         tally.add(one, None, settings)
-    rows = [tally.row("none (floor)", len(programs))]
+    rows = [tally.row("baseline: no model", len(programs))]
     for name, answers in ARRANGEMENTS.items():
-        tally = Tally(box)
+        tally = Tally(sandbox)
         for one in programs:
             tally.add(one, Scripted(answers, one), settings)
         rows.append(tally.row(f"scripted: {name}", len(programs)))
     return rows
 
 
-def real(box: Sandbox, programs: Sequence[Planted]) -> list[list[str]]:
+def real(sandbox: Sandbox, programs: Sequence[Planted]) -> list[list[str]]:
     """Return the row of the configured models, if any."""
     settings = read()
     models = ConfiguredModels(settings, without_secrets)
     slots = [slot for slot in SLOTS if models.has(slot)]
     if not slots:
         return []
-    tally = Tally(box)
+    tally = Tally(sandbox)
     try:
         for one in programs:
             tally.add(one, cast(Models, models), settings)

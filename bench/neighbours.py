@@ -1,8 +1,8 @@
-"""Measure the effect of another user's memory on yours.
+"""Measure the effect of another user's memory on search latency and results.
 
     python -m bench.neighbours --data locomo-dev.json
 
-Compares latency and ranks over 10,000 events before and after adding 20,000 foreign ones.
+Compares searches of one user with 10,000 events before and after another user adds 20,000.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
 from remembrancer.settings import read
 
-OWN, FOREIGN = 10_000, 20_000
+OWN, OTHER = 10_000, 20_000
 
 
 def measure(folder: Path, key: str, turns: Turns) -> tuple[list[float], float, list[Any]]:
@@ -36,9 +36,11 @@ def measure(folder: Path, key: str, turns: Turns) -> tuple[list[float], float, l
 
 
 def main() -> None:
-    """Measure, let another user write, measure again."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    """Measure before and after another user writes."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -49,26 +51,26 @@ def main() -> None:
         key, turns = prepared(folder, own, arguments.data)
         before = measure(folder, key, turns)
         context = assemble(read(data=folder))
-        fill(context, keys.authenticate(context, key).account_id, "somebody else", turns, FOREIGN)
+        fill(context, keys.authenticate(context, key).account_id, "other", turns, OTHER)
         context.close()
         after = measure(folder, key, turns)
-    new_program = sum(one != other for one, other in zip(before[2], after[2], strict=True))
+    changed = sum(one != other for one, other in zip(before[2], after[2], strict=True))
     rows = [
         [label, *quantiles(took), f"{cpu:.2f}"]
         for label, (took, cpu, _) in (
             (f"{OWN:,} events of one user", before),
-            (f"the same after {FOREIGN:,} foreign events", after),
+            (f"the same, after {OTHER:,} events of another user", after),
         )
     ]
     ratio = float(np.median(after[0]) / np.median(before[0]))
-    text = table(["store", "search p50 ms", "p95", "p99", "CPU ms"], rows)
+    text = table(["store", "search p50 ms", "search p95 ms", "search p99 ms", "CPU ms"], rows)
     text += (
-        f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: "
-        f"{new_program} of {len(before[2])}."
+        f"\n\np50 ratio: {ratio:.2f}x. Responses with a changed hit, rank or score: "
+        f"{changed} of {len(before[2])}."
     )
     write_section(
         "neighbours",
-        "Another user's memory",
+        "Isolation between users",
         "python -m bench.neighbours --data locomo-dev.json",
         text,
     )

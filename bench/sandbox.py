@@ -1,8 +1,8 @@
-"""Measure the speed and memory of sandboxed programs, and whether ordinary ones ever fail.
+"""Measure the latency, throughput and memory of the sandbox, and failures of ordinary programs.
 
     python -m bench.sandbox [--rounds 100] [--runs 10000]
 
-The floor is one process per run with the same imports, alternating with the sandbox.
+The baseline is one process per run with the same imports. It alternates with the sandbox.
 """
 
 from __future__ import annotations
@@ -31,36 +31,42 @@ from remembrancer.settings import Settings
 
 PRINT = "print(1)"
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig('a.png')\nplt.close()"
-FLOOR = f"import {', '.join(PRELOAD)}\n"
+BASELINE = f"import {', '.join(PRELOAD)}\n"
 PATH = "/api/execute/code"
 SLOTS, STARTS, CLIENTS = 8, 5, 2
-RARE = 20  # runs of each program that needs a large package, beside those of the others
+HEAVY_RUNS = 20  # of each program that needs a large package
 
 
 def main() -> None:
-    """Measure, print and write the section of bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--data", help="not used: programs need no conversations")
+    """Measure and write the section."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=100, help="runs for each latency. Default: 100"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=10_000, help="runs of ordinary programs. Default: 10000"
+    )
+    parser.add_argument("--data", help="ignored")
     options = parser.parse_args()
     logging.basicConfig(level="WARNING")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         parts = [starts(folder)]
-        box = Sandbox(Settings(data=folder / "speed"))
-        box.start()
+        sandbox = Sandbox(Settings(data=folder / "speed"))
+        sandbox.start()
         try:
             parts += [
-                compared(box, options.rounds, folder),
+                compared(sandbox, options.rounds, folder),
                 over_http(folder / "http", options.rounds),
-                many(box, options.runs),
+                many(sandbox, options.runs),
             ]
         finally:
-            box.close()
+            sandbox.close()
     write_section(
         "sandbox",
-        "Programs in the sandbox",
+        "Sandbox",
         f"python -m bench.sandbox --rounds {options.rounds} --runs {options.runs}",
         "\n\n".join(parts),
     )
@@ -70,44 +76,45 @@ def starts(folder: Path) -> str:
     """Measure the start-up time and the memory of a warm slot."""
     ready, private = [], []
     for slots in [1] * STARTS + [1 + SLOTS]:
-        box = Sandbox(Settings(data=folder / "start", sandbox_parallel=slots))
+        sandbox = Sandbox(Settings(data=folder / "start", sandbox_parallel=slots))
         start = time.perf_counter()
-        zygote = box._create_tested_runner("ns")  # noqa: SLF001 - what `start` does for each level
+        zygote = sandbox._create_tested_runner("ns")  # noqa: SLF001 - what `start` does for each level
         ready.append(time.perf_counter() - start)
         assert isinstance(zygote, ZygoteRunner)
-        private.append(private_kb(zygote._process.pid, expected=1 + 2 * slots))  # noqa: SLF001 - to look at it from outside
+        private.append(private_kb(zygote._process.pid, expected=1 + 2 * slots))  # noqa: SLF001 - its memory is measured from outside
         zygote.close()
     bare = []
     for _ in range(STARTS):
-        box = Sandbox(Settings(data=folder / "start", sandbox_parallel=1))
+        sandbox = Sandbox(Settings(data=folder / "start", sandbox_parallel=1))
         start = time.perf_counter()
-        plan = box._plan("ns")  # noqa: SLF001 - a start without the self-test
+        plan = sandbox._plan("ns")  # noqa: SLF001 - a start without the self-test
         zygote = ZygoteRunner(plan)
         bare.append(time.perf_counter() - start)
         zygote.close()
     slot = (private[-1] - statistics.median(private[:-1])) / SLOTS / 1024
     return (
-        f"Zygote ready in {statistics.median(bare):.2f} s, with the self-test of hostile programs "
-        f"{statistics.median(ready[:-1]):.2f} s. "
-        f"A warm slot takes {slot:.2f} MB of its own (USS), the zygote "
-        f"{statistics.median(private[:-1]) / 1024:.0f} MB."
+        f"Start-up of the zygote: p50 {statistics.median(bare):.2f} s; with the self-test of "
+        f"hostile programs {statistics.median(ready[:-1]):.2f} s. "
+        f"Memory (USS): {slot:.2f} MB per warm slot, "
+        f"{statistics.median(private[:-1]) / 1024:.0f} MB for the zygote."
     )
 
 
 def private_kb(first: int, expected: int | None = None) -> int:
-    """Memory that no other process shares, of a process and all that it is the ancestor of, once
-    there are as many as `expected`.
+    """Return the private memory of a process and its descendants, in KiB.
+
+    With `expected`, wait until there are that many processes.
     """
     while True:
-        matches = []
+        sizes = []
         for pid in family(first):
             with suppress(OSError):
                 lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-                matches.append(
+                sizes.append(
                     sum(int(line.split()[1]) for line in lines if line.startswith("Private"))
                 )
-        if expected in (None, len(matches)):
-            return sum(matches)
+        if expected in (None, len(sizes)):
+            return sum(sizes)
 
 
 def family(first: int) -> set[int]:
@@ -118,45 +125,45 @@ def family(first: int) -> set[int]:
             parents[int(process.parent.name)] = int(
                 process.read_text("utf-8", "replace").rpartition(")")[2].split()[1]
             )
-    ours = {first}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return ours
+    members = {first}
+    while more := {pid for pid, parent in parents.items() if parent in members} - members:
+        members |= more
+    return members
 
 
-def compared(box: Sandbox, rounds: int, folder: Path) -> str:
-    """Print and plot: the sandbox against a process per run with the same imports, in turn."""
+def compared(sandbox: Sandbox, rounds: int, folder: Path) -> str:
+    """Compare the sandbox with one process per run, for a print and a plot."""
     rows = []
     for name, code in (("print", PRINT), ("plot", PLOT)):
-        words = [sys.executable, "-I", "-c", FLOOR + code]
+        command = [sys.executable, "-I", "-c", BASELINE + code]
 
-        def ours(code: str = code) -> None:
-            if box.run(code).exit_code != 0:
-                raise SystemExit("a harmless program failed")
+        def sandboxed(code: str = code) -> None:
+            if sandbox.run(code).exit_code != 0:
+                raise SystemExit("an ordinary program failed")
 
-        def process(words: list[str] = words) -> None:
+        def process(command: list[str] = command) -> None:
             subprocess.run(
-                words,
+                command,
                 check=True,
                 stdout=subprocess.DEVNULL,
                 cwd=folder,
                 env=os.environ | {"MPLBACKEND": "Agg"},
             )
 
-        ours()
+        sandboxed()
         process()
         times: dict[str, list[float]] = {"sandbox": [], "process": []}
         for _ in range(rounds):
-            times["sandbox"].append(timed(ours))
+            times["sandbox"].append(timed(sandboxed))
             times["process"].append(timed(process))
         ratio = statistics.median(times["process"]) / statistics.median(times["sandbox"])
         rows.append([name, "sandbox", *figures(times["sandbox"]), f"{ratio:.1f}x"])
-        rows.append([name, "floor: a process per run", *figures(times["process"]), ""])
-    return table(["program", "run by", "p50 ms", "p99", "min", "faster"], rows)
+        rows.append([name, "baseline: one process per run", *figures(times["process"]), ""])
+    return table(["program", "executed by", "p50 ms", "p99 ms", "min ms", "speedup"], rows)
 
 
 def figures(times: list[float]) -> list[str]:
-    """Return median, tail and best."""
+    """Return p50, p99 and minimum."""
     ranked = sorted(times)
     return [
         f"{statistics.median(ranked):.1f}",
@@ -178,15 +185,15 @@ def over_http(folder: Path, rounds: int) -> str:
                 start = time.perf_counter()
                 status, answer = server.request("POST", PATH, {"code": code}, connection)
                 if status != 200 or json.loads(answer)["status"] != "ok":
-                    raise SystemExit(f"{PATH} answered {status}: {answer[:300]!r}")
+                    raise SystemExit(f"{PATH} returned status {status}: {answer[:300]!r}")
                 if number >= 5:
                     took.append((time.perf_counter() - start) * 1_000)
             rows.append([name, *figures(took)])
-    return table(["over HTTP", "p50 ms", "p99", "min"], rows)
+    return table(["program, over HTTP", "p50 ms", "p99 ms", "min ms"], rows)
 
 
-def many(box: Sandbox, runs: int) -> str:
-    """Run many ordinary programs: none may fail, and memory must not grow."""
+def many(sandbox: Sandbox, runs: int) -> str:
+    """Run many ordinary programs. None may fail, and memory must not grow."""
     programs = json.loads(
         (Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json").read_text(
             "utf-8"
@@ -197,31 +204,30 @@ def many(box: Sandbox, runs: int) -> str:
     failed: Counter[str] = Counter()
 
     def once(code: str) -> None:
-        run = box.run(code, seconds=60)
+        run = sandbox.run(code, seconds=60)
         if run.exit_code != 0:
             failed[f"{code[:60]!r}: {run.stopped or run.signal or run.error}"] += 1
 
     def all_of(codes: list[str]) -> None:
         with ThreadPoolExecutor(CLIENTS) as clients:
-            for at in range(
-                0, len(codes), 500
-            ):  # a future for each at once would be the memory that is measured
+            # In batches: a future for every run would count as memory growth.
+            for at in range(0, len(codes), 500):
                 list(clients.map(once, codes[at : at + 500]))
 
-    all_of(heavy * RARE)
+    all_of(heavy * HEAVY_RUNS)
     all_of([light[number % len(light)] for number in range(runs // 10)])
-    settled = 2 + 2 * (os.cpu_count() or 1)  # this process, the zygote, and two for each warm slot
+    settled = 2 + 2 * (os.cpu_count() or 1)  # this process, the zygote and two per warm slot
     before, start = private_kb(os.getpid(), settled), time.perf_counter()
     all_of([light[number % len(light)] for number in range(runs - runs // 10)])
     rate = (runs - runs // 10) / (time.perf_counter() - start)
     grown = (private_kb(os.getpid(), settled) - before) / 1024
-    total = runs + len(heavy) * RARE
+    total = runs + len(heavy) * HEAVY_RUNS
     worst = "".join(f"\n- {count} times {what}" for what, count in failed.most_common(10))
     return (
-        f"{total:,} ordinary programs by {CLIENTS} clients ({len(light)} kinds with numpy or the "
-        f"standard library, {len(heavy)} with "
-        f"larger packages): {sum(failed.values())} failed; {rate:.0f} a second of the former. "
-        f"Memory of the server and its sandbox from run {runs // 10:,} to run {runs:,}: "
+        f"{total:,} runs of ordinary programs by {CLIENTS} clients ({len(light)} programs with "
+        f"numpy or the standard library, {len(heavy)} with larger packages): "
+        f"{sum(failed.values())} failed. Throughput of the former: {rate:.0f} runs/s. "
+        f"Memory growth of the server and its sandbox from run {runs // 10:,} to run {runs:,}: "
         f"{grown:+.1f} MB.{worst}"
     )
 

@@ -1,9 +1,9 @@
-"""Measure how many injection turns are flagged as instruction-like, and the false positives.
+"""Measure the detection of instruction-like turns: recall, false positives and CPU time.
 
     python -m bench.screening --data locomo-dev.json
 
-The injections are those of tests/memory/injections.toml; the fence contains all of them, flagged or
-not. The floor is the one pattern that most guides recommend.
+The injections are those of tests/memory/injections.toml. The fence of search results contains all
+of them, flagged or not. The baseline is the regular expression that most guides recommend.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from bench.report import table, write_section
 from remembrancer.search.text.screening import instruction_like
 
 CORPUS = Path(__file__).parents[1] / "tests" / "memory" / "injections.toml"
-_USUAL = re.compile(r"ignore (?:all )?(?:previous|prior|above) instructions", re.IGNORECASE)
+_USUAL_PATTERN = re.compile(r"ignore (?:all )?(?:previous|prior|above) instructions", re.IGNORECASE)
 
 
 def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     arguments = parser.parse_args()
     injections = tomllib.loads(CORPUS.read_text("utf-8"))["turns"]
-    talk = [
+    ordinary = [
         event.query or event.response
         for conversation in conversations(arguments.data)
         for event in conversation.events
@@ -37,26 +39,31 @@ def main() -> None:
     instruction_like("")
     rows = []
     ways: tuple[tuple[str, Callable[[str], object]], ...] = (
-        ("floor: one pattern", _USUAL.search),
-        ("ours", instruction_like),
+        ("baseline: one regular expression", _USUAL_PATTERN.search),
+        ("Remembrancer", instruction_like),
     )
-    for name, marks in ways:
+    for name, is_flagged in ways:
         begin = time.process_time()
-        wrong = sum(bool(marks(text)) for text in talk)
-        took = (time.process_time() - begin) / len(talk) * 1e6
-        matches = sum(bool(marks(text)) for text in injections)
+        false_positives = sum(bool(is_flagged(text)) for text in ordinary)
+        took = (time.process_time() - begin) / len(ordinary) * 1e6
+        detected = sum(bool(is_flagged(text)) for text in injections)
         rows.append(
-            [name, f"{matches} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"]
+            [
+                name,
+                f"{detected} of {len(injections)}",
+                f"{false_positives} of {len(ordinary):,}",
+                f"{took:.0f}",
+            ]
         )
     heads = [
-        "",
-        "injection turns marked",
-        "turns of ordinary talk marked",
-        "CPU microseconds a turn",
+        "method",
+        "injections flagged",
+        "ordinary turns flagged",
+        "CPU µs per turn",
     ]
     write_section(
         "screening",
-        "Instruction-like turns",
+        "Detection of instruction-like turns",
         f"python -m bench.screening --data {arguments.data.name}",
         table(heads, rows),
     )

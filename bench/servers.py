@@ -1,10 +1,10 @@
 """Measure several servers on one PostgreSQL: throughput, and losses when processes are killed.
 
-python -m bench.servers [--seconds 15] [--kills 10]
+    python -m bench.servers [--seconds 15] [--kills 10]
 
-Fifty clients, each with its own user, remember turns and search. The floor is one server in the
-same run. In a second part servers and the database are killed; after each kill the acknowledged
-turns are read back and the steps of a shared session are checked.
+Fifty clients, each with its own user, store turns and search. The baseline is one server in the
+same run. In a second part servers and the database are killed. After each series of kills the
+acknowledged turns are read back and the steps of a shared session are checked.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ SURVIVING = {
 
 @dataclass
 class Load:
-    """The answers to the clients:
-
-    turns by their event_id, steps of the shared session, statuses.
-    """
+    """A load of many clients, and the responses: turns by event_id, steps and statuses."""
 
     servers: list[Server]
     key: str
@@ -61,7 +58,7 @@ class Load:
     is_stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, seconds: float) -> float:
-        """Run all clients for this long; return successful calls per second."""
+        """Run all clients for this long; return successful requests per second."""
         self.is_stopped.clear()
         before, start = self.statuses[200], time.perf_counter()
         with ThreadPoolExecutor(CLIENTS) as clients:
@@ -119,7 +116,7 @@ def _is_whole(answer: Answer, word: str) -> bool:
 
 
 def new_key(url: str, folder: Path) -> str:
-    """Return an owner's key of a new store."""
+    """Create a store; return a key of the owner."""
     with closing(open_records(Settings(data=folder, store=url))) as records:
         return keys.create(records, account="bench").key.reveal()
 
@@ -139,25 +136,25 @@ def started(opened: ExitStack, url: str, folder: Path, count: int) -> list[Serve
 
 
 def throughput(database: Postgres, folder: Path, seconds: float) -> list[list[str]]:
-    """Return calls per second of one and of several servers, each on a new store."""
-    rows, floor = [], 0.0
+    """Return the table rows for one and for several servers, each on a new store."""
+    rows, baseline = [], 0.0
     for count in (1, SERVERS):
         url = database.database()
         with ExitStack() as opened:
             load = Load(started(opened, url, folder, count), new_key(url, folder / "within"))
-            load.run(3)  # warm
+            load.run(3)  # warm-up
             rate = load.run(seconds)
-            met = rolled_back(url)
-        floor = floor or rate
+            rollbacks = rolled_back(url)
+        baseline = baseline or rate
         others = load.statuses.total() - load.statuses[200]
         rows.append(
             [
                 str(count),
                 f"{load.statuses[200]:,}",
                 str(others),
-                f"{met:,}",
+                f"{rollbacks:,}",
                 f"{rate:.0f}",
-                f"{rate / floor:.2f}x",
+                f"{rate / baseline:.2f}x",
             ]
         )
     return rows
@@ -175,7 +172,7 @@ def rolled_back(url: str) -> int:
 def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
     """Return the losses after kills of a server and of the database under load."""
     url, chance = database.database(), random.Random(SEED)
-    key, text = new_key(url, folder / "within"), []
+    key, sentences = new_key(url, folder / "within"), []
     with ExitStack() as opened:
         servers = started(opened, url, folder, SERVERS)
         for what in ("a server", "the database"):
@@ -195,53 +192,54 @@ def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
                     database.start()
                     load_thread.join()
             statuses = ", ".join(
-                f"{n:,} of status {status}" for status, n in sorted(load.statuses.items())
+                f"{n:,} with status {status}" for status, n in sorted(load.statuses.items())
             )
-            outcome = (
-                f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not "
-                "there whole"
+            sentence = (
+                f"{kills} kills of {what}: {len(load.turns):,} acknowledged turns, "
+                f"{load.lost()} lost or incomplete"
             )
-            if (
-                what == "a server"
-            ):  # steps are not flushed: a database that crashed may count some again
-                outcome += (
-                    f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as "
-                    "one counter gives them"
+            # Steps are not flushed: a database that crashed may count some again.
+            if what == "a server":
+                sentence += (
+                    f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not "
+                    "linearizable"
                 )
-            text.append(f"{outcome}; answers: {statuses}.")
-    return text
+            sentences.append(f"{sentence}; responses: {statuses}.")
+    return sentences
 
 
 def main() -> None:
-    """Measure, kill, look; print what was found and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="not used; every benchmark takes it")
-    parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--kills", type=int, default=10)
+    """Measure throughput and losses, and write the section."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="ignored")
+    parser.add_argument(
+        "--seconds", type=float, default=15, help="duration of each measurement. Default: 15"
+    )
+    parser.add_argument("--kills", type=int, default=10, help="kills per series. Default: 10")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Postgres(**SURVIVING) as database:
         folder = Path(name)
         rows = throughput(database, folder, arguments.seconds)
-        output = killed(database, folder, arguments.kills)
+        losses = killed(database, folder, arguments.kills)
     heads = [
         "servers",
-        "calls answered",
-        "other answers",
-        "transactions rolled back",
-        "calls/s",
-        "against one server",
+        "successful requests",
+        "other responses",
+        "rolled-back transactions",
+        "requests/s",
+        "ratio to one server",
     ]
     text = (
-        f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again "
-        f"and again.\n\n{table(heads, rows)}\n\n"
+        f"{CLIENTS} clients, each with its own user. Each stores a turn (flushed) and searches, "
+        f"in a loop.\n\n{table(heads, rows)}\n\n"
     )
-    text += "\n\n".join(
-        [
-            *output,
-            "Status 0: the connection was cut. Servers, database and clients share the processors:",
-        ]
+    note = (
+        "Status 0: connection lost. Servers, database and clients share the processors: this "
+        "measures losses, not scaling."
     )
-    text += " this tells what is lost, not what more machines would give."
+    text += "\n\n".join([*losses, note])
     command = f"python -m bench.servers --seconds {arguments.seconds:.0f} --kills {arguments.kills}"
     write_section("servers", "Several servers on one PostgreSQL", command, text)
 

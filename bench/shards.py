@@ -5,9 +5,9 @@
     python -m bench.shards --store URL --against URL
 
 See docs/guides/shards.md. Each query is planned, not run, in a transaction of one account. Prints
-one line per query: the number of shards, or Citus's error. Reading a reference table counts as one;
-0 is the coordinator alone. Exits with status 1 if a query fails, or touches several shards without
-being one of the queries over all accounts.
+one line per query: the number of shards, or Citus's error. A reference table counts as one shard; 0
+means the coordinator only. Exits with status 1 if a query fails, or if it uses several shards and
+is not one of the queries over all accounts.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Connection = psycopg.Connection[Any]
 ACCOUNT_ID = 1
 SEARCHES = 200
 VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1"}
-NOT_ASKED = {
-    "catalog.sql",
-    "postgresql.sql",
-}  # of a copy; and of the database's own search, which a spread store is without
-EVERYBODYS = {  # queries of the whole store, which may ask every shard, and when they are run
-    "cubes/cubes.sql:erase_shown_of": "when a lesson is erased",
-    "memory/memory.sql:spaces_newest": "once, when a server starts",
-    "memory/memory.sql:stale": "while a new embedder is taken into use",
+EXCLUDED_FILES = {
+    "catalog.sql",  # copying a store
+    "postgresql.sql",  # database search, which a distributed store does not have
+}
+ALL_ACCOUNTS = {  # queries over the whole store, which may use all shards, and when they run
+    "cubes/cubes.sql:erase_shown_of": "when a cube is deleted",
+    "memory/memory.sql:spaces_newest": "once per server start",
+    "memory/memory.sql:stale": "while a new embedder is introduced",
     "status.sql:events_stale": "for the status record",
 }
 
@@ -56,21 +56,20 @@ def statements() -> Iterator[tuple[str, NamedStatement]]:
     """Yield every query that a sharded store runs, with its file and name."""
     for place, statement in named_queries().items():
         file, _, name = place.partition(" ")
-        if Path(file).name not in NOT_ASKED:
+        if Path(file).name not in EXCLUDED_FILES:
             yield f"{file}:{name}", statement
 
 
 def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
-    """EXPLAIN of a query with values of the types that PostgreSQL finds for them.
+    """Return the plan of a query, with sample values of the types that PostgreSQL infers.
 
     Raises psycopg.Error.
     """
     names = parameters(sql)
     with connection.transaction(force_rollback=True):
         connection.execute(f"set local remembrancer.account_id = {ACCOUNT_ID}".encode())
-        connection.execute(
-            b"set local plan_cache_mode = force_custom_plan"
-        )  # as it is with these values
+        # Plan with these values, not generically.
+        connection.execute(b"set local plan_cache_mode = force_custom_plan")
         connection.execute(f"prepare named_query as {numbered(sql)}".encode())
         [(types,)] = connection.execute(
             "select parameter_types::text[] from pg_prepared_statements where name = 'named_query'"
@@ -122,9 +121,7 @@ def shards_of(connection: Connection, sql: str) -> int | str:
 
 
 def measure(url: str) -> tuple[float, float]:
-    """Milliseconds at the median that a turn takes to be kept, and a search of what was kept,
-    without an embedder.
-    """
+    """Return the median milliseconds to store a turn and to search, without an embedder."""
     with tempfile.TemporaryDirectory() as folder:
         context = assemble(
             Settings(data=Path(folder), store=url, embedder="none", durability="normal")
@@ -144,39 +141,39 @@ def measure(url: str) -> tuple[float, float]:
                 MemoryQuery(query_text=f"lamp number {n}", user_id=caller.account_name)
                 for n in range(SEARCHES)
             ]
-            matches = [timed(partial(recall, context, caller, query)) for query in queries]
+            searched = [timed(partial(recall, context, caller, query)) for query in queries]
         finally:
             context.close()
-    return median(stored), median(matches)
+    return median(stored), median(searched)
 
 
 def main() -> int:
-    """Print a line a query, or one plan; gives the exit status."""
+    """Print a line per query, or one plan. Return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--store", required=True, help="URL of the coordinator, as the servers name it"
+        "--store", required=True, help="URL of the coordinator, as in REMEMBRANCER_STORE"
     )
-    parser.add_argument("--plan", metavar="FILE:NAME", help="print the whole plan of this query")
+    parser.add_argument("--plan", metavar="FILE:NAME", help="print the full plan of this query")
     parser.add_argument(
         "--against",
         metavar="URL",
-        help="an empty database on one such machine: both keep turns and are searched",
+        help="URL of an empty, undistributed database: compare the latency of both",
     )
     options = parser.parse_args()
     if options.against:
-        (stored, matches), (kept_there, found_there) = (
+        (remember_ms, memory_ms), (baseline_remember_ms, baseline_memory_ms) = (
             measure(options.store),
             measure(options.against),
         )
-        heads = ("ms at the median", "spread", "one machine", "ratio")
+        heads = ("p50 ms", "distributed", "one PostgreSQL", "ratio")
         print(
             table(
                 heads,
                 [
-                    _compared("remember", stored, kept_there),
-                    _compared("memory", matches, found_there),
+                    _compared("remember", remember_ms, baseline_remember_ms),
+                    _compared("memory", memory_ms, baseline_memory_ms),
                 ],
             )
         )
@@ -189,22 +186,28 @@ def main() -> int:
         planned = {name: shards_of(connection, sql) for name, sql in statements()}
     for name, shards in planned.items():
         print(f"{shards}\t{name}")
-    wrong = [
-        name for name, shards in planned.items() if shards not in (0, 1) and name not in EVERYBODYS
+    unexpected = [
+        name
+        for name, shards in planned.items()
+        if shards not in (0, 1) and name not in ALL_ACCOUNTS
     ]
     counts = Counter(
-        "one shard" if shards == 1 else "the coordinator" if shards == 0 else "more"
+        "one shard"
+        if shards == 1
+        else "coordinator only"
+        if shards == 0
+        else "several shards or failed"
         for shards in planned.values()
     )
     print(
         f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counts.most_common())}; "
-        f"wrong: {', '.join(wrong) or 'none'}"
+        f"unexpected: {', '.join(unexpected) or 'none'}"
     )
-    return 1 if wrong else 0
+    return 1 if unexpected else 0
 
 
-def _compared(what: str, spread: float, alone: float) -> tuple[str, ...]:
-    return what, f"{spread:.1f}", f"{alone:.1f}", f"{spread / alone:.1f}"
+def _compared(what: str, distributed: float, single: float) -> tuple[str, ...]:
+    return what, f"{distributed:.1f}", f"{single:.1f}", f"{distributed / single:.1f}"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Measure the size of an event in PostgreSQL, by table.
+"""Measure the storage per event in PostgreSQL, by table.
 
     python -m bench.sizes --data locomo-dev.json
 
-Real conversations are imported through the service, one user each. Sizes are compared with the text
-in UTF-8.
+Real conversations are imported through the service, one user each. Sizes are compared with the size
+of the text in UTF-8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from remembrancer.testing.postgres import Postgres
 
 COUNTED = """
 select relname, pg_relation_size(oid) as rows,
-    pg_table_size(oid) - pg_relation_size(oid) as aside, pg_indexes_size(oid) as indexes
+    pg_table_size(oid) - pg_relation_size(oid) as overhead, pg_indexes_size(oid) as indexes
 from pg_class
 where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples > 10
 order by 2 desc
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
         url = server.database()
@@ -58,26 +58,26 @@ def main() -> None:
             ).fetchall()
             sizes = connection.execute(COUNTED).fetchall()
     rows = [
-        (name, f"{(stored + aside) / events:,.0f}", f"{indexes / events:,.0f}")
-        for name, stored, aside, indexes in sizes
+        (name, f"{(stored + overhead) / events:,.0f}", f"{indexes / events:,.0f}")
+        for name, stored, overhead, indexes in sizes
     ]
-    total = sum(stored + aside + indexes for _, stored, aside, indexes in sizes) / events
+    total = sum(stored + overhead + indexes for _, stored, overhead, indexes in sizes) / events
     rows.append(
         (
-            "together",
+            "total",
             f"{sum(one[1] + one[2] for one in sizes) / events:,.0f}",
             f"{sum(one[3] for one in sizes) / events:,.0f}",
         )
     )
-    output = (
-        f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, "
-        f"{total * events / text:.1f} times the text.\n\n"
+    summary = (
+        f"{events:,} events with {text / events:,.0f} bytes of text each: {total:,.0f} bytes per "
+        f"event, {total * events / text:.1f} times the text.\n\n"
     )
     write_section(
         "sizes",
-        "What an event takes in PostgreSQL",
+        "Storage per event in PostgreSQL",
         f"python -m bench.sizes --data {options.data.name}",
-        output + table(("table", "bytes an event, rows", "indexes"), rows),
+        summary + table(("table", "table bytes per event", "index bytes per event"), rows),
     )
 
 

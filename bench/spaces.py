@@ -26,7 +26,7 @@ _vectors: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
 
 
 def encode(embedder: Embedder, texts: list[str]) -> np.ndarray:
-    """Vectors of texts, cached."""
+    """Return the vectors of texts, cached."""
     new = list(dict.fromkeys(text for text in texts if (embedder.name, text) not in _vectors))
     for start in range(0, len(new), 64):
         some = new[start : start + 64]

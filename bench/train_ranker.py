@@ -1,5 +1,4 @@
-"""Train the linear ranker on the development half of LoCoMo and write
-`src/remembrancer/search/weights.json`.
+"""Train the linear ranker on the development half of LoCoMo; write search/weights.json.
 
     python bench/train_ranker.py --data locomo-dev.json
 
@@ -28,7 +27,7 @@ from remembrancer.search.scoring import FEATURES
 
 Array = npt.NDArray[Any]
 EPOCHS, RATE, PENALTY = 150, 0.05, 1e-3
-# chosen on the same half: 98.8 % of its questions pass the gate, none of ten about other worlds
+# Chosen on the same half: 98.8 % of its questions pass the gate, and none of ten unrelated ones.
 FLOORS = {
     "multilingual": {
         "gate_coverage": 0.34,
@@ -47,7 +46,7 @@ FLOORS = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: the features of the parts of its space, and which of them answer it."""
+    """One question: the features of all parts of its space, and the parts that answer it."""
 
     fold: int
     features: Array
@@ -58,34 +57,38 @@ class Case:
 
 
 def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
-    """Return every question of the conversations as a case; its fold is its conversation."""
-    box = []
+    """Return every question of the conversations as a case. Its fold is its conversation."""
+    result = []
     for fold, conversation in enumerate(spaces):
         view = view_of(conversation, embedder)
         turns = [event.turns for event in conversation.events]
-        for request in conversation.questions:
-            hit = ranking(view, request.text, embedder)
-            events, sides = view["event"][hit.pool], view["side"][hit.pool]
-            text = [
+        for question in conversation.questions:
+            candidates = ranking(view, question.text, embedder)
+            events, sides = view["event"][candidates.pool], view["side"][candidates.pool]
+            turn_of_part = [
                 turns[event][min(side, len(turns[event]) - 1)]
                 for event, side in zip(events, sides, strict=True)
             ]
-            answers = np.array([turn in request.evidence for turn in text], "f8")
-            box.append(
-                Case(fold, hit.features.astype("f8"), answers, events, turns, request.evidence)
+            answers = np.array([turn in question.evidence for turn in turn_of_part], "f8")
+            result.append(
+                Case(
+                    fold,
+                    candidates.features.astype("f8"),
+                    answers,
+                    events,
+                    turns,
+                    question.evidence,
+                )
             )
-    return box
+    return result
 
 
 def fit(cases: Sequence[Case]) -> tuple[Array, Array, Array]:
-    """Weights, means and deviations that put the most probability on the answers (Adam, full
-    batch).
-    """
+    """Return the weights, means and deviations of the softmax regression (Adam, full batch)."""
     everything = np.concatenate([case.features for case in cases])
     mean, deviation = everything.mean(0), everything.std(0)
-    deviation[deviation < 1e-6] = (
-        1.0  # a feature that never varies, such as `dense` without an embedder
-    )
+    # A constant feature, such as `dense` without an embedder.
+    deviation[deviation < 1e-6] = 1.0
     lists = [
         ((case.features - mean) / deviation, case.answers / case.answers.sum())
         for case in cases
@@ -131,7 +134,7 @@ def logistic(scores: Array, answers: Array) -> float:
 
 
 def trained(name: str, cases: list[Case]) -> dict[str, Any]:
-    """Return the table row of an embedder; print its held-out recall."""
+    """Return the parameters for an embedder; print its held-out recall."""
     for most in (5, 10, 20):
         shares = []
         for fold in sorted({case.fold for case in cases}):
@@ -158,10 +161,17 @@ def trained(name: str, cases: list[Case]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Train for every built-in embedder and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("src/remembrancer/search/weights.json"))
+    """Train for every built-in embedder and write the weights."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("src/remembrancer/search/weights.json"),
+        help="Default: %(default)s",
+    )
     arguments = parser.parse_args()
     turns = conversations(arguments.data)
     pairs = [conversation.paired() for conversation in turns]

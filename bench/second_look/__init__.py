@@ -1,4 +1,1 @@
-"""A labelled benchmark of the second look.
-
-Drafts in six languages over conversations written for it (held_out.toml, tuned.toml).
-"""
+"""A labelled benchmark of the second look: drafts in six languages (held_out.toml, tuned.toml)."""

@@ -4,7 +4,7 @@
 
 Every draft is reviewed as one stored answer; all events of its conversation count as shown. A label
 is detected if a failed check of its kind overlaps it. A failed check that matches no label is a
-false alarm. The held-out drafts were written before the code and never used for tuning.
+false positive. The held-out drafts were written before the code and never used for tuning.
 """
 
 from __future__ import annotations
@@ -35,10 +35,14 @@ from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.second_look import Check, SecondLook
 
 FOLDER = Path(__file__).parent
-SETS = {"held out": "held_out.toml", "tuned on": "tuned.toml"}
-WRITTEN = date(2026, 11, 20)  # the day on which all drafts are written
+SETS = {"held-out": "held_out.toml", "tuning": "tuned.toml"}
+WRITTEN = date(2026, 11, 20)  # the date of all drafts
 _LABEL = re.compile(r"\{(?P<sort>[!?#])(?P<words>[^{}]+)\}")
-SORTS = {"!": "value in the cited event", "?": "claim marked", "#": "ref exists and was shown"}
+SORTS = {
+    "!": "value is in the cited event",
+    "?": "claim is marked",
+    "#": "ref exists and was shown",
+}
 _SORT_OF = {"claim_marked": "?", "ref_exists": "#", "ref_shown": "#"}
 ROUNDS = 20
 
@@ -64,7 +68,7 @@ class Case:
 
 def cases(file: str) -> Iterator[Case]:
     """Return the drafts of a file."""
-    for talk in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
+    for conversation in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
         cited = {
             one["id"]: CitedEvent(
                 "shown",
@@ -74,11 +78,11 @@ def cases(file: str) -> Iterator[Case]:
                     datetime.fromisoformat(one["at"]).astimezone(UTC).date(),
                 ),
             )
-            for one in talk["events"]
+            for one in conversation["events"]
         }
-        for line in talk["drafts"].strip().splitlines():
+        for line in conversation["drafts"].strip().splitlines():
             kind, _, labelled = line.partition(": ")
-            yield Case(talk["language"], kind, *unlabelled(labelled), cited)
+            yield Case(conversation["language"], kind, *unlabelled(labelled), cited)
 
 
 def unlabelled(labelled: str) -> tuple[str, tuple[Label, ...]]:
@@ -94,22 +98,24 @@ def unlabelled(labelled: str) -> tuple[str, tuple[Label, ...]]:
 
 @dataclass(slots=True)
 class Score:
-    """Detected and missed labels, and false alarms, by kind of label and by check."""
+    """Detected and missed labels, and false positives, by kind of label and by check."""
 
     met: Counter[str]
     missed: Counter[str]
-    alarms: Counter[str]
+    false_positives: Counter[str]
     detected: Counter[str]
 
     def row(self, name: str, keys: list[str]) -> list[str]:
         """Return precision and recall over some keys."""
-        met, missed, alarms, outcome = (
+        met, missed, false_positives, detected = (
             sum(counter[key] for key in keys)
-            for counter in (self.met, self.missed, self.alarms, self.detected)
+            for counter in (self.met, self.missed, self.false_positives, self.detected)
         )
-        precision = f"{outcome / (outcome + alarms):.3f}" if outcome + alarms else "-"
+        precision = (
+            f"{detected / (detected + false_positives):.3f}" if detected + false_positives else "-"
+        )
         recall = f"{met / (met + missed):.3f}" if met + missed else "-"
-        return [name, str(met + missed), precision, recall, f"{alarms} / {missed}"]
+        return [name, str(met + missed), precision, recall, f"{false_positives} / {missed}"]
 
 
 def scored(cases: list[Case], *, show: bool = False) -> Score:
@@ -129,18 +135,18 @@ def _overlap(label: Label, check: Check) -> bool:
 
 
 def _count_checks(score: Score, case: Case, failed: list[Check], *, show: bool) -> set[Label]:
-    """Count failed checks as detections or false alarms; return the detected labels."""
+    """Count failed checks as detections or false positives; return the detected labels."""
     met: set[Label] = set()
     for check in failed:
         sort = _SORT_OF.get(check.check, "!")
         labels = {label for label in case.labels if label.sort == sort and _overlap(label, check)}
         met |= labels
-        counter = score.detected if labels else score.alarms
+        counter = score.detected if labels else score.false_positives
         for key in (check.check, sort, f"{case.language}{sort}"):
             counter[key] += 1
         if show and not labels:
             claim = (check.check, check.claim, "|", check.detail)
-            print("ALARM ", case.language, case.text, "|", *claim)
+            print("FALSE POSITIVE", case.language, case.text, "|", *claim)
     return met
 
 
@@ -156,7 +162,7 @@ def _count_labels(
         counter[matching[0] if matching else kind_of(words, label.sort)] += 1
         counter[f"{case.language}{label.sort}"] += 1
         if show and label not in met:
-            print("MISSED", case.language, case.text, "|", words)
+            print("FALSE NEGATIVE", case.language, case.text, "|", words)
 
 
 def kind_of(words: str, sort: str) -> str:
@@ -169,17 +175,17 @@ def kind_of(words: str, sort: str) -> str:
     return f"{claims[0].kind}_in_ref" if claims else "number_in_ref"
 
 
-def took() -> list[float]:
-    """Milliseconds of a second look through a real store:
+def latencies() -> list[float]:
+    """Return the sorted milliseconds of second looks with a real store.
 
-    drafts of some sentences over three events, looked at again and again.
+    Each draft has four sentences about three events.
     """
-    talk = tomllib.loads((FOLDER / "tuned.toml").read_text("utf-8"))["talk"][0]
+    conversation = tomllib.loads((FOLDER / "tuned.toml").read_text("utf-8"))["talk"][0]
     with tempfile.TemporaryDirectory() as folder:
         context = testing.context(Path(folder))
         caller = caller_for(context)
         ids = {}
-        for one in talk["events"]:
+        for one in conversation["events"]:
             stored = remember(
                 context,
                 caller,
@@ -192,7 +198,8 @@ def took() -> list[float]:
             ids[one["id"]] = stored.event_id or ""
             recall(context, caller, MemoryQuery(query_text=one["query"], user_id="owner"))
         lines = [
-            unlabelled(line.partition(": ")[2])[0] for line in talk["drafts"].strip().splitlines()
+            unlabelled(line.partition(": ")[2])[0]
+            for line in conversation["drafts"].strip().splitlines()
         ]
         for name, event_id in ids.items():
             lines = [line.replace(f"ref: {name})", f"ref: {event_id})") for line in lines]
@@ -206,25 +213,27 @@ def took() -> list[float]:
                 second_look(context, caller, SecondLook(draft=draft))
                 times.append((time.perf_counter() - begin) * 1e3)
         context.close()
-        print(f"{statistics.mean(map(len, drafts)):.0f} characters a draft")
+        print(f"{statistics.mean(map(len, drafts)):.0f} characters per draft")
         return sorted(times[len(drafts) :])
 
 
 def main() -> None:
-    """Print the tables and keep them in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="not used: the drafts stand beside this file")
+    """Measure and write the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="ignored")
     parser.add_argument(
         "--show",
         choices=list(SETS),
-        help="print what was missed or told wrongly in one set, and nothing else",
+        help="only print the false positives and false negatives of one set",
     )
     arguments = parser.parse_args()
     if arguments.show:
         score = scored(list(cases(SETS[arguments.show])), show=True)
         print(
             table(
-                ["", "labels", "precision", "recall", "wrong / missed"],
+                ["", "labels", "precision", "recall", "false positives / negatives"],
                 [score.row(name, [sort]) for sort, name in SORTS.items()],
             )
         )
@@ -234,8 +243,8 @@ def main() -> None:
         values = list(cases(file))
         score = scored(values)
         rows += [
-            [f"{name}, {len(values)} drafts", *score.row(outcome, [sort])]
-            for sort, outcome in SORTS.items()
+            [f"{name}, {len(values)} drafts", *score.row(label, [sort])]
+            for sort, label in SORTS.items()
         ]
         rows += [
             [name, *score.row(f"`{check}`", [check])]
@@ -245,12 +254,15 @@ def main() -> None:
             [name, *score.row(f"values, {code}", [f"{code}!"])]
             for code in ("en", "de", "fr", "es", "ru", "zh")
         ]
-    times = took()
+    times = latencies()
     speed = (
-        f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, "
+        f"Latency of a draft with four sentences, including the store: "
+        f"p50 {statistics.median(times):.2f} ms, "
         f"p99 {times[int(len(times) * 0.99)]:.2f} ms."
     )
-    heads = ["drafts", "what", "labels", "precision", "recall", "told wrongly / missed"]
+    heads = [
+        "drafts", "check", "labels", "precision", "recall", "false positives / negatives",
+    ]  # fmt: skip
     write_section(
         "second_look",
         "Second look",

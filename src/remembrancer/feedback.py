@@ -33,7 +33,6 @@ def submit_feedback(
         tx.run(
             SQL.add_feedback,
             feedback_id=feedback_id,
-            account_id=caller.account_id,
             now_ms=records.clock(),
             **fields,
         )
@@ -65,7 +64,8 @@ def own_feedback(records: Records, caller: Caller, query: FeedbackQuery) -> Feed
 
 
 def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> FeedbackList:
-    whose = {"type": query.type, "account_id": account_id}
+    # Passed explicitly: the transaction supplies no account when it reads all of them.
+    filters = {"type": query.type, "account_id": account_id}
 
     def read(tx: Transaction) -> list[Row]:
         before = (
@@ -76,7 +76,10 @@ def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> Fee
         if query.before and before is None:
             raise FeedbackUnknown
         return tx.all(
-            SQL.feedback, before=before.id if before else _AFTER_ALL, most=query.limit + 1, **whose
+            SQL.feedback,
+            before=before.id if before else _AFTER_ALL,
+            most=query.limit + 1,
+            **filters,
         )
 
     rows = records.store.read(read, account_id=account_id)
@@ -98,6 +101,6 @@ def _feedback_of(row: Row) -> FeedbackGiven:
     )
 
 
-def erase_all(tx: Transaction, account_id: int) -> int:
-    """Erase all feedback of an account and return the number of entries."""
-    return tx.run(SQL.erase_feedback, account_id=account_id)
+def erase_all(tx: Transaction) -> int:
+    """Erase all feedback of the account and return the number of entries."""
+    return tx.run(SQL.erase_feedback)

@@ -11,6 +11,7 @@ from remembrancer.accounts.idempotency import IdempotencyKeyReused, IdempotentRe
 from remembrancer.context import Context
 
 HOUR_MS = 3_600_000
+ACCOUNT = 1  # the first account
 
 
 class Maker:
@@ -30,14 +31,16 @@ def request_key(context: Context) -> IdempotentRequest:
     new_key(context)
     key_id = context.store.read(lambda tx: tx.all("select id from keys"))[0].id
     return IdempotentRequest(
-        account_id=1, key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32
+        account_id=ACCOUNT, key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32
     )
 
 
 def do(
     context: Context, request_key: IdempotentRequest | None, make: Maker, now_ms: int = 0
 ) -> str:
-    return context.store.write(lambda tx: idempotent(tx, request_key, now_ms, make))
+    return context.store.write(
+        lambda tx: idempotent(tx, request_key, now_ms, make), account_id=ACCOUNT
+    )
 
 
 def test_repeated_request_returns_the_first_answer_without_a_write(
@@ -102,5 +105,5 @@ def test_failed_write_stores_no_answer(context: Context, request_key: Idempotent
         raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError):
-        context.store.write(lambda tx: idempotent(tx, request_key, 0, fail))
+        context.store.write(lambda tx: idempotent(tx, request_key, 0, fail), account_id=ACCOUNT)
     assert rows(context)["answers"] == 0

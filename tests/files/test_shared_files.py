@@ -62,7 +62,7 @@ def test_blob_is_not_deleted_while_another_server_adds_a_file_of_it(
         thread.start()
         while thread.is_alive() and not keeping.store.read(lambda tx: tx.one(WAITING)).n:
             pass  # until the other server waits for the lock or has deleted the blob
-        keeping.store.write(file.add)
+        keeping.store.write(file.add, account_id=owner.account_id)
     thread.join()
 
     assert b"".join(open_blobs(keeping.settings).read(file.blob, 0, file.size_bytes)) == b"the same"

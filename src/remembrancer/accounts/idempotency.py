@@ -43,7 +43,7 @@ def idempotent(
     """Return the answer (JSON) of `make()`, or the stored answer for the same key, path and body.
 
     Answers are stored for 24 hours. Call it in the transaction of the write, so that both are
-    stored or neither. `given` None means that the request has no Idempotency-Key. Raises
+    stored or neither. `request` None means that the request has no Idempotency-Key. Raises
     IdempotencyKeyReused for a different body.
     """
     if request is None:
@@ -53,7 +53,6 @@ def idempotent(
     answer = make()
     tx.run(
         SQL.delete_old_answers,
-        account_id=request.account_id,
         key_id=request.key_id,
         kept_since_ms=now_ms - _VALID_MS,
     )
@@ -93,19 +92,18 @@ def _first_answer(tx: Transaction, request: IdempotentRequest, now_ms: int) -> s
 
 def _key_values(request: IdempotentRequest) -> dict[str, str | int]:
     return {
-        "account_id": request.account_id,
         "key_id": request.key_id,
         "path": request.path,
         "idempotency_key": request.idempotency_key,
     }
 
 
-def delete_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:
-    """Delete the stored answers of an account, or only those that contain an id.
+def delete_answers(tx: Transaction, naming: str | None = None) -> None:
+    """Delete the stored answers of the account, or only those that contain an id.
 
     They may repeat erased text.
     """
     if naming is None:
-        tx.run(SQL.delete_answers_of, account_id=account_id)
+        tx.run(SQL.delete_answers_of)
     else:
-        tx.run(SQL.delete_answers_naming, account_id=account_id, id=naming)
+        tx.run(SQL.delete_answers_naming, id=naming)

@@ -82,6 +82,7 @@ def compliance(records: Records, caller: Caller, query: ComplianceQuery) -> Comp
     since_ms = records.clock() - query.days * DAY_MS
     account_id = None if query.all else caller.account_id
     filters: dict[str, int | str | None] = {
+        # Passed explicitly: the transaction supplies no account when it reads all of them.
         "account_id": account_id,
         "user_id": user_id,
         "session_id": query.session_id,
@@ -132,15 +133,13 @@ def session_compliance(records: Records, caller: Caller, user_id: str, session_i
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> Counter[str]:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         session = space and tx.one_or_none(
             SPACES.session_of, space_id=space.id, session_id=session_id
         )
         if session is None:
             return Counter()
-        return Counter(
-            tx.one(SQL.session_counts, session=session.id, account_id=caller.account_id)._asdict()
-        )
+        return Counter(tx.one(SQL.session_counts, session=session.id)._asdict())
 
     counts = records.store.read(read, account_id=caller.account_id)
     counts["searched"] = min(counts["remembered"], counts["turns"])

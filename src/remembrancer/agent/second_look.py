@@ -111,7 +111,6 @@ def _find_turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
             SQL.turn_of_reply,
             reply=reply,
             draft=text,
-            account_id=caller.account_id,
             user_id=caller.pinned_user_id,
         )
         if row is not None:

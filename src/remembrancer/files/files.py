@@ -133,16 +133,16 @@ class StoredFile:
     def add(self, tx: Transaction) -> CreatedFile:
         """Write the row. Raises AccountFull, after which the transaction must be rolled back."""
         settings, now_ms = self.records.settings, self.records.clock()
-        _charge(tx, self.owner.account_id, self.size_bytes, settings.account_bytes_max)
-        whose = {"account_id": self.owner.account_id, "user_id": self.owner.pinned_user_id}
-        whose |= {"key_id": self.owner.key_id, "made_by": self.owner.made_by}
+        _charge(tx, self.size_bytes, settings.account_bytes_max)
         tx.run(
             SQL.add_file,
             filename=self.filename,
             blob=self.blob,
             size_bytes=self.size_bytes,
             now_ms=now_ms,
-            **whose,
+            user_id=self.owner.pinned_user_id,
+            key_id=self.owner.key_id,
+            made_by=self.owner.made_by,
         )
         return _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
 
@@ -201,7 +201,7 @@ def _delete_unused(records: Records, blobs: Blobs, files: Sequence[StoredFile]) 
 def quota_left(records: Records, account_id: int) -> int:
     """Return the bytes the account may still add; a small file counts as FILE_CHARGED_BYTES_MIN."""
     used: int = records.store.read(
-        lambda tx: tx.one(SQL.usage_of, account_id=account_id), account_id=account_id
+        lambda tx: tx.one(SQL.usage_of), account_id=account_id
     ).charged_bytes
     return max(records.settings.account_bytes_max - used, 0)
 
@@ -277,7 +277,7 @@ def erase_file(
 
     def make(tx: Transaction) -> str:
         row = own_file(tx, caller, filename)
-        _erase(tx, caller.account_id, row, blobs)
+        _erase(tx, row, blobs)
         return FileErased(
             erased=True, filename=filename, size_bytes=row.size_bytes
         ).model_dump_json()
@@ -290,16 +290,14 @@ def erase_file(
     return FileErased.model_validate_json(answer)
 
 
-def erase_all(
-    tx: Transaction, account_id: int, blobs: list[str], pinned_to: str | None = None
-) -> int:
-    """Erase the files of an account, or those created by keys with a pin; return their number.
+def erase_all(tx: Transaction, blobs: list[str], pinned_to: str | None = None) -> int:
+    """Erase the files of the account, or those created by keys with a pin; return their number.
 
     Their blobs are added to `blobs`, for `remove_blobs`.
     """
-    rows = tx.all(SQL.files_of, account_id=account_id, user_id=pinned_to)
+    rows = tx.all(SQL.files_of, user_id=pinned_to)
     for row in rows:
-        _erase(tx, account_id, row, blobs)
+        _erase(tx, row, blobs)
     return len(rows)
 
 
@@ -315,9 +313,9 @@ def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
                 _delete(records, engine, blob)
 
 
-def _erase(tx: Transaction, account_id: int, row: Row, blobs: list[str]) -> None:
+def _erase(tx: Transaction, row: Row, blobs: list[str]) -> None:
     tx.run(SQL.erase_file, id=row.id)
-    tx.run(SQL.uncharge, account_id=account_id, charged_bytes=charge_quota(row.size_bytes))
+    tx.run(SQL.uncharge, charged_bytes=charge_quota(row.size_bytes))
     blobs.append(row.blob)
 
 
@@ -331,12 +329,10 @@ def sweep(records: Records) -> int:
     return sum(_delete(records, blobs, name) for name in blobs.names(before_ms=before_ms))
 
 
-def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -> None:
+def _charge(tx: Transaction, size_bytes: int, bytes_max: int) -> None:
     charged_bytes = charge_quota(size_bytes)
-    if not tx.run(
-        SQL.charge, account_id=account_id, charged_bytes=charged_bytes, bytes_max=bytes_max
-    ):
-        used = tx.one(SQL.usage_of, account_id=account_id).charged_bytes
+    if not tx.run(SQL.charge, charged_bytes=charged_bytes, bytes_max=bytes_max):
+        used = tx.one(SQL.usage_of).charged_bytes
         raise AccountFull(
             f"The files of this account use {used:,} of {bytes_max:,} bytes; this one needs"
             f" {charged_bytes:,} more.",

@@ -63,15 +63,13 @@ def list_files(
 
     Raises FileUnknown if `before` is not one of them, StoreUnavailable.
     """
-    whose = {"account_id": caller.account_id, "user_id": caller.pinned_user_id}
 
     def read(tx: Transaction) -> tuple[list[Row], Row]:
         at = _AFTER_ALL
         if before is not None:
             at = own_file(tx, caller, before).id
-        return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.one(
-            SQL.room_of, account_id=caller.account_id
-        )
+        rows = tx.all(SQL.page_of_files, before=at, most=most + 1, user_id=caller.pinned_user_id)
+        return rows, tx.one(SQL.room_of)
 
     rows, room = records.store.read(read, account_id=caller.account_id)
     files = [_file_row(row) for row in rows[:most]]

@@ -146,7 +146,7 @@ def _erase_one(
     outcome.erased = [
         _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     ]
-    delete_answers(tx, caller.account_id, event_id)
+    delete_answers(tx, event_id)
     return EventErased(
         erased=True, event_id=event_id, facts=facts, told_in=l1_ids, at=rfc3339(context.clock())
     ).model_dump_json()
@@ -264,7 +264,7 @@ def replace_turn(
             turns=counts_left.turns,
             summarised=counts_left.turns,
         )
-    delete_answers(tx, caller.account_id, event_id)
+    delete_answers(tx, event_id)
     return erased
 
 
@@ -298,9 +298,9 @@ def forget(
 
     def erase_selection(tx: Transaction) -> str:
         counts = (
-            _forget_account(context, tx, caller, outcome)
+            _forget_account(context, tx, outcome)
             if user_id is None
-            else _forget_user(context, tx, caller, user_id, request, outcome)
+            else _forget_user(context, tx, user_id, request, outcome)
         )
         return Forgotten(
             erased=not request.dry_run, counts=counts, at=rfc3339(context.clock())
@@ -323,7 +323,6 @@ def forget(
 def _forget_user(
     context: Context,
     tx: Transaction,
-    caller: Caller,
     user_id: str,
     request: Forget,
     outcome: _Outcome,
@@ -333,10 +332,10 @@ def _forget_user(
     if not request.is_narrowed:
         counts["prompts"] = prompts.erase(tx, user_id)
         forget_session_users(tx, user_id)
-        counts["files"] = files.erase_all(tx, caller.account_id, outcome.blobs, pinned_to=user_id)
+        counts["files"] = files.erase_all(tx, outcome.blobs, pinned_to=user_id)
     if space is None:
         return Erased(**counts)
-    delete_answers(tx, caller.account_id)
+    delete_answers(tx)
     if request.path is not None:
         return Erased(memory_files=erase_files(tx, space.id, request.path))
     if not request.is_narrowed:
@@ -448,17 +447,17 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
     return counts
 
 
-def _forget_account(context: Context, tx: Transaction, caller: Caller, outcome: _Outcome) -> Erased:
+def _forget_account(context: Context, tx: Transaction, outcome: _Outcome) -> Erased:
     total: dict[str, int] = defaultdict(int)
     for space in tx.all(SQL.spaces_of):
         for kind, count in _erase_space(context, tx, space.id).items():
             total[kind] += count
-    delete_answers(tx, caller.account_id)
+    delete_answers(tx)
     total["prompts"] = prompts.erase(tx)
     forget_session_users(tx)
-    total["files"] = files.erase_all(tx, caller.account_id, outcome.blobs)
+    total["files"] = files.erase_all(tx, outcome.blobs)
     total["cubes"] = cubes.erase_all(tx)
-    total["feedback"] = feedback.erase_all(tx, caller.account_id)
+    total["feedback"] = feedback.erase_all(tx)
     return Erased(**total)
 
 
