@@ -25,6 +25,7 @@ from remembrancer.protocol.status import StatusRecord
 TURN = Turn(query="q", response="r")
 SAVED = {
     "saved": True,
+    "user_id": "ada",
     "event_id": "evt_1",
     "step": 0,
     "cube": "none",

@@ -75,7 +75,7 @@ def bob(context: Context, ada: Memory) -> Memory:
 
 def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
-    seen = {
+    visible = {
         name: {
             status: [card.cube_id for card in board.page(one.context, one.caller, status).cards]
             for status in ("private", "published")
@@ -83,7 +83,7 @@ def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -
         for name, one in (("ada", ada), ("bob", bob))
     }
 
-    assert seen == {
+    assert visible == {
         "ada": {"private": [mine], "published": [shared]},
         "bob": {"private": [], "published": [shared]},
     }
@@ -140,7 +140,7 @@ def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob:
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")
     voted(dan, cube_id, 1)
-    seen = {
+    visible = {
         name: [
             (row.vote, row.reason)
             for row in board.cube_detail(one.context, one.caller, cube_id).votes
@@ -148,9 +148,9 @@ def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob:
         for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
     }
 
-    assert seen["owner"] == seen["author"]
-    assert sorted(seen["owner"]) == [(-1, "It ruined mine."), (1, None)]
-    assert (seen["cleo"], seen["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
+    assert visible["owner"] == visible["author"]
+    assert sorted(visible["owner"]) == [(-1, "It ruined mine."), (1, None)]
+    assert (visible["cleo"], visible["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
     assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
 
 

@@ -153,7 +153,7 @@ def test_sessions_are_paged_by_their_newest_turn(memory: Memory, later: Any) -> 
         False,
         False,
     )
-    assert first.sessions[1].task_open
+    assert not first.sessions[1].task_open  # no turn spoke of a task
 
 
 def test_session_with_only_searches_is_listed(memory: Memory) -> None:

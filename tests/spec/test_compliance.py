@@ -88,15 +88,15 @@ def test_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
+    ("seal", "expected"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
 )
-def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, done: int) -> None:
+def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, expected: int) -> None:
     """The seal names the step of its search (specification.md#compliance-seal)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
 
-    assert parts(report(http)["total"])["sealed"] == (done, 1)
+    assert parts(report(http)["total"])["sealed"] == (expected, 1)
 
 
 def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:

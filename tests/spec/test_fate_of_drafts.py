@@ -1,6 +1,6 @@
 """A draft that was revised is kept, but neither served nor counted.
 
-See specification.md#revision.
+See specification.md#remember-revision.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A session keeps the user that its key last named: with the specification's fields alone.
 
-See specification.md#user-of-a-session.
+See specification.md#auth-session-user.
 """
 
 from __future__ import annotations

@@ -18,11 +18,13 @@ from .keys import (
     NotOwner,
     PinnedToOtherUser,
     default_user_id,
+    is_user_of_session,
+    name_session_user,
     require_owner,
     require_write,
+    session_user_id,
     space_user_id,
 )
-from .session_users import is_user_of_session, name_session_user, session_user_id
 
 __all__ = [
     "NO_KEY",

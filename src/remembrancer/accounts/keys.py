@@ -1,4 +1,4 @@
-"""API keys: create, list, revoke and authenticate them.
+"""API keys: create, list, revoke and authenticate them, and tell which user a request is about.
 
 A key is `sk_`, 56 random hex digits, and their CRC32 as 8 more digits: typos are rejected without a
 look-up, and scanners of leaked text can recognize real keys. Only the SHA-256 is stored; with 224
@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple, NoReturn
 from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized
-from ..store import StoreUnavailable, Transaction
-from .accounts import SQL, ensure_account, single_line
+from ..store import Row, StoreUnavailable, Transaction
+from .accounts import NO_KEY, SQL, ensure_account, single_line
 from .durations import DURATION_MS_MAX
 
 PREFIX = "sk_"
@@ -28,6 +28,7 @@ HINT_CHARACTERS = 8  # hex digits that stay visible, to tell keys apart
 USE_INTERVAL_MS = 60_000
 _KEY = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
 _CHECK_CHARACTERS = 8
+_DAY_MS = 24 * 60 * 60 * 1000
 _NO_DIGEST = bytes(32)  # compared with for unknown keys, so that they take the same time
 
 Reason = Literal["malformed", "unknown", "revoked", "expired"]
@@ -287,3 +288,54 @@ def require_owner(caller: Caller) -> None:
     """Raise NotOwner unless the key belongs to an owner's account."""
     if not caller.is_owner:
         raise NotOwner
+
+
+def session_user_id(tx: Transaction, caller: Caller, user_id: str | None, session_id: str) -> str:
+    """Return the user_id of a request of a session.
+
+    It is the one that the request names, else the key's pin, else the one that the key last named
+    with the session, else the account's name. Raises PinnedToOtherUser.
+    """
+    if user_id is not None or caller.pinned_user_id is not None:
+        return space_user_id(caller, user_id)
+    row = _row(tx, caller, session_id)
+    return default_user_id(caller) if row is None else str(row.user_id)
+
+
+def is_user_of_session(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> bool:
+    """Return True if `name_session_user` has nothing to change."""
+    if caller.pinned_user_id is not None or caller.key_id == NO_KEY:
+        return True
+    row = _row(tx, caller, session_id)
+    return row is not None and row.user_id == user_id
+
+
+def name_session_user(
+    tx: Transaction, caller: Caller, user_id: str, session_id: str, now_ms: int
+) -> str | None:
+    """Record that a request names this user_id with a session.
+
+    Return a reminder if the key named another one with it within a day; None if not. Browsers name
+    the user in every request and pinned keys have one user: nothing is recorded for them.
+    """
+    if caller.pinned_user_id is not None or caller.key_id == NO_KEY:
+        return None
+    key = {"key_id": caller.key_id, "session_id": session_id}
+    tx.run(SQL.name_user, **key, user_id=user_id, now_ms=now_ms)
+    row = tx.one(SQL.user_of, **key)
+    if row.other_user_id in (None, user_id) or now_ms - row.other_ms >= _DAY_MS:
+        return None
+    return (
+        f"This key used session_id {session_id!r} for two users within a day: "
+        f"{row.other_user_id!r} and {user_id!r}. Requests of this session without a user_id now "
+        f"use {user_id!r}. Give each user sessions of their own."
+    )
+
+
+def forget_session_users(tx: Transaction, user_id: str | None = None) -> None:
+    """Delete what was recorded about a user, or about all users of the account."""
+    tx.run(SQL.delete_users, user_id=user_id)
+
+
+def _row(tx: Transaction, caller: Caller, session_id: str) -> Row | None:
+    return tx.one_or_none(SQL.user_of, key_id=caller.key_id, session_id=session_id)

@@ -156,12 +156,15 @@ from events where account_id = :account_id and id = any (array(select cast(value
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
-    looks.passed, looks.failed, looks.last_passed, looks.looked_ms
+    events.occurred_ms, events.created_ms
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
-left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
-left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.event_id = :event_id;
+
+-- fate_of: The revision that superseded an event, and how its second looks ended
+select revisions.event_id as revision_id, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
+from events left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
+left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
+where events.account_id = :account_id and events.id = :id;
 
 -- event_of_origin: The event that an earlier import stored for an origin
 select event from origins where account_id = :account_id and space_id = :space_id and origin = :origin;

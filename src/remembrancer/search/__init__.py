@@ -20,6 +20,7 @@ from .index.space_index import IndexCache, IndexView, SpaceIndex
 from .ranking import SUSPECT_COST, Ranking, Reason
 from .scoring import (
     SIGNALS,
+    RankedEvent,
     Weights,
     cosines,
     embedding_text,
@@ -28,6 +29,7 @@ from .scoring import (
     lexical_scores,
     load_weights,
     query_term_weights,
+    sources_first,
 )
 from .text.analysis import (
     ParsedQuery,
@@ -58,6 +60,7 @@ __all__ = [
     "Passage",
     "QueryVectors",
     "QueryWord",
+    "RankedEvent",
     "Ranking",
     "Reason",
     "SearchTerms",
@@ -85,6 +88,7 @@ __all__ = [
     "passages",
     "quantize",
     "query_term_weights",
+    "sources_first",
     "unpack",
     "unpack_repaired",
     "view_among",

@@ -6,9 +6,10 @@ The weights of the ranker are in `weights.json`, trained by `bench/train_ranker.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -29,6 +30,11 @@ FREQUENT_PARTS_MIN = 40  # in a smaller space the share is not meaningful
 # In a space with more parts two threads scan the vectors; below, handing over costs more than it
 # saves.
 SHARED_PARTS_MIN = 65_536
+REPEATED_SHARE_MIN = 0.8  # of the words of a response that its source contains
+REPEATED_WORDS_MIN = 4  # shorter responses, such as "Done.", restate nothing
+COMPARED_CHARACTERS_MAX = 1_000  # longer responses are more than a restatement
+# A plain pattern, because it reads the texts of all candidates of every search.
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|\d+|[\u3040-\u30ff\u3400-\u9fff]")
 FEATURES = (
     "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense",
     "speaker", "date", "asks", "length", "when_time", "base_length", "coverage", "sibling",
@@ -205,3 +211,75 @@ def load_weights(name: str) -> Weights:
     }
     columns |= {key: float(row[key]) for key in _NUMBERS}
     return Weights(**columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedEvent:
+    """One event of a ranking."""
+
+    event: int  # its number in the space
+    score: float  # 0..1
+    part: int  # its best passage
+
+
+def sources_first(ranked: Sequence[RankedEvent], rows: Mapping[int, Any]) -> list[RankedEvent]:
+    """Return the events with each restatement below its source, in the same order otherwise.
+
+    A restatement repeats the words of a question, so it matches a similar question better than the
+    turn that first said it; but that turn is the evidence. `rows` are the texts by event. Scores
+    stay in descending order: a source that moves up takes the score of the restatement.
+    """
+    result: list[RankedEvent] = []
+    waiting = list(ranked)
+    words = _Words(rows)
+    while waiting:
+        row = rows.get(waiting[0].event)
+        place = 0 if row is None else _place_of_source(row, waiting, rows, words)
+        result.append(replace(waiting[place], score=waiting[0].score))
+        del waiting[place]
+    return result
+
+
+class _Words:
+    """The content words of both sides of turns, each computed once."""
+
+    def __init__(self, rows: Mapping[int, Any]) -> None:
+        self._rows = rows
+        self._words: dict[int, frozenset[str]] = {}
+
+    def of_turn(self, event: int) -> frozenset[str]:
+        if event not in self._words:
+            row = self._rows[event]
+            self._words[event] = content_words(f"{row.query}\n{row.response}")
+        return self._words[event]
+
+
+def _place_of_source(
+    row: Any,
+    waiting: Sequence[RankedEvent],
+    rows: Mapping[int, Any],
+    words: _Words,
+) -> int:
+    """Return the place in `waiting` of the turn that `row` restates; 0 for none."""
+    if len(row.response) > COMPARED_CHARACTERS_MAX:
+        return 0
+    repeated: frozenset[str] | None = None
+    for place, other in enumerate(waiting[1:], 1):
+        source = rows.get(other.event)
+        if source is None or source.id >= row.id:
+            continue
+        if source.event_id in row.response:
+            return place
+        if repeated is None:
+            repeated = content_words(row.response)
+        if len(repeated) >= REPEATED_WORDS_MIN:
+            new = repeated - words.of_turn(other.event)
+            is_small = len(new) <= (1 - REPEATED_SHARE_MIN) * len(repeated)
+            if is_small and not any(word[0].isdigit() for word in new):  # another value is news
+                return place
+    return 0
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the longer words, the numbers and the Chinese and Japanese characters of a text."""
+    return frozenset(_WORD.findall(text[:COMPARED_CHARACTERS_MAX].lower()))

@@ -93,6 +93,7 @@ def remember_answer(event_id: str | None = "evt_9", **fields: Any) -> Remembered
     """Return the answer to a remember call."""
     defaults: dict[str, Any] = {
         "saved": True,
+        "user_id": "ada",
         "event_id": event_id,
         "step": 7,
         "cube": "none",

@@ -199,7 +199,7 @@ def event_context(context: Context, caller: Caller, event_id: str) -> EventConte
             :_FILES_NAMED_MAX
         ]
         return EventContext(
-            event=event_of(row),
+            event=event_of(tx, row),
             before=neighbours[0] and neighbours[0].event_id,
             after=neighbours[1] and neighbours[1].event_id,
             facts=[

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ... import cubes, feedback
 from ...accounts import prompts, require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
-from ...accounts.session_users import forget_session_users
+from ...accounts.keys import forget_session_users
 from ...context import Caller, Context
 from ...files import files
 from ...protocol.errors import Conflict, Forbidden

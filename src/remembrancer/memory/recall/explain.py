@@ -25,12 +25,20 @@ from ...protocol.explain import (
 from ...protocol.explain import Looked as SearchedCounts
 from ...protocol.search import Hit, MemoryQuery
 from ...protocol.text import beginning
-from ...search import SIGNALS, SUSPECT_COST, QueryWord, Ranking, Weights, highlight, is_frequent
+from ...search import (
+    SIGNALS,
+    SUSPECT_COST,
+    QueryWord,
+    RankedEvent,
+    Ranking,
+    Weights,
+    highlight,
+    is_frequent,
+)
 from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
 from .recall import FocusMatches, SearchOutcome, StageTimer, search
-from .sources import RankedEvent
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss

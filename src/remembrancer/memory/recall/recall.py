@@ -22,6 +22,7 @@ from ...protocol.text import rfc3339, tokens
 from ...search import (
     IndexView,
     ParsedQuery,
+    RankedEvent,
     Ranking,
     Reason,
     SearchTerms,
@@ -38,13 +39,13 @@ from ...search import (
     parse_query,
     parse_terms,
     passages,
+    sources_first,
     unpack,
 )
 from ...store import Row, Transaction
 from ..duties import count_search, open_tasks, record_read
-from ..spaces import SQL, flag_names, milliseconds, row_id, space_view
+from ..spaces import SQL, flag_names, milliseconds, number_of, row_id, space_view
 from .postgresql import view_for
-from .sources import RankedEvent, sources_first
 
 EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
 SPOTS_MAX = 200  # occurrences of query words examined in a passage
@@ -306,18 +307,18 @@ def _hits(
     ranked_hits: list[RankedEvent] = []
     tokens_left = query.max_tokens
     rows = {
-        row.id: row
+        number_of(row.id): row
         for row in tx.all(
             SQL.hits, ids=json.dumps([row_id(space_id, candidate.event) for candidate in ranked])
         )
     }
-    ranked = sources_first(ranked, rows, space_id)
+    ranked = sources_first(ranked, rows)
     for candidate, reasons in zip(
         ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
     ):
         if len(hits) == query.top_k:
             break
-        row = rows.get(row_id(space_id, candidate.event))
+        row = rows.get(candidate.event)
         if row is None:  # erased a moment ago
             continue
         excerpt = hit_text(row.query, row.response, ranking, candidate.part)

@@ -48,13 +48,16 @@ def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
 
     Raises EventUnknown for an id that does not exist or that the caller may not read.
     """
-    return event_of(
-        context.store.read(lambda tx: own_event(tx, caller, event_id), account_id=caller.account_id)
-    )
+
+    def read(tx: Transaction) -> Event:
+        return event_of(tx, own_event(tx, caller, event_id))
+
+    return context.store.read(read, account_id=caller.account_id)
 
 
-def event_of(row: Row) -> Event:
-    """Convert the row of an event."""
+def event_of(tx: Transaction, row: Row) -> Event:
+    """Return an event with its fate; `row` is that of `own_event`."""
+    fate = tx.one(SQL.fate_of, id=row.id)
     return Event(
         event_id=row.event_id,
         user_id=row.user_id,
@@ -66,14 +69,14 @@ def event_of(row: Row) -> Event:
         flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
-        superseded_by=row.revision_id,
+        superseded_by=fate.revision_id,
         second_look=None
-        if row.looked_ms is None
+        if fate.looked_ms is None
         else LookRecord(
-            status="pass" if row.last_passed else "fail",
-            passed=row.passed,
-            failed=row.failed,
-            looked_at=rfc3339(row.looked_ms),
+            status="pass" if fate.last_passed else "fail",
+            passed=fate.passed,
+            failed=fate.failed,
+            looked_at=rfc3339(fate.looked_ms),
         ),
     )
 
