@@ -219,6 +219,7 @@ def test_every_stage_is_timed(trip: Memory) -> None:
         "embedding",
         "vectors",
         "fusion",
+        "layers",
         "focus",
         "ranking",
         "texts",

@@ -7,6 +7,7 @@ import threading
 import pytest
 from memory.asking import Memory
 
+from remembrancer.memory.layers import layer_text
 from remembrancer.memory.spaces import SQL
 from remembrancer.memory.summaries.maps import (
     MAP_CHARACTERS_LEAST,
@@ -15,6 +16,7 @@ from remembrancer.memory.summaries.maps import (
     update_map,
 )
 from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
+from remembrancer.search import index_entries
 
 
 def updated_map(memory: Memory) -> MapUpdated:
@@ -59,8 +61,11 @@ def test_unchanged_map_keeps_its_version(memory: Memory) -> None:
     )
 
     def keep(text: str) -> int:
+        entry = index_entries(memory.context.embedder, [layer_text(text)])[0]
         return memory.context.store.write(
-            lambda tx: store_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"),
+            lambda tx: store_map(
+                memory.context, tx, space_id=space.id, text=text, made_by="agent", entry=entry
+            ),
             account_id=memory.caller.account_id,
         )
 

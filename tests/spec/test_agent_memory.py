@@ -27,9 +27,8 @@ def test_query_returns_a_search_without_a_step(http: Http, query: str) -> None:
     )
     before = http.rows()
 
-    assert ask(http, query=query, user_id="ada", top_k="3") == http.memory(
-        query, user_id="ada", interact=False, top_k=3
-    )
+    search = http.memory(query, user_id="ada", interact=False, top_k=3)
+    assert ask(http, query=query, user_id="ada", top_k="3") == {**search, "user_id": "ada"}
     assert http.rows() == before
 
 

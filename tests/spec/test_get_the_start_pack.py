@@ -188,7 +188,8 @@ class TestAgentMemory:
         answer = http.get("/api/v7/agent/memory", params={"query": "ferry", "top_k": "1"}).json()
 
         assert [hit["event_id"] for hit in answer["hits"]] == [event_id]
-        assert answer == http.memory("ferry", interact=False, top_k=1)
+        search = http.memory("ferry", interact=False, top_k=1)
+        assert answer == {**search, "user_id": "owner"}
         assert http.memory("ferry")["step"] == 1
 
     def test_missing_query_returns_the_start_pack(self, http: Http) -> None:

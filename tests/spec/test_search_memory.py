@@ -150,8 +150,10 @@ def test_search_without_interaction_writes_nothing(http: Http) -> None:
     before = http.rows()
 
     assert http.memory("a", interact=False)["step"] == step
-    assert http.memory("a", interact=False, user_id="nobody", session_id="new")["hits"] == []
+    assert http.memory("a", interact=False, user_id="nobody")["hits"] == []
     assert http.rows() == before
+    http.memory("a", interact=False, user_id="nobody", session_id="new")
+    assert http.rows() == {**before, "session_users": 1}  # specification.md#auth-session-user
 
 
 def test_read_only_key_searches_without_interacting(http: Http, ferry: str) -> None:

@@ -75,15 +75,24 @@ def test_each_request_with_user_id_and_session_id_names_the_user(
 
 
 def test_a_summary_names_the_user(http: Http) -> None:
-    http.post("/api/v7/event/write", {"query": "Tea?", "response": "Green.", "user_id": "ada"})
+    turn = {"query": "Tea?", "response": "Green.", "user_id": "ada", "session_id": "s"}
+    http.post("/api/v7/event/write", turn)
     other = http.as_account("owner")
     saved = other.post(
         "/api/v7/memory/summarize",
-        {"user_id": "ada", "session_id": "default", "summary_text": "Green tea."},
+        {"user_id": "ada", "session_id": "s", "summary_text": "Green tea."},
     )
 
     assert saved.status_code == 200
-    assert other.remember("And now?", "Now too.")["user_id"] == "ada"
+    assert other.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
+
+
+def test_a_request_that_names_no_session_is_the_accounts_own(http: Http) -> None:
+    http.memory("tea", "ada")
+    http.memory("tea", "ada", session_id="s")
+
+    assert http.remember("Tea?", "Green.")["user_id"] == "owner"
+    assert http.get("/api/v7/memory/start").json()["user_id"] == "owner"
 
 
 def test_the_users_of_a_session_are_those_of_each_key(http: Http) -> None:

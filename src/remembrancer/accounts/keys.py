@@ -290,35 +290,39 @@ def require_owner(caller: Caller) -> None:
         raise NotOwner
 
 
-def session_user_id(tx: Transaction, caller: Caller, user_id: str | None, session_id: str) -> str:
-    """Return the user_id of a request of a session.
+def session_user_id(
+    tx: Transaction, caller: Caller, user_id: str | None, session_id: str | None
+) -> str:
+    """Return the user_id of a request of a session; `session_id` None: it names no session.
 
     It is the one that the request names, else the key's pin, else the one that the key last named
     with the session, else the account's name. Raises PinnedToOtherUser.
     """
-    if user_id is not None or caller.pinned_user_id is not None:
+    if user_id is not None or caller.pinned_user_id is not None or session_id is None:
         return space_user_id(caller, user_id)
     row = _row(tx, caller, session_id)
     return default_user_id(caller) if row is None else str(row.user_id)
 
 
-def is_user_of_session(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> bool:
+def is_user_of_session(
+    tx: Transaction, caller: Caller, user_id: str, session_id: str | None
+) -> bool:
     """Return True if `name_session_user` has nothing to change."""
-    if caller.pinned_user_id is not None or caller.key_id == NO_KEY:
+    if caller.pinned_user_id is not None or caller.key_id == NO_KEY or session_id is None:
         return True
     row = _row(tx, caller, session_id)
     return row is not None and row.user_id == user_id
 
 
 def name_session_user(
-    tx: Transaction, caller: Caller, user_id: str, session_id: str, now_ms: int
+    tx: Transaction, caller: Caller, user_id: str, session_id: str | None, now_ms: int
 ) -> str | None:
     """Record that a request names this user_id with a session.
 
     Return a reminder if the key named another one with it within a day; None if not. Browsers name
     the user in every request and pinned keys have one user: nothing is recorded for them.
     """
-    if caller.pinned_user_id is not None or caller.key_id == NO_KEY:
+    if caller.pinned_user_id is not None or caller.key_id == NO_KEY or session_id is None:
         return None
     key = {"key_id": caller.key_id, "session_id": session_id}
     tx.run(SQL.name_user, **key, user_id=user_id, now_ms=now_ms)

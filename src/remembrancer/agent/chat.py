@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -99,10 +100,11 @@ def start_chat(
         raise OnlyEchoedText
     if idempotency is not None and (first := stored_answer(context, idempotency)) is not None:
         return ChatAnswer.model_validate_json(first)
+    session: dict[str, Any] = {"session_id": request.session_id} if request.named_session else {}
     query = MemoryQuery(
+        **session,
         query_text=request.message,
         user_id=user_id,
-        session_id=request.session_id,
         top_k=limits.CHAT_HITS_MAX,
         last_seal=request.last_seal,
     )
@@ -130,7 +132,11 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
         )
     result = _create_answer(turn, send_event)
     seal = render(turn.search_result.step, turn.context.settings.seal_name)
-    place = EventPlace(user_id=turn.request.user_id, session_id=turn.request.session_id)
+    place = EventPlace(
+        user_id=turn.request.user_id,
+        session_id=turn.request.session_id,
+        named_session=turn.request.named_session,
+    )
     topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
     event = EventText(
         query=turn.request.message,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -105,10 +106,11 @@ def start_completion(
     message = request.messages[-1].text
     if not Intake(settings=context.settings).take(message).strip():
         raise OnlyEchoedText
+    session: dict[str, Any] = {"session_id": request.session_id} if request.named_session else {}
     query = MemoryQuery(
+        **session,
         query_text=message[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
-        session_id=request.session_id,
         top_k=limits.CHAT_HITS_MAX,
     )
     events = events_of(context, caller, recall(context, caller, query).hits, message)
@@ -205,7 +207,11 @@ def _store_answer(turn: CompletionTurn, response: ModelResponse, text: str) -> C
         )
         return completed.model_dump_json()
 
-    place = EventPlace(user_id=turn.request.user, session_id=turn.request.session_id)
+    place = EventPlace(
+        user_id=turn.request.user,
+        session_id=turn.request.session_id,
+        named_session=turn.request.named_session,
+    )
     event = EventText(
         query=turn.request.messages[-1].text,
         response=text,

@@ -67,7 +67,7 @@ def post(
         method="POST",
         path=path,
         parse=parse,
-        body=body.model_dump_json(exclude_none=True).encode("utf-8"),
+        body=body.model_dump_json(exclude_none=True, exclude_unset=True).encode("utf-8"),
         headers={"Content-Type": JSON},
         is_retry_safe=is_retry_safe,
     )
@@ -103,7 +103,11 @@ def path_segment(text: str) -> str:
 
 
 def _query_parameters(model: BaseModel | None) -> dict[str, str]:
-    values = {} if model is None else model.model_dump(mode="json", exclude_none=True)
+    values = (
+        {}
+        if model is None
+        else model.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    )
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in values.items()

@@ -247,7 +247,7 @@ def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolS
 def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
     """Return the query for the user of the session, if the arguments name it correctly."""
     try:
-        return OwnKeyQuery(session_id=arguments.get("session_id", "default"))
+        return OwnKeyQuery(session_id=arguments.get("session_id"))
     except ValidationError:
         return None
 

@@ -8,7 +8,7 @@ search, like the index of a space.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,9 @@ from ..search import (
     ParsedQuery,
     SpaceIndex,
     analysis_id,
-    cosines,
-    lexical_scores,
+    fitting,
     unpack_repaired,
 )
-from ..search.ranking import COSINE_RANGE
 from ..store import Row, Transaction, embedder_id
 from .lessons import SQL, cube_text
 
@@ -119,27 +117,11 @@ def _text(tx: Transaction, number: int) -> EventText:
 def _best(
     view: IndexView, question: ParsedQuery, vector: npt.NDArray[np.float32]
 ) -> list[ScoredCube]:
-    """Return the relevant cubes of an index, at most CANDIDATES_MAX.
-
-    A score combines coverage of the query's words and similarity of vectors. It does not depend on
-    how well other cubes fit.
-    """
-    if not view.size:
-        return []
-    event = view["event"]
-    # The parts of a cube are adjacent.
-    firsts = np.flatnonzero(np.r_[True, event[1:] != event[:-1]])
-    coverage = np.maximum.reduceat(
-        np.minimum(lexical_scores(view, question.words).coverage, 1), firsts
-    )
-    cosine = np.maximum.reduceat(cosines(view, vector), firsts)
-    similarity = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
-    score: npt.NDArray[Any] = 1 - (1 - coverage) * (1 - similarity)
-    relevant = np.flatnonzero(score >= (RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN))
-    best = relevant[np.lexsort((-cosine[relevant], -score[relevant]))[:CANDIDATES_MAX]]
+    """Return the relevant cubes of an index, best first, at most CANDIDATES_MAX."""
+    least = RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN
     return [
-        ScoredCube(float(score[place]), float(cosine[place]), int(event[firsts[place]]))
-        for place in best
+        ScoredCube(fit.score, fit.cosine, fit.event)
+        for fit in fitting(view, question.words, vector, least)[:CANDIDATES_MAX]
     ]
 
 

@@ -219,7 +219,7 @@ def count_search(
         record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
         record_hits(tx, session=session.id, step=step, hits=answer.hits)
         duties = check_duties(counts)
-        reminder = name_session_user(tx, caller, user_id, query.session_id, now_ms)
+        reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
         return step, duties._replace(
             reminders=[*duties.reminders, *([reminder] if reminder else [])]
         )
@@ -246,7 +246,7 @@ def record_read(
     """
 
     def record(tx: Transaction) -> None:
-        name_session_user(tx, caller, user_id, query.session_id, context.clock())
+        name_session_user(tx, caller, user_id, query.named_session, context.clock())
         space = tx.one_or_none(SQL.space_of, user_id=user_id)
         session = space and tx.one_or_none(
             SQL.session_of, space_id=space.id, session_id=query.session_id

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..context import Caller, Context
+from ..search import IndexEntry
 from ..store import Row, Transaction
+from .layers import Layer, add_layer
 from .paging import AFTER_ALL, space_rows, split_page
 from .summaries.l1 import SQL
 
@@ -37,11 +39,21 @@ def list_facts(
 
 
 def store_fact(
-    context: Context, tx: Transaction, *, space_id: int, session: int, event: int | None, text: str
+    context: Context,
+    tx: Transaction,
+    *,
+    space_id: int,
+    session: int,
+    event: int | None,
+    text: str,
+    entry: IndexEntry,
 ) -> bool:
     """Store a fact, stripped of surrounding white space. Return False if the space has it.
 
-    `event` is the row of the turn it came with.
+    `event` is the row of the turn it came with, `entry` the index entry of its `layer_text`.
     """
     values = {"space_id": space_id, "session": session, "event": event, "text": text.strip()}
-    return tx.run(SQL.add_fact, **values, now_ms=context.clock()) == 1
+    new = tx.one_or_none(SQL.add_fact, **values, fact_id=context.ids("f_"), now_ms=context.clock())
+    if new is not None:
+        add_layer(tx, space_id=space_id, layer=Layer.FACT, item=new.id, entry=entry)
+    return new is not None

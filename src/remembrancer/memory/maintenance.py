@@ -17,6 +17,7 @@ from ..cubes.reindex import reindex_cubes
 from ..search import EmbedderUnavailable, EventText, IndexEntry, analysis_id, index_entries
 from ..search.text import screening
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
+from .layers import renew_layers
 from .recall import postgresql_index as database_index
 from .spaces import SQL, row_id, space_of, space_view
 
@@ -79,7 +80,11 @@ class Maintenance:
     def _step(self) -> bool:
         stale = self._context.store.read(self._stale_events)
         if not stale:
-            return reindex_cubes(self._context) or database_index.advance_index(self._context)
+            return (
+                reindex_cubes(self._context)
+                or renew_layers(self._context)
+                or database_index.advance_index(self._context)
+            )
         entries = index_entries(self._context.embedder, [_event_text(row) for row in stale])
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         for account_id in dict.fromkeys(row.account_id for row in stale):

@@ -2,7 +2,7 @@
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
 -- search_space: The same with the step of the session that searches, or null if there is no such session
-select id, events_made, revision, (
+select id, events_made, revision, layers_made, (
     select step from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
 ) as step
 from spaces where account_id = :account_id and user_id = :user_id;

@@ -84,6 +84,9 @@ class ExplainedHit(Hit):
     ]
     features: Annotated[list[Feature], Field(description="All features of the ranking model.")]
     focus_lift: Annotated[float, Field(description="Contribution of focus words to raw_score.")]
+    summary_lift: Annotated[
+        float, Field(description="Contribution of a matching L1 that covers the turn.")
+    ]
     order_cost: Annotated[
         float,
         Field(description="Penalty because the turn looks like an instruction to its reader."),

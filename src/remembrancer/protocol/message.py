@@ -17,6 +17,12 @@ class Message(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
+    @property
+    def named_session(self) -> str | None:
+        """The `session_id` that the message itself names; None if it has none or the default."""
+        named = "session_id" in self.model_fields_set
+        return vars(self)["session_id"] if named else None
+
 
 def example(body: dict[str, Any], **rules: Any) -> ConfigDict:
     """Return a model configuration with an example body, which a test sends to the real service.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,10 @@ from .text import Moment, Text
 
 EventId = Annotated[str, Field(description="Identifier of the event, to cite and to fetch it.")]
 Occurred = Annotated[str, Field(description="Time the turn belongs to (RFC 3339, UTC).")]
+
+
+LayerName = Literal["events", "facts", "instructions", "summaries"]
+LAYERS: tuple[LayerName, ...] = ("events", "facts", "instructions", "summaries")
 
 
 class MemoryQuery(Message):
@@ -63,12 +67,21 @@ class MemoryQuery(Message):
     before: Annotated[
         Moment | None, Field(description="Only events that occurred before this time (RFC 3339).")
     ] = None
+    layers: Annotated[
+        list[LayerName] | None,
+        Field(
+            min_length=1,
+            max_length=4,
+            description="Layers to search: `events` (the hits), `facts`, `instructions`, "
+            "`summaries`. Default: all.",
+        ),
+    ] = None
     max_tokens: Annotated[
         int | None,
         Field(
             ge=1,
             le=limits.TOKENS_MAX,
-            description="Budget for the text of hits, in tokens of about 4 characters.",
+            description="Budget for the texts of all layers, in tokens of about 4 characters.",
         ),
     ] = None
 
@@ -79,8 +92,8 @@ class Signal(Message):
     signal: Annotated[
         str,
         Field(
-            description="Signal: text, dense, focus, session, neighbour, date or speaker; or a "
-            "flag: instruction_like or secret."
+            description="Signal: text, dense, focus, session, neighbour, date, speaker or summary; "
+            "or a flag: instruction_like or secret."
         ),
     ]
     rank: Annotated[
@@ -106,6 +119,45 @@ class Hit(Message):
     created_at: Created
     score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
     why: Annotated[list[Signal], Field(description="Signals that found the event.")]
+
+
+class FactHit(Message):
+    """A critical fact that bears on the query."""
+
+    fact_id: Annotated[str, Field(description="Identifier of the fact.")]
+    text: Annotated[str, Field(description="The fact.")]
+    status: Annotated[Literal["current"], Field(description="`current`: it holds now.")]
+    valid_from: Annotated[str, Field(description="Time from which it holds (RFC 3339, UTC).")]
+    event_id: Annotated[
+        str | None, Field(description="Event id of the turn it came with, if there is one.")
+    ]
+    score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
+
+
+class InstructionHit(Message):
+    """A standing instruction or preference of the user that applies to the query."""
+
+    instruction_id: Annotated[str, Field(description="Identifier of the instruction.")]
+    text: Annotated[str, Field(description="The instruction, in the words it was stored in.")]
+    condition: Annotated[str | None, Field(description="When it applies; null means always.")]
+    event_id: Annotated[
+        str | None, Field(description="Event id of the turn it came with, if there is one.")
+    ]
+
+
+class SummaryHit(Message):
+    """An L1, or lines of the newest map, that bear on the query."""
+
+    l1_id: Annotated[str | None, Field(description="Identifier of the L1; null for map lines.")]
+    map_version: Annotated[
+        int | None, ABSENT_IF_NONE, Field(description="Version of the map, for map lines.")
+    ] = None
+    session_id: Annotated[
+        str | None, Field(description="Session that the L1 summarises; null for map lines.")
+    ]
+    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
+    text: Annotated[str, Field(description="The summary, or the part of it that fits best.")]
+    score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
 
 
 class OpenTask(Message):
@@ -136,6 +188,17 @@ class MemoryAnswer(Message):
     shared_cubes: Annotated[
         list[SharedCube], Field(description="Cubes relevant to the query, best first.")
     ]
+    facts: Annotated[
+        list[FactHit], Field(description="Critical facts that bear on the query, best first.")
+    ] = []  # noqa: RUF012 - pydantic copies it
+    instructions: Annotated[
+        list[InstructionHit],
+        Field(description="Standing instructions and preferences that apply, newest first."),
+    ] = []  # noqa: RUF012 - pydantic copies it
+    summaries: Annotated[
+        list[SummaryHit],
+        Field(description="L1s and lines of the map that bear on the query, best first."),
+    ] = []  # noqa: RUF012 - pydantic copies it
     step: Annotated[int, Field(description="Step of this turn, for the seal.")]
     total_hits: Annotated[
         int, Field(description="Number of events that matched before the cut to `top_k`.")

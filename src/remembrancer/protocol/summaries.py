@@ -9,7 +9,7 @@ from pydantic import Field
 from . import limits
 from .cubes import SharedCube
 from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Topic, example
-from .search import Help, Hit, OpenTask
+from .search import FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
 from .text import Telling, Text
 from .usage import ModelUsage
 
@@ -261,6 +261,21 @@ class AgentMemory(Message):
         list[SharedCube] | None,
         ABSENT_IF_NONE,
         Field(description="Cubes relevant to the query."),
+    ] = None
+    facts: Annotated[
+        list[FactHit] | None,
+        ABSENT_IF_NONE,
+        Field(description="Critical facts that bear on the query."),
+    ] = None
+    instructions: Annotated[
+        list[InstructionHit] | None,
+        ABSENT_IF_NONE,
+        Field(description="Standing instructions that apply."),
+    ] = None
+    summaries: Annotated[
+        list[SummaryHit] | None,
+        ABSENT_IF_NONE,
+        Field(description="L1s and lines of the map that bear on the query."),
     ] = None
     step: Annotated[
         int | None,

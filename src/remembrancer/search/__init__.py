@@ -20,10 +20,12 @@ from .index.space_index import IndexCache, IndexView, SpaceIndex
 from .ranking import SUSPECT_COST, Ranking, Reason
 from .scoring import (
     SIGNALS,
+    Fit,
     RankedEvent,
     Weights,
     cosines,
     embedding_text,
+    fitting,
     idf_of,
     is_frequent,
     lexical_scores,
@@ -53,6 +55,7 @@ __all__ = [
     "EntryBatch",
     "EntryDamaged",
     "EventText",
+    "Fit",
     "IndexCache",
     "IndexEntry",
     "IndexView",
@@ -73,6 +76,7 @@ __all__ = [
     "contains",
     "cosines",
     "embedding_text",
+    "fitting",
     "frequencies_in",
     "highlight",
     "idf_of",

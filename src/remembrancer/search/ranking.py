@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .index.space_index import NONE, IndexView
-from .scoring import FEATURES, LexicalScores, Weights
+from .scoring import COSINE_RANGE, FEATURES, LexicalScores, Weights
 from .text.analysis import QUESTION, SUSPECT, TIME, DateHint, ParsedQuery, term, words
 
 Array = npt.NDArray[Any]
@@ -23,11 +23,6 @@ Reason: TypeAlias = tuple[str, int | None, float]  # signal, rank by it or None,
 
 POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the cosine has the rest
-# Cosines of texts on the same subject; below is chance, above is nearly the same sentence.
-COSINE_RANGE = (
-    0.15,
-    0.65,
-)
 NOTEWORTHY = 0.5  # minimum value at which a session or a neighbour is named as a reason
 BEST_OF_SESSION = 3  # best parts of a session that count for its score
 # Subtracted from the score of an event that looks like a prompt injection, which ranks it below

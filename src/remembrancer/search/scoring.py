@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numkong
 import numpy as np
@@ -30,6 +30,8 @@ FREQUENT_PARTS_MIN = 40  # in a smaller space the share is not meaningful
 # In a space with more parts two threads scan the vectors; below, handing over costs more than it
 # saves.
 SHARED_PARTS_MIN = 65_536
+# Cosines of texts on the same subject; below is chance, above is nearly the same sentence.
+COSINE_RANGE = (0.15, 0.65)
 REPEATED_SHARE_MIN = 0.8  # of the words of a response that its source contains
 REPEATED_WORDS_MIN = 4  # shorter responses, such as "Done.", restate nothing
 COMPARED_CHARACTERS_MAX = 1_000  # longer responses are more than a restatement
@@ -283,3 +285,47 @@ def _place_of_source(
 def content_words(text: str) -> frozenset[str]:
     """Return the longer words, the numbers and the Chinese and Japanese characters of a text."""
     return frozenset(_WORD.findall(text[:COMPARED_CHARACTERS_MAX].lower()))
+
+
+class Fit(NamedTuple):
+    """An event of an index that fits a query."""
+
+    event: int
+    part: int  # its best part
+    score: float  # 0..1
+    cosine: float  # breaks ties between equal scores
+
+
+def fitting(
+    view: IndexView, words: Sequence[QueryWord], vector: Array, score_min: float
+) -> list[Fit]:
+    """Return the events that fit a query with at least this score, best first.
+
+    A score combines coverage of the query's words and similarity of vectors. It does not depend on
+    how well other events fit, so it suits short texts that are served unasked. `vector` is the
+    query's, shape (dimensions,), or empty without an embedder.
+    """
+    if not view.size:
+        return []
+    event = view["event"]
+    coverage = np.minimum(lexical_scores(view, words).coverage, 1)
+    cosine = cosines(view, vector)
+    similarity = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
+    firsts = np.flatnonzero(np.r_[True, event[1:] != event[:-1]])  # parts of an event are adjacent
+    best_cosine = np.maximum.reduceat(cosine, firsts)
+    score = 1 - (1 - np.maximum.reduceat(coverage, firsts)) * (
+        1 - np.maximum.reduceat(similarity, firsts)
+    )
+    part_score = coverage + similarity
+    ends = np.r_[firsts[1:], len(event)]
+    relevant = np.flatnonzero(score >= score_min)
+    order = relevant[np.lexsort((-best_cosine[relevant], -score[relevant]))]
+    return [
+        Fit(
+            event=int(event[firsts[place]]),
+            part=int(firsts[place] + np.argmax(part_score[firsts[place] : ends[place]])),
+            score=float(score[place]),
+            cosine=float(best_cosine[place]),
+        )
+        for place in order
+    ]

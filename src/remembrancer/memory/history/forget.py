@@ -24,6 +24,7 @@ from ...protocol.forget import Erased, EventErased, Forget, Forgotten
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
 from ..files.versions import erase_files
+from ..layers import prune_layers
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, number_of, row_id, space_of
 from ..write.events import own_event
@@ -146,6 +147,7 @@ def _erase_one(
     outcome.erased = [
         _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     ]
+    prune_layers(tx, erase_range.space_id)
     delete_answers(tx, event_id)
     return EventErased(
         erased=True, event_id=event_id, facts=facts, told_in=l1_ids, at=rfc3339(context.clock())
@@ -390,6 +392,7 @@ def _forget_range(
         **_erase_l1s(tx, erase_range.space_id, l1s),
         "sessions": 0,
     }
+    prune_layers(tx, erase_range.space_id)
     if whole_session is not None:
         _erase_session(tx, whole_session)
         counts["sessions"] = 1
@@ -437,6 +440,7 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
         for l1 in tx.all(SQL.l1s_of, session=session):
             counts["summaries"] += tx.run(SQL.erase_l1, id=l1.id)
     counts["maps"] = tx.run(SQL.erase_maps, space_id=space_id)
+    prune_layers(tx, space_id)
     tx.run(SQL.erase_shown, space_id=space_id, **erase_range.values)
     counts["events"] = tx.run(SQL.erase_events, **erase_range.values)
     for session in sessions:

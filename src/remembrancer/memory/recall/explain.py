@@ -38,7 +38,8 @@ from ...search import (
 from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
-from .recall import FocusMatches, SearchOutcome, StageTimer, search
+from .outcome import SearchOutcome
+from .recall import StageTimer, search
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
@@ -104,10 +105,10 @@ def _explanation(
             left_out=[],
             **common,
         )
-    scores = ranking.event_scores(weights, outcome.focus.lifts)
+    scores = ranking.event_scores(weights, outcome.lifts)
     words = outcome.terms.words
     hits = [
-        _hit(tx, space_id, ranking, weights, outcome.focus, hit, ranked, words)
+        _hit(tx, space_id, ranking, weights, outcome, hit, ranked, words)
         for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
     ]
     return Explanation(
@@ -134,14 +135,16 @@ def _hit(
     space_id: int,
     ranking: Ranking,
     weights: Weights,
-    focus: FocusMatches,
+    outcome: SearchOutcome,
     hit: Hit,
     candidate: RankedEvent,
     words: Sequence[QueryWord],
 ) -> ExplainedHit:
     side, passage = ranking.place_of(candidate.part)
     measures = ranking.feature_values(weights, candidate.part)
-    lift = focus.lifts.get(candidate.event, 0.0)
+    lift = outcome.focus.lifts.get(candidate.event, 0.0)
+    summary_lift = outcome.layers.lifts.get(candidate.event, 0.0)
+    measured = sum(measure.adds for measure in measures)
     cost = SUSPECT_COST if ranking.is_suspect(candidate.event) else 0.0
     return ExplainedHit(
         **dict(hit),
@@ -162,7 +165,8 @@ def _hit(
         ],
         focus_lift=round(lift, 4),
         order_cost=cost,
-        raw_score=round(weights.start + sum(measure.adds for measure in measures) + lift - cost, 4),
+        summary_lift=round(summary_lift, 4),
+        raw_score=round(weights.start + measured + lift + summary_lift - cost, 4),
         marks=[
             Mark(side=name, start=start, end=end)
             for name in _SIDES

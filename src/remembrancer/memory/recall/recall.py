@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from time import perf_counter
@@ -17,8 +17,8 @@ from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import relevant_cubes
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
-from ...protocol.search import Help, Hit, MemoryAnswer, MemoryQuery, Signal
-from ...protocol.text import rfc3339, tokens
+from ...protocol.search import LAYERS, Help, Hit, MemoryAnswer, MemoryQuery, Signal
+from ...protocol.text import rfc3339
 from ...search import (
     IndexView,
     ParsedQuery,
@@ -27,7 +27,6 @@ from ...search import (
     Reason,
     SearchTerms,
     SpaceIndex,
-    Weights,
     analyze,
     contains,
     cosines,
@@ -45,6 +44,8 @@ from ...search import (
 from ...store import Row, Transaction
 from ..duties import count_search, open_tasks, record_read
 from ..spaces import SQL, flag_names, milliseconds, number_of, row_id, space_view
+from .layer_hits import layer_hits
+from .outcome import FocusMatches, SearchOutcome, TokenBudget
 from .postgresql import view_for
 
 EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
@@ -79,15 +80,6 @@ FOCUS_LIFT = (
 _weights = lru_cache(maxsize=8)(load_weights)
 
 
-@dataclass(frozen=True, slots=True)
-class FocusMatches:
-    """The events that contain focus words."""
-
-    lifts: dict[int, float]  # event number -> score to add
-    counts: dict[int, int]  # event number -> number of focus words in it
-    missing: list[str]  # focus words that no event contains
-
-
 class StageTimer:
     """Measures the duration of each stage of a search, in milliseconds."""
 
@@ -102,25 +94,6 @@ class StageTimer:
         self._last = now
 
 
-@dataclass(slots=True, kw_only=True)
-class SearchOutcome:
-    """The answer of a search and how it was reached.
-
-    `ranking` is None if there was no memory to search.
-    """
-
-    answer: MemoryAnswer
-    space_id: int | None = None
-    ranking: Ranking | None = None
-    weights: Weights | None = None
-    terms: SearchTerms | None = None
-    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
-    ranked_hits: list[RankedEvent] = field(
-        default_factory=list
-    )  # the hits, in the order of the answer
-    vector_text: str = ""  # the text that was embedded
-
-
 def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
     """Return the events that answer a query, best first, and the relevant cubes.
 
@@ -133,7 +106,7 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     def read(tx: Transaction) -> tuple[MemoryAnswer, bool]:
         return (
             search(context, tx, caller, user_id, query, StageTimer()).answer,
-            is_user_of_session(tx, caller, user_id, query.session_id),
+            is_user_of_session(tx, caller, user_id, query.named_session),
         )
 
     answer, is_known_user = context.store.read(read, account_id=caller.account_id)
@@ -168,47 +141,57 @@ def search(
     space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
     if space is None:
         return _search_without_events(context, tx, caller, query, stages)
-    if context.store.supports_vector_search:
-        view, terms = view_for(context, tx, caller.account_id, space, query)
-    else:
-        view = space_view(context, tx, space)
-        terms = parse_terms(query.query_text, query.focus_words, view.languages)
+    view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
     weights = _weights(context.embedder.name)
     ranking = score_parts(context, view, query, terms, stages)
+    vector_text = embedding_text(view, ranking.question)
+    vector = context.query_vectors(vector_text)
+    names = query.layers or LAYERS
+    layers = layer_hits(context, tx, space, ranking.question, vector, names)
+    stages.end("layers")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
-    ranked = [
-        RankedEvent(*one) for one in ranking.ranked(weights, focus.lifts, query.top_k + EXTRA_HITS)
-    ]
-    stages.end("ranking")
-    hits, ranked_hits = _hits(tx, space.id, ranking, focus, ranked, query)
-    stages.end("texts")
-    vector_text = embedding_text(view, ranking.question)
-    relevant = relevant_cubes(
-        context, tx, caller, ranking.question, context.query_vectors(vector_text)
-    )
-    stages.end("cubes")
-    answer = MemoryAnswer(
-        hits=hits,
-        shared_cubes=relevant,
-        step=space.step or 0,
-        total_hits=max(ranking.matching(weights, focus.lifts), len(hits)),
-        focus_missing=focus.missing or None,
-        help_hits=help_for(query.query_text) or None,
-        open_tasks=open_tasks(tx, space.id, query.session_id, context.clock()) or None,
-    )
-    stages.end("session")
-    return SearchOutcome(
-        answer=answer,
+    budget = TokenBudget(query.max_tokens, layers)
+    outcome = SearchOutcome(
         space_id=space.id,
         ranking=ranking,
         weights=weights,
         terms=terms,
         focus=focus,
-        ranked_hits=ranked_hits,
+        layers=layers,
         vector_text=vector_text,
     )
+    most = query.top_k + EXTRA_HITS if "events" in names else 0
+    ranked = [RankedEvent(*one) for one in ranking.ranked(weights, outcome.lifts, most)]
+    stages.end("ranking")
+    hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget)
+    stages.end("texts")
+    relevant = relevant_cubes(context, tx, caller, ranking.question, vector)
+    stages.end("cubes")
+    outcome.answer = MemoryAnswer(
+        hits=hits,
+        shared_cubes=relevant,
+        facts=layers.facts,
+        instructions=layers.instructions,
+        summaries=budget.fitting_summaries(layers),
+        step=space.step or 0,
+        total_hits=max(ranking.matching(weights, focus.lifts), len(hits)) if hits else 0,
+        focus_missing=focus.missing or None,
+        help_hits=help_for(query.query_text) or None,
+        open_tasks=open_tasks(tx, space.id, query.session_id, context.clock()) or None,
+    )
+    stages.end("session")
+    return outcome
+
+
+def _view(
+    context: Context, tx: Transaction, caller: Caller, space: Row, query: MemoryQuery
+) -> tuple[IndexView, SearchTerms]:
+    if context.store.supports_vector_search:
+        return view_for(context, tx, caller.account_id, space, query)
+    view = space_view(context, tx, space)
+    return view, parse_terms(query.query_text, query.focus_words, view.languages)
 
 
 def _search_without_events(
@@ -297,21 +280,18 @@ def _has_phrase(tx: Transaction, space_id: int, event: int, phrase: str) -> bool
 
 def _hits(
     tx: Transaction,
-    space_id: int,
-    ranking: Ranking,
-    focus: FocusMatches,
+    outcome: SearchOutcome,
     ranked: Sequence[RankedEvent],
     query: MemoryQuery,
+    budget: TokenBudget,
 ) -> tuple[list[Hit], list[RankedEvent]]:
+    ranking, focus = outcome.ranking, outcome.focus
+    assert ranking is not None
+    assert outcome.space_id is not None
     hits: list[Hit] = []
     ranked_hits: list[RankedEvent] = []
-    tokens_left = query.max_tokens
-    rows = {
-        number_of(row.id): row
-        for row in tx.all(
-            SQL.hits, ids=json.dumps([row_id(space_id, candidate.event) for candidate in ranked])
-        )
-    }
+    ids = json.dumps([row_id(outcome.space_id, candidate.event) for candidate in ranked])
+    rows = {number_of(row.id): row for row in tx.all(SQL.hits, ids=ids)}
     ranked = sources_first(ranked, rows)
     for candidate, reasons in zip(
         ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
@@ -322,15 +302,13 @@ def _hits(
         if row is None:  # erased a moment ago
             continue
         excerpt = hit_text(row.query, row.response, ranking, candidate.part)
-        if tokens_left is not None:
-            cost = tokens(excerpt.query) + tokens(excerpt.response)
-            if cost > tokens_left and hits:
-                break
-            tokens_left -= cost
-        flags = [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
-        hits.append(
-            _hit(row, candidate.score, excerpt, _why(reasons, focus, candidate.event) + flags)
-        )
+        if not budget.spend(excerpt.query, excerpt.response, always=not hits):
+            break
+        why = _why(reasons, focus, candidate.event)
+        if candidate.event in outcome.layers.lifts:
+            why.append(Signal(signal="summary", value=outcome.layers.lifts[candidate.event]))
+        why += [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
+        hits.append(_hit(row, candidate.score, excerpt, why))
         ranked_hits.append(candidate)
     return hits, ranked_hits
 

@@ -14,8 +14,10 @@ from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import Conflict
 from ...protocol.summaries import Summary, SummarySaved
+from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
 from ..duties import is_l2_due
+from ..layers import Layer, add_layer, layer_text
 from ..spaces import SQL as SPACES
 from ..write.turns import Intake, OnlyEchoedText
 
@@ -65,9 +67,10 @@ def summarize(
     text = intake.take_if(summary.summary_text)
     if text is None:
         raise OnlyEchoedText
+    entry = index_entries(context.embedder, [layer_text(text, summary.topic)])[0]
 
     def write(tx: Transaction) -> str:
-        reminder = name_session_user(tx, caller, user_id, summary.session_id, context.clock())
+        reminder = name_session_user(tx, caller, user_id, summary.named_session, context.clock())
         space_id, session = _session_row(tx, user_id, summary.session_id)
         stored = store_l1(
             context,
@@ -75,6 +78,7 @@ def summarize(
             space_id=space_id,
             session=session,
             text=text,
+            entry=entry,
             topic=summary.topic,
             message_count=summary.message_count,
         )
@@ -140,12 +144,14 @@ def store_l1(
     space_id: int,
     session: int,
     text: str,
+    entry: IndexEntry,
     topic: str | None = None,
     message_count: int | None = None,
 ) -> StoredL1:
     """Store the L1 of a session's turns since its last one. `session` is a row id.
 
-    Repeated before the next turn, it is stored once. Raises NothingToSummarise.
+    `entry` is the index entry of its `layer_text`. Repeated before the next turn, it is stored
+    once. Raises NothingToSummarise.
     """
     source = tx.one(SQL.source_of, session=session)
     if not source.turns:
@@ -164,7 +170,7 @@ def store_l1(
         "turns": source.turns,
         "ratio": ratio,
     }
-    tx.run(
+    new = tx.one(
         SQL.add_l1,
         l1_id=l1_id,
         space_id=space_id,
@@ -172,6 +178,7 @@ def store_l1(
         now_ms=context.clock(),
         **values,
     )
+    add_layer(tx, space_id=space_id, layer=Layer.SUMMARY, item=new.id, entry=entry)
     tx.run(SQL.note_l1, session=session)
     tx.run(SQL.count_l1, space_id=space_id)
     return StoredL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...accounts import require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
@@ -16,8 +16,10 @@ from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
+from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction
 from ..duties import is_l2_due
+from ..layers import Layer, add_layer, layer_text
 from ..paging import AFTER_ALL, split_page
 from ..spaces import SQL as SPACES
 from .extractive import headlines
@@ -92,11 +94,27 @@ def update_map(
         map_lines = None
         if sources.any_l1 and not (tell and _is_current(sources, request)):
             map_lines = (tell or extractive_map)(sources.new)
+        new_map = _new_map(context, sources, map_lines)
         answer = context.store.write(
-            partial(_store_update, context, user_id, sources, map_lines, idempotency),
+            partial(_store_update, context, user_id, sources, map_lines, new_map, idempotency),
             account_id=caller.account_id,
         )
     return MapUpdated.model_validate_json(answer)
+
+
+class _NewMap(NamedTuple):
+    """The text of a new map and its index entry."""
+
+    text: str
+    entry: IndexEntry
+
+
+def _new_map(context: Context, sources: _Sources, map_lines: MapLines | None) -> _NewMap | None:
+    lines = [sources.agents] if sources.agents is not None else []
+    text = "\n".join([*lines, *map_lines.lines]) if map_lines else ""
+    if not text:
+        return None
+    return _NewMap(text, index_entries(context.embedder, [layer_text(text)])[0])
 
 
 def _is_current(sources: _Sources, request: MapRequest) -> bool:
@@ -114,6 +132,7 @@ def _store_update(
     user_id: str,
     sources: _Sources,
     map_lines: MapLines | None,
+    new_map: _NewMap | None,
     idempotency: IdempotentRequest | None,
     tx: Transaction,
 ) -> str | None:
@@ -122,18 +141,18 @@ def _store_update(
     newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
     if (space.l1_count if space else 0, newest) != (sources.l1_count, sources.newest):
         return None
-    lines = (
-        [*([sources.agents] if sources.agents is not None else []), *map_lines.lines]
-        if map_lines
-        else []
-    )
 
     def write() -> str:
         text, version = (newest.text, newest.version) if newest else ("", 0)
-        if space is not None and map_lines is not None and lines:
-            text = "\n".join(lines)
+        if space is not None and map_lines is not None and new_map is not None:
+            text = new_map.text
             version = store_map(
-                context, tx, space_id=space.id, text=text, made_by=map_lines.made_by
+                context,
+                tx,
+                space_id=space.id,
+                text=text,
+                made_by=map_lines.made_by,
+                entry=new_map.entry,
             )
         updated = version != (newest.version if newest else 0)
         answer_fields = map_lines.answer_fields if map_lines else {}
@@ -148,11 +167,20 @@ def _store_update(
     return idempotent(tx, idempotency, context.clock(), write)
 
 
-def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, made_by: str) -> int:
+def store_map(
+    context: Context,
+    tx: Transaction,
+    *,
+    space_id: int,
+    text: str,
+    made_by: str,
+    entry: IndexEntry,
+) -> int:
     """Store a map as the newest version and return its number.
 
-    The text is stripped of surrounding white space. A text equal to the newest version is not
-    stored again. The map then counts as covering every L1 of the space.
+    `entry` is the index entry of its `layer_text`. The text is stripped of surrounding white space.
+    A text equal to the newest version is not stored again. The map then counts as covering every
+    L1 of the space.
     """
     newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
     version = newest.version if newest else 0
@@ -166,6 +194,7 @@ def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, ma
             made_by=made_by,
             now_ms=context.clock(),
         )
+        add_layer(tx, space_id=space_id, layer=Layer.MAP, item=version, entry=entry)
     tx.run(SQL.note_map, space_id=space_id)
     return int(version)
 

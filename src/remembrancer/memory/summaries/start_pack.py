@@ -44,7 +44,7 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
     """
 
     def read(tx: Transaction) -> tuple[str, StartParts, int]:
-        user_id = session_user_id(tx, caller, request.user_id, request.session_id)
+        user_id = session_user_id(tx, caller, request.user_id, request.named_session)
         return user_id, *_parts(tx, user_id, request.session_id)
 
     user_id, parts, unread = context.store.read(read, account_id=caller.account_id)

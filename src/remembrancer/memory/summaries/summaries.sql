@@ -22,7 +22,8 @@ order by created_ms desc, id desc limit :most;
 
 -- add_l1: Store an L1
 insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms)
-values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :now_ms);
+values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :now_ms)
+returning id;
 
 -- note_l1: Record that all turns of the session are summarised
 update sessions set turns_summarised = turns where account_id = :account_id and id = :session;
@@ -60,8 +61,9 @@ select account_id, id, :version, :text, l1_count, :made_by, :now_ms from spaces 
 update spaces set l1_mapped = l1_count where account_id = :account_id and id = :space_id;
 
 -- add_fact: Store a critical fact, unless the space has it
-insert into facts (account_id, space_id, session, event, text, created_ms) values (:account_id, :space_id, :session, :event, :text, :now_ms)
-on conflict do nothing;
+insert into facts (account_id, fact_id, space_id, session, event, text, created_ms)
+values (:account_id, :fact_id, :space_id, :session, :event, :text, :now_ms)
+on conflict do nothing returning id;
 
 -- facts: The critical facts of a space, newest first
 select text, created_ms from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most;

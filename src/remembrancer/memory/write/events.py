@@ -37,7 +37,9 @@ def write_event(
         topic=event.topic,
         occurred_ms=milliseconds(event.occurred_at, context.clock()),
     )
-    place = EventPlace(user_id=event.user_id, session_id=event.session_id)
+    place = EventPlace(
+        user_id=event.user_id, session_id=event.session_id, named_session=event.named_session
+    )
     return EventWritten.model_validate_json(
         store_turn_idempotently(context, caller, place, turn, idempotency, answer)
     )

@@ -20,6 +20,7 @@ from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
 from ..facts import store_fact
 from ..history.forget import ErasedEvents, Replacement, replace_turn, supersede_draft
+from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
@@ -40,6 +41,7 @@ class PreparedParts:
     map: str | None
     fact: str | None
     cube: cubes.PreparedCube | None
+    layer_entries: dict[str, IndexEntry]  # of l1, map and fact, by part
     notices: dict[str, str]  # by part
     echoed_parts: frozenset[str]  # parts that contained only text of this service
 
@@ -60,7 +62,7 @@ def remember(
     erased: list[ErasedEvents] = []
 
     def write_parts(tx: Transaction) -> str:
-        user_id = session_user_id(tx, caller, turn.user_id, turn.session_id)
+        user_id = session_user_id(tx, caller, turn.user_id, turn.named_session)
         writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
         answer = writing.answer().model_dump_json()
         erased[:] = writing.erased
@@ -111,9 +113,26 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         map=l2,
         fact=fact,
         cube=_prepare_cube(context, turn) if turn.has_cube else None,
+        layer_entries=_layer_entries(
+            context, turn.topic, {"l1_summary": l1, "l2_map": l2, "critical": fact}
+        ),
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
     )
+
+
+def _layer_entries(
+    context: Context, topic: str | None, texts: dict[str, str | None]
+) -> dict[str, IndexEntry]:
+    layers = {part: text for part, text in texts.items() if text is not None}
+    entries = index_entries(
+        context.embedder,
+        [
+            layer_text(text, topic if part == "l1_summary" else None)
+            for part, text in layers.items()
+        ],
+    )
+    return dict(zip(layers, entries, strict=True))
 
 
 def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
@@ -150,7 +169,7 @@ class _TurnWrite:
         reminder = None
         if self.turn.user_id is not None:
             reminder = name_session_user(
-                self.tx, self.caller, self.user_id, self.turn.session_id, now_ms
+                self.tx, self.caller, self.user_id, self.turn.named_session, now_ms
             )
         space = self.tx.one(SQL.open_space, user_id=self.user_id, now_ms=now_ms)
         session = self.tx.one(
@@ -305,6 +324,7 @@ class _TurnWrite:
                 space_id=space.id,
                 session=session.id,
                 text=self.parts.l1,
+                entry=self.parts.layer_entries["l1_summary"],
                 topic=self.turn.topic,
                 message_count=None,
             )
@@ -316,7 +336,12 @@ class _TurnWrite:
         if self.parts.map is not None:
             before = newest_version(self.tx, space.id)
             version = store_map(
-                self.context, self.tx, space_id=space.id, text=self.parts.map, made_by=AGENT
+                self.context,
+                self.tx,
+                space_id=space.id,
+                text=self.parts.map,
+                made_by=AGENT,
+                entry=self.parts.layer_entries["l2_map"],
             )
             self._add_receipt("l2_map", "known" if version == before else "stored", str(version))
         elif self.turn.l2_map is not None:
@@ -331,6 +356,7 @@ class _TurnWrite:
                 session=session.id,
                 event=self.event_row,
                 text=self.parts.fact,
+                entry=self.parts.layer_entries["critical"],
             )
             self._add_receipt("critical", "stored" if new else "known")
         elif self.turn.critical is not None:

@@ -145,7 +145,11 @@ def _write(
                 topic=_TOPIC,
                 occurred_ms=context.clock(),
             )
-            place = EventPlace(user_id=request.user_id, session_id=request.session_id)
+            place = EventPlace(
+                user_id=request.user_id,
+                session_id=request.session_id,
+                named_session=request.named_session,
+            )
             answer_json = store_turn_idempotently(
                 context,
                 caller,

@@ -97,10 +97,14 @@ def store_turn(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
-    """The space and session to store a turn in; `user_id` None means the session's user."""
+    """The space and session to store a turn in; `user_id` None means the session's user.
+
+    `named_session` is the session that the request itself names, None for the default.
+    """
 
     user_id: str | None
     session_id: str
+    named_session: str | None
 
 
 # Builds the answer (JSON) from the stored turn and the notice about its text.
@@ -132,11 +136,11 @@ def store_turn_idempotently(
     entry = replace(entry, flags=entry.flags + intake.flags)
 
     def store(tx: Transaction) -> str:
-        user_id = session_user_id(tx, caller, place.user_id, place.session_id)
+        user_id = session_user_id(tx, caller, place.user_id, place.named_session)
         notices = [intake.notice]
         if place.user_id is not None:
             notices.append(
-                name_session_user(tx, caller, user_id, place.session_id, context.clock())
+                name_session_user(tx, caller, user_id, place.named_session, context.clock())
             )
         address = SessionAddress(
             account_id=caller.account_id, user_id=user_id, session_id=place.session_id

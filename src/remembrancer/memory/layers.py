@@ -1,0 +1,168 @@
+"""The layers above the turns: index entries of facts, L1s and the newest map of a space.
+
+They have one index for each space, updated from its rows before each search, like that of turns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from enum import IntEnum
+
+from ..context import Context
+from ..search import (
+    EventText,
+    IndexEntry,
+    IndexView,
+    SpaceIndex,
+    analysis_id,
+    index_entries,
+    unpack_repaired,
+)
+from ..store import Row, Transaction, embedder_id, load_queries
+from .spaces import SQL as SPACES
+from .spaces import number_of, row_id, space_of
+
+SQL = load_queries("remembrancer.memory", "layers.sql")
+BATCH = 16  # entries renewed per step; a search waits for their embedding
+
+
+class Layer(IntEnum):
+    """The kinds of entries, as stored."""
+
+    FACT = 0
+    SUMMARY = 1
+    MAP = 2
+
+
+_KIND_BITS = 2  # low bits of a number in the index
+
+
+def layer_text(text: str, topic: str | None = None) -> EventText:
+    """Return the text of a fact, an L1 or a map in the form that is indexed."""
+    return EventText(query="", response=text.strip(), topic=topic, occurred_ms=0)
+
+
+def add_layer(
+    tx: Transaction, *, space_id: int, layer: Layer, item: int, entry: IndexEntry
+) -> None:
+    """Store the index entry of a fact (its row id), an L1 (its row id) or a map (its version).
+
+    A new map takes the place of the one before.
+    """
+    if layer is Layer.MAP:
+        tx.run(SQL.drop_map_layers, **_all_of(space_id))
+    number = tx.one(SQL.claim_layer, space_id=space_id).number
+    values = {
+        "id": row_id(space_id, number),
+        "kind": int(layer),
+        "item": item,
+        "words": entry.words,
+        "vectors": entry.vectors,
+    }
+    if not tx.run(SQL.add_layer, derived_by=entry.by, **values):  # the embedder has no number yet
+        embedder_id(tx, entry.by, make=True)
+        tx.run(SQL.add_layer, derived_by=entry.by, **values)
+
+
+def prune_layers(tx: Transaction, space_id: int) -> None:
+    """Delete the entries of facts, L1s and maps that were erased, also from cached indexes."""
+    if tx.run(SQL.prune_layers, **_all_of(space_id)):
+        tx.run(SPACES.revise_space, space_id=space_id)
+
+
+def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
+    """Return a view of the layers of a space that includes everything `tx` sees.
+
+    `space` is the row of the space, read in `tx`. `layer_of` tells the kind of its events.
+    """
+
+    def fill(index: SpaceIndex) -> None:
+        embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+        low = row_id(space.id, index.next_event >> _KIND_BITS)
+        high = row_id(space.id, space.layers_made)
+        rows = tx.all(SQL.layer_rows, embedder=embedder, low=low, high=high)
+        # Each entry is a session of its own, so that entries are not neighbours.
+        coded = [(_index_number(row), number_of(row.id), 0, row.words, row.vectors) for row in rows]
+
+        def text_of(number: int) -> EventText:
+            row = layer_rows(tx, space.id, [number])[number]
+            return layer_text(row.text, row.topic)
+
+        index.add(
+            unpack_repaired(coded, context.embedder.dimensions, text_of),
+            space.layers_made << _KIND_BITS,
+        )
+
+    return context.index_cache.view(
+        ("layers", space.id),
+        revision=space.revision,
+        end=space.layers_made << _KIND_BITS,
+        fill=fill,
+    )
+
+
+def layer_of(number: int) -> Layer:
+    """Return the kind of an event of a layers view."""
+    return Layer(number & ((1 << _KIND_BITS) - 1))
+
+
+def layer_rows(tx: Transaction, space_id: int, events: Sequence[int]) -> dict[int, Row]:
+    """Return the rows of events of a layers view, in their order; erased ones are left out.
+
+    Each has id, kind, item, text, since_ms, and where they apply fact_id, l1_id, session_id, topic
+    and event_id.
+    """
+    ids = {event: row_id(space_id, event >> _KIND_BITS) for event in events}
+    rows = {
+        row.id: row
+        for row in tx.all(SQL.layer_texts, ids=json.dumps(list(ids.values())))
+        if row.text is not None
+    }
+    return {event: rows[one] for event, one in ids.items() if one in rows}
+
+
+def renew_layers(context: Context) -> bool:
+    """Renew one batch of stale entries; return False if there was none.
+
+    Raises StoreUnavailable, EmbedderUnavailable.
+    """
+    analysis = analysis_id(context.embedder)
+
+    def find_stale(tx: Transaction) -> list[Row]:
+        number = embedder_id(tx, analysis, make=False)
+        return tx.all(SQL.stale_layers, embedder=number, most=BATCH)
+
+    stale = context.store.read(find_stale)
+    for account_id in dict.fromkeys(row.account_id for row in stale):
+        _renew(context, account_id, [row for row in stale if row.account_id == account_id])
+    return bool(stale)
+
+
+def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
+    def read(tx: Transaction) -> list[Row]:
+        ids = json.dumps([row.id for row in stale])
+        return [row for row in tx.all(SQL.layer_texts, ids=ids) if row.text is not None]
+
+    rows = context.store.read(read, account_id=account_id)
+    entries = index_entries(context.embedder, [layer_text(row.text, row.topic) for row in rows])
+
+    def write(tx: Transaction) -> None:
+        number = embedder_id(tx, analysis_id(context.embedder), make=True)
+        for row, entry in zip(rows, entries, strict=True):
+            values = {"words": entry.words, "vectors": entry.vectors, "embedder": number}
+            tx.run(SQL.set_layer, id=row.id, **values)
+        for space_id in {space_of(row.id) for row in stale}:
+            tx.run(SQL.prune_layers, **_all_of(space_id))
+            tx.run(SPACES.revise_space, space_id=space_id)
+
+    # Not flushed: a batch that a power cut loses is renewed again.
+    context.store.write(write, account_id=account_id, flush=False)
+
+
+def _index_number(row: Row) -> int:
+    return number_of(row.id) << _KIND_BITS | int(row.kind)
+
+
+def _all_of(space_id: int) -> dict[str, int]:
+    return {"low": row_id(space_id, 0), "high": row_id(space_id + 1, 0)}

@@ -1,0 +1,69 @@
+-- claim_layer: Assign the next number of a space's layer entries
+update spaces set layers_made = layers_made + 1 where account_id = :account_id and id = :space_id returning layers_made - 1 as number;
+
+-- add_layer: Store the index entry of a fact, an L1 or a map, if its embedder has a number
+insert into layer_index (account_id, id, kind, item, words, embedder, vectors)
+select :account_id, :id, :kind, :item, :words, embedders.id, :vectors from embedders where embedders.name = :derived_by;
+
+-- add_layer [postgresql]: null vectors need a type
+insert into layer_index (account_id, id, kind, item, words, embedder, vectors)
+select :account_id, :id, :kind, :item, :words, embedders.id, cast(:vectors as bytea) from embedders where embedders.name = :derived_by;
+
+-- drop_map_layers: Delete the index entries of the maps of a space
+delete from layer_index where account_id = :account_id and id >= :low and id < :high and kind = 2;
+
+-- layer_rows: The index entries of a space's layers from a number on; vectors only if this embedder made them
+select id, kind, words, case when embedder = :embedder then vectors end as vectors
+from layer_index where account_id = :account_id and id >= :low and id < :high order by id;
+
+-- layer_texts: Facts, L1s and newest maps by the ids of their index entries, a JSON array
+select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
+    facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
+from layer_index
+left join facts on layer_index.kind = 0 and facts.account_id = :account_id and facts.id = layer_index.item
+left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
+left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
+left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+left join events on events.account_id = :account_id and events.id = facts.event
+where layer_index.account_id = :account_id and layer_index.id in (select value from json_each(:ids));
+
+-- layer_texts [postgresql]: as an array, which makes the planner use the key whatever row count it expects
+select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
+    facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
+from layer_index
+left join facts on layer_index.kind = 0 and facts.account_id = :account_id and facts.id = layer_index.item
+left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
+left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
+left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+left join events on events.account_id = :account_id and events.id = facts.event
+where layer_index.account_id = :account_id and layer_index.id = any (array(select cast(value as bigint) from json_each(:ids)));
+
+-- turns_of_l1: The turns that an L1 covers: those of its session since the L1 before it
+select events.id from summaries join events on events.account_id = :account_id and events.session = summaries.session
+where summaries.account_id = :account_id and summaries.id = :l1 and events.superseded_by is null
+    and events.created_ms <= summaries.created_ms and events.created_ms > coalesce((
+        select max(before.created_ms) from summaries as before
+        where before.account_id = :account_id and before.session = summaries.session and before.id < summaries.id
+    ), -1)
+order by events.created_ms desc, events.id desc limit :most;
+
+-- prune_layers: Delete the index entries of a space whose facts, L1s and maps were erased
+delete from layer_index where account_id = :account_id and id >= :low and id < :high and case kind
+    when 0 then not exists (select 1 from facts where facts.account_id = :account_id and facts.id = layer_index.item)
+    when 1 then not exists (select 1 from summaries where summaries.account_id = :account_id and summaries.id = layer_index.item)
+    else not exists (
+        select 1 from maps where maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
+    ) end;
+
+-- stale_layers: Some layer entries without a current index entry (ranges of one index: no full scan)
+select stale.account_id, stale.id, stale.kind, stale.item from (
+    select account_id, id, kind, item from layer_index where embedder is null
+    union all select account_id, id, kind, item from layer_index where embedder < :embedder
+    union all select account_id, id, kind, item from layer_index where embedder > :embedder
+    limit :most
+) as stale;
+
+-- set_layer: Replace the index entry of a fact, an L1 or a map
+update layer_index set words = :words, embedder = :embedder, vectors = :vectors where account_id = :account_id and id = :id;
