@@ -93,6 +93,7 @@ def remember_answer(event_id: str | None = "evt_9", **fields: Any) -> Remembered
     defaults: dict[str, Any] = {
         "saved": True,
         "event_id": event_id,
+        "user_id": "ada",
         "step": 7,
         "cube": "none",
         "l1_due": False,
@@ -125,10 +126,10 @@ _DEFAULT_ANSWERS: dict[str, Any] = {
 
 
 def new_conversation(**options: Any) -> Conversation:
-    """Return a conversation with a fixed clock and sequential idempotency keys."""
+    """Return a conversation that checks each draft, with a fixed clock and sequential keys."""
     numbers = iter(range(1_000))
     return Conversation(
-        RuntimeOptions(**{"user_id": "ada", "session_id": "s", **options}),
+        RuntimeOptions(**{"user_id": "ada", "session_id": "s", "second_look": "always", **options}),
         now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
         new_key=lambda: f"key-{next(numbers)}",
     )
