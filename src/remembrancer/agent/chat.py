@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -12,7 +13,7 @@ from ..claims.tags import find_tags
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
-from ..memory.write.events import EventUnknown, event_detail
+from ..memory.write.events import EventUnknown, own_event
 from ..memory.write.turns import (
     EventPlace,
     Intake,
@@ -224,7 +225,10 @@ def events_of(
         if not has_evidence(hit, message):
             continue
         try:
-            event = event_detail(context, caller, hit.event_id)
+            event = context.store.read(
+                partial(own_event, caller=caller, event_id=hit.event_id),
+                account_id=caller.account_id,
+            )
         except EventUnknown:  # deleted meanwhile
             continue
         events.append(retrieved_event(event, hit))

@@ -167,7 +167,7 @@ from events where account_id = :account_id and id = any (array(select cast(value
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
+    events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
     looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by

@@ -9,7 +9,7 @@ from ...protocol.memory import Event, EventWrite, EventWritten, LookRecord
 from ...protocol.text import rfc3339
 from ...search import EventText
 from ...store import Row, Transaction
-from ..spaces import SQL, flag_names, milliseconds
+from ..spaces import SQL, flag_names, milliseconds, offset_minutes
 from .turns import EventPlace, StoredTurn, store_turn_idempotently
 
 
@@ -39,7 +39,15 @@ def write_event(
     )
     place = EventPlace(user_id=event.user_id, session_id=event.session_id)
     return EventWritten.model_validate_json(
-        store_turn_idempotently(context, caller, place, turn, idempotency, answer)
+        store_turn_idempotently(
+            context,
+            caller,
+            place,
+            turn,
+            idempotency,
+            answer,
+            occurred_offset=offset_minutes(event.occurred_at),
+        )
     )
 
 
