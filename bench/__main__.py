@@ -19,6 +19,7 @@ PARTS = (
     "bench.headlines",
     "bench.screening",
     "bench.second_look",
+    "bench.second_look.closings",
     "bench.chat",
     "bench.http",
     "bench.neighbours",

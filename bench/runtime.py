@@ -117,7 +117,8 @@ def shows_lines(text: str) -> bool:
 
 def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
     """Run a drafter in the runtime and verify the turns that it reports as stored."""
-    agent, tally = Runtime(client, draft, user_id=user_id, session_id="exam"), Tally()
+    options = {"user_id": user_id, "session_id": "exam", "second_look": "always"}
+    agent, tally = Runtime(client, draft, **options), Tally()
     for turn in TURNS[:turns]:
         reply: TurnReply = agent.turn(turn["query"])
         tally.turns += 1

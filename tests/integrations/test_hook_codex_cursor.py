@@ -23,7 +23,7 @@ def cursor(home: Path, service_url: str, context: Context) -> Agent:
 
 def test_codex_session(codex: Agent, owner: Http) -> None:
     """Codex gets the same start text, recall and second look as Claude Code."""
-    owner.remember("Where does the ferry to Elba leave?", "From Piombino, pier 3.")
+    owner.remember("When does the Elba ferry leave?", "At 9:40 from Piombino, pier 3.")
 
     session_start = context(codex.trigger("SessionStart"))
     prompt_context = context(codex.trigger("UserPromptSubmit"))
@@ -58,6 +58,40 @@ def test_codex_transcript_is_read(codex: Agent, owner: Http) -> None:
     codex.trigger("PreCompact", transcript_path=str(RECORDED / "codex" / "transcript.jsonl"))
 
     assert [hit["response"] for hit in owner.memory(PROMPT)["hits"]] == ["It leaves at noon."]
+
+
+def test_codex_tool_results_need_no_ref(codex: Agent, owner: Http) -> None:
+    """A value from a tool of the turn is not from memory (specification.md#look-when)."""
+    owner.remember("When does the ferry to Elba leave?", "At 9:40 from Piombino.")
+    transcript = str(RECORDED / "codex" / "transcript.jsonl")  # a tool returned 23:59
+
+    codex.trigger("UserPromptSubmit")
+    stop = codex.trigger(
+        "Stop", last_assistant_message="The ferry leaves at 23:59.", transcript_path=transcript
+    )
+
+    assert stop == {}
+
+
+def test_cursor_tool_results_are_collected_during_the_turn(cursor: Agent, owner: Http) -> None:
+    """Cursor has no transcript; `recall` is a tool there (specification.md#look-when)."""
+    event_id = owner.remember("When does the ferry leave?", "At 9:40.", session_id="x")["event_id"]
+    recalled = (
+        "<<memory-data 0123456789abcdef>>\n"
+        f"[event {event_id}] 2026-03-01T09:00:00Z\nuser: When does the ferry leave?\n"
+        "answer: At 9:40.\n<<end memory-data 0123456789abcdef>>"
+    )
+
+    answers = []
+    for text in ("The ferry leaves at 9:40.", "The bus leaves at 10:05."):
+        cursor.trigger("beforeSubmitPrompt")
+        cursor.trigger("postToolUse", tool_name="recall", tool_output=recalled)
+        cursor.trigger("postToolUse", tool_output='{"stdout": "bus 10:05"}')
+        cursor.trigger("afterAgentResponse", text=text)
+        answers.append(cursor.trigger("stop"))
+
+    assert "9:40" in answers[0]["followup_message"]
+    assert answers[1] == {}
 
 
 def test_cursor_session(cursor: Agent, owner: Http) -> None:

@@ -76,6 +76,34 @@ def test_setting_selects_answers_for_second_look(agent: Agent, setting: str, blo
     assert ("decision" in agent.turn("How long is the crossing?", "It takes 55 minutes.")) is blocks
 
 
+def test_answer_that_repeats_memory_without_a_ref_is_sent_back(agent: Agent, owner: Http) -> None:
+    """Answers that cite or repeat memory are checked (specification.md#look-when)."""
+    owner.remember("Which port does the staging database use?", "Port 6543.", session_id="old")
+
+    repeated = agent.turn("Which port does the staging database use?", "It uses port 6543.")
+    wrong = agent.turn("Remind me: which port does the staging database use?", "Port 6534.")
+
+    assert "6543" in repeated["reason"]
+    assert "6534" in wrong["reason"]
+
+
+def test_report_of_work_is_not_sent_back(agent: Agent, owner: Http) -> None:
+    """Values of the prompt and of tool results need no ref (specification.md#look-when)."""
+    memory = owner.remember(
+        "Which port does the staging database use?", "Port 6543.", session_id="old"
+    )
+    transcript = str(RECORDED / "claude-code" / "transcript.jsonl")  # a tool returned 23:59
+
+    report = agent.turn(
+        "Move the staging database to port 6600.",
+        f"The staging database uses port 6600 since 23:59; it was 6543 (ref: {memory['event_id']})."
+        " All 42 tests pass, and the README names Docker 27.1.",
+        transcript_path=transcript,
+    )
+
+    assert report == {}
+
+
 def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> None:
     """The parser of the protocol reads the lines (specification.md#lines-clean-answer)."""
     bob = owner.as_account("bob")

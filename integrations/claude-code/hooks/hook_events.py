@@ -21,8 +21,8 @@ START = (
     "Hooks follow the protocol of this memory for you: they search it before you answer and "
     "remember each turn afterwards. Do not call `remember` for whole turns, and write no service "
     "lines and no seal: here the user sees everything you write. Put `(ref: <event_id>)` after "
-    "what you take from memory, and `[general]`, `[unverified]` or `[assumption]` after other "
-    "numbers, dates, names and URLs. For anything else, use the tools of the MCP server "
+    "each number, date, name and URL that you take from memory. What the user wrote in this turn "
+    "or a tool returned in it needs no ref. For anything else, use the tools of the MCP server "
     "`remembrancer` with session_id `{session}`."
 )
 START_WITHOUT_RECALL = (
@@ -123,9 +123,10 @@ def recall(
         for cube in results["shared_cubes"]
         if str(cube.get("note", "")).startswith("new")
     ]
-    text = recalled_text(results, settings.tokens)
+    items = recalled_items(results, settings.tokens)
+    text = recalled_text(results, items)
     session.update(
-        step=results["step"], span=results["total_hits"], recalled=bool(text), cubes=new_cubes
+        step=results["step"], span=results["total_hits"], recalled=items, cubes=new_cubes
     )
     return hook_output.context(settings.agent, "UserPromptSubmit", text)
 
@@ -155,7 +156,8 @@ def save_prompt(event: dict[str, Any], session: Session) -> str:
                 "answer": None,
                 "blocked": False,
                 REVISION_REQUEST: None,
-                "recalled": False,
+                "recalled": [],
+                "results": [],
                 "span": 0,
                 "cubes": [],
             }
@@ -170,15 +172,10 @@ def _is_command(prompt: str) -> bool:
     return prompt.startswith("/") and not any(character.isspace() for character in prompt.strip())
 
 
-def recalled_text(results: dict[str, Any], tokens: int) -> str:
-    """Return fenced search results for the model, within the budget; empty if there are none."""
-    from remembrancer_protocol.fence import fenced, new_delimiter
-    from remembrancer_protocol.pasted import without_keys
-
+def recalled_items(results: dict[str, Any], tokens: int) -> list[str]:
+    """Return the search results that fit the budget, as texts."""
     texts = [_hit_text(hit) for hit in results["hits"]]
     texts += [_cube_text(cube) for cube in results["shared_cubes"]]
-    if not texts:
-        return ""
     fitting: list[str] = []
     characters = 4 * tokens
     for text in texts:
@@ -186,9 +183,19 @@ def recalled_text(results: dict[str, Any], tokens: int) -> str:
             continue
         fitting.append(text)
         characters -= len(text)
-    omitted = len(texts) - len(fitting)
+    return fitting
+
+
+def recalled_text(results: dict[str, Any], items: list[str]) -> str:
+    """Return fenced search results for the model; empty if there are none."""
+    from remembrancer_protocol.fence import fenced, new_delimiter
+    from remembrancer_protocol.pasted import without_keys
+
+    if not items:
+        return ""
+    omitted = len(results["hits"]) + len(results["shared_cubes"]) - len(items)
     more = f"\n{omitted} more did not fit; `recall` shows them." if omitted else ""
-    return f"{RECALLED}\n{fenced(without_keys(chr(10).join(fitting)), new_delimiter())}{more}"
+    return f"{RECALLED}\n{fenced(without_keys(chr(10).join(items)), new_delimiter())}{more}"
 
 
 def _hit_text(hit: dict[str, Any]) -> str:

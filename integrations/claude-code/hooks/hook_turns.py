@@ -55,8 +55,8 @@ def end_turn(
         return {}
     is_saved, lines, message = remember(settings, service, session, text)
     revision = ""
-    if is_saved and _needs_second_look(settings, state, lines.answer):
-        failures = _second_look(service, lines.answer, state)
+    if is_saved and settings.second_look != "off":
+        failures = _second_look(event, settings, service, state, lines.answer)
         is_revised = bool(
             state.get("blocked") or event.get("stop_hook_active") or event.get("loop_count")
         )
@@ -210,19 +210,37 @@ def _enqueue_ratings(session: Session, state: dict[str, Any], lines: Any) -> Non
     session.update(cubes=[])
 
 
-def _needs_second_look(settings: Settings, state: dict[str, Any], answer: str) -> bool:
-    if settings.second_look == "recalled":
-        return bool(state.get("recalled") or _REF.search(answer))
-    return settings.second_look == "always"
+def _memory_claims(event: dict[str, Any], state: dict[str, Any], draft: str) -> Any:
+    """Return the claims of a draft that come from memory."""
+    from hook_transcript import tool_results
+    from remembrancer_protocol.memory_claims import MemoryClaims, turn_texts
+
+    recalled, results = state.get("recalled"), state.get("results")
+    memory = recalled if isinstance(recalled, list) else []
+    own = [*tool_results(event.get("transcript_path")), *(results or ())]
+    return MemoryClaims(draft, turn_texts(memory, str(state.get("prompt") or ""), own))
 
 
-def _second_look(service: Service, answer: str, state: dict[str, Any]) -> list[str]:
-    """Return what must be fixed; empty if the check passes or is unavailable."""
+def _second_look(
+    event: dict[str, Any],
+    settings: Settings,
+    service: Service,
+    state: dict[str, Any],
+    answer: str,
+) -> list[str]:
+    """Return what must be fixed; empty if nothing, or if the check is unnecessary or unavailable.
+
+    By default only claims from memory are checked; with the setting `always`, all claims.
+    """
     from remembrancer_protocol.pasted import without_keys
 
+    draft = without_keys(readable(answer))
+    claims = None if settings.second_look == "always" else _memory_claims(event, state, draft)
+    if claims is not None and not claims.need_second_look:
+        return []
     citation = _REF.search(answer)
     look = {
-        "draft": without_keys(readable(answer)),
+        "draft": draft,
         "event_id": citation[1] if citation else "",
         "span": state.get("span") or 0,
     }
@@ -237,5 +255,9 @@ def _second_look(service: Service, answer: str, state: dict[str, Any]) -> list[s
         + (f" ({check['claim']})" if check.get("claim") else "")
         for check in result["checks"]
         if check["status"] != "pass"
+        and (
+            claims is None
+            or claims.must_correct(check["check"], check.get("start"), check.get("end"))
+        )
     ]
     return list(dict.fromkeys(failures))[:20]

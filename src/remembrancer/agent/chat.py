@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
@@ -13,7 +14,7 @@ from ..claims.tags import find_tags
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
-from ..memory.write.events import EventUnknown, event_detail
+from ..memory.write.events import EventUnknown, own_event
 from ..memory.write.turns import (
     EventPlace,
     Intake,
@@ -230,7 +231,10 @@ def events_of(
         if not has_evidence(hit, message):
             continue
         try:
-            event = event_detail(context, caller, hit.event_id)
+            event = context.store.read(
+                partial(own_event, caller=caller, event_id=hit.event_id),
+                account_id=caller.account_id,
+            )
         except EventUnknown:  # deleted meanwhile
             continue
         events.append(retrieved_event(event, hit))

@@ -18,9 +18,10 @@ from ..protocol import limits
 from ..protocol.chat import Earlier
 from ..protocol.constitution import RULES
 from ..protocol.fence import defused, fenced
-from ..protocol.memory import Event
 from ..protocol.search import Hit
 from ..protocol.second_look import Check
+from ..protocol.text import day_of
+from ..store import Row
 from .citations import add_refs
 from .event_blocks import event_blocks, indent
 from .extractive_answer import sanitize
@@ -86,16 +87,15 @@ class ModelAnswer:
     tries: list[ModelAttempt] = field(default_factory=list)
 
 
-def retrieved_event(event: Event, hit: Hit) -> RetrievedEvent:
+def retrieved_event(event: Row, hit: Hit) -> RetrievedEvent:
     """Return the part of an event that a model reads: all, or a matching passage if it is long."""
-    text = event.raw_dialogue
+    text = raw_dialogue(event.query, event.response)
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
         text = raw_dialogue(hit.query, hit.response)
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
-    return RetrievedEvent(
-        event_id=event.event_id, day=date.fromisoformat(event.occurred_at[:10]), text=text
-    )
+    day = day_of(event.occurred_ms, event.occurred_offset)
+    return RetrievedEvent(event_id=event.event_id, day=day, text=text)
 
 
 def recent_messages(history: Sequence[Earlier]) -> list[Earlier]:

@@ -49,7 +49,7 @@ def second_look(context: Context, caller: Caller, request: SecondLook) -> Second
     )
     if turn is None:
         raise TurnNotSaved
-    draft = parse_draft(request.draft, day_of(turn.occurred_ms))
+    draft = parse_draft(request.draft, day_of(turn.occurred_ms, turn.occurred_offset))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
         raise CitesTooMuch(
             f"The draft cites {len(draft.refs):,} events, but at most {limits.CITED_EVENTS_MAX} "
@@ -141,7 +141,8 @@ def _cited_events(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cite
                     "in total: cite fewer."
                 )
             events[ref] = CitedEvent(
-                "shown", EventEvidence(row.event_id, text, day_of(row.occurred_ms))
+                "shown",
+                EventEvidence(row.event_id, text, day_of(row.occurred_ms, row.occurred_offset)),
             )
     return events
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from importlib import resources
 from itertools import accumulate
 from math import ceil
@@ -104,7 +105,10 @@ def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> Su
     )
     texts = [
         _source_text(
-            row.event_id, row.occurred_ms, row.topic, raw_dialogue(row.query, row.response)
+            row.event_id,
+            day_of(row.occurred_ms, row.occurred_offset),
+            row.topic,
+            raw_dialogue(row.query, row.response),
         )
         for row in source.turns
     ]
@@ -177,7 +181,10 @@ def _model_map(context: Context, caller: Caller, l1s: Sequence[Row], budget: Bud
     """Return the lines of a model, and sentences of the L1s that no line covers."""
     run = SummaryRun()
     room = map_budget(l1s)
-    texts = {row.l1_id: _source_text(row.l1_id, row.created_ms, row.topic, row.text) for row in l1s}
+    texts = {
+        row.l1_id: _source_text(row.l1_id, day_of(row.created_ms), row.topic, row.text)
+        for row in l1s
+    }
     model_text = (
         _request_text(
             context,
@@ -245,8 +252,8 @@ def _missing_headlines(l1s: Sequence[Row], room: int) -> list[str]:
     return [line for line, end in zip(lines, ends, strict=True) if end <= room + 1]
 
 
-def _source_text(name: str, ms: int, topic: str | None, text: str) -> RetrievedEvent:
-    return RetrievedEvent(event_id=name, day=day_of(ms), text=f"{topic}\n{text}" if topic else text)
+def _source_text(name: str, day: date, topic: str | None, text: str) -> RetrievedEvent:
+    return RetrievedEvent(event_id=name, day=day, text=f"{topic}\n{text}" if topic else text)
 
 
 def _length_range(source: SummarySource) -> tuple[int, int]:

@@ -18,7 +18,15 @@ SKILL, AGENTS = "integrations/claude-code/skills/memory/SKILL.md", "integrations
 
 # Hooks run without the package, so they get copies of the protocol modules that they need.
 HOOKS = "integrations/claude-code/hooks/remembrancer_protocol"
-VENDORED_MODULES = ("fence.py", "line.py", "lines.py", "pasted.py", "seal.py")
+VENDORED_MODULES = (
+    "fence.py",
+    "line.py",
+    "lines.py",
+    "memory_claims.py",
+    "pasted.py",
+    "plain_values.py",
+    "seal.py",
+)
 _VENDORED_DOCSTRING = (
     '"""Copies of protocol modules, for hooks that run without the package. Do not edit."""\n'
 )

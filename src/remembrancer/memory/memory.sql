@@ -156,7 +156,7 @@ from events where account_id = :account_id and id = any (array(select cast(value
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.created_ms
+    events.occurred_ms, events.occurred_offset, events.created_ms
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where events.account_id = :account_id and events.event_id = :event_id;
 

@@ -36,15 +36,7 @@ def recalled_text(items: Sequence[str]) -> str:
 
 
 def _items(answer: Answer, known: frozenset[str]) -> Iterator[str]:
-    instructions = answer.get("instructions") or []
-    for one in instructions:
-        if one["instruction_id"] not in known:
-            yield f"[instruction {one['instruction_id']}] {one['text']}{_source(one)}"
-    shown = known | {one["instruction_id"] for one in instructions}
-    for one in answer.get("facts") or []:
-        if one["fact_id"] not in shown:
-            day = str(one["valid_from"])[:10]
-            yield f"[fact {one['fact_id']}] since {day}: {one['text']}{_source(one)}"
+    yield from _wishes_and_facts(answer, known)
     for hit in answer.get("hits") or []:
         yield (
             f"[event {hit['event_id']}] {hit['occurred_at']}\n"
@@ -64,6 +56,20 @@ def _items(answer: Answer, known: frozenset[str]) -> Iterator[str]:
         yield f"[help] {passage['title']}: {passage['text']}"
     for task in answer.get("open_tasks") or []:
         yield f"[open task in session {task['session_id']}] {task['topic'] or task['query']}"
+
+
+def _wishes_and_facts(answer: Answer, known: frozenset[str]) -> Iterator[str]:
+    """Yield instructions, then facts that are not among them."""
+    instructions = [
+        one for one in answer.get("instructions") or [] if one["instruction_id"] not in known
+    ]
+    for one in instructions:
+        yield f"[instruction {one['instruction_id']}] {one['text']}{_source(one)}"
+    served = known | {one["instruction_id"] for one in instructions}
+    for one in answer.get("facts") or []:
+        if one["fact_id"] not in served:
+            day = str(one["valid_from"])[:10]
+            yield f"[fact {one['fact_id']}] since {day}: {one['text']}{_source(one)}"
 
 
 def _source(one: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import (
@@ -46,9 +46,9 @@ Moment = Annotated[
 ]
 
 
-def day_of(ms: int) -> date:
-    """Return the UTC date of a time (ms since 1970)."""
-    return datetime.fromtimestamp(ms / 1000, UTC).date()
+def day_of(ms: int, offset_minutes: int = 0) -> date:
+    """Return the date of a time (ms since 1970) in a zone, minutes east of UTC. Default: UTC."""
+    return (datetime.fromtimestamp(ms / 1000, UTC) + timedelta(minutes=offset_minutes)).date()
 
 
 def tokens(text: str) -> int:

@@ -14,12 +14,18 @@ from anthropic import Anthropic, AsyncAnthropic
 from client.scripted_server import ScriptedServer, answer
 from openai import AsyncOpenAI, OpenAI
 from pydantic_ai import Agent, TextOutput
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from remembrancer.client import Client, adapters
 from remembrancer.client.adapters import NoDraftError
-from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
+from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Draft, Runtime
 
 MESSAGES: list[ChatMessage] = [
     {"role": "system", "content": "You plan journeys."},
@@ -53,7 +59,7 @@ def test_openai_adapters_return_the_reply(
 def test_async_openai_adapters_return_the_reply(
     model_url: str, adapter: Callable[..., adapters.AsyncDraftFunction]
 ) -> None:
-    async def run_draft() -> str:
+    async def run_draft() -> str | Draft:
         async with AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as client:
             return await adapter(client, "scripted")(MESSAGES)
 
@@ -61,7 +67,7 @@ def test_async_openai_adapters_return_the_reply(
 
 
 def test_anthropic_adapters_return_the_reply(model_url: str) -> None:
-    async def run_draft() -> str:
+    async def run_draft() -> str | Draft:
         async with AsyncAnthropic(base_url=model_url, api_key="none") as client:
             return await adapters.async_anthropic_messages(client, "scripted")(MESSAGES)
 
@@ -132,7 +138,38 @@ def test_pydantic_ai_agent_gets_history_and_both_instructions() -> None:
         assert "You plan journeys." in str(instructions)
 
 
-async def _awaited(draft: adapters.AsyncDraftFunction) -> str:
+def test_pydantic_ai_draft_names_the_results_of_its_tools() -> None:
+    """Values of tool results need no ref (specification.md#look-when)."""
+
+    def model(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        if isinstance(messages[-1].parts[-1], ToolReturnPart):
+            return ModelResponse(parts=[TextPart("At 9:40.")])
+        return ModelResponse(parts=[ToolCallPart("timetable", {})])
+
+    def timetable() -> str:
+        return "ferry 9:40"
+
+    agent = Agent(FunctionModel(model), tools=[timetable])
+
+    draft = asyncio.run(_awaited(adapters.async_pydantic_ai_agent(agent)))
+
+    assert draft == Draft("At 9:40.", ("ferry 9:40",))
+
+
+def test_draft_of_a_graph_names_the_results_of_its_tools() -> None:
+    """Values of tool results need no ref (specification.md#look-when)."""
+
+    class ToolGraph(Graph):
+        def invoke(self, state: Any, **_: Any) -> Any:
+            result = SimpleNamespace(type="tool", content="ferry 9:40")
+            return {"messages": [*state["messages"], result, self.last]}
+
+    draft = adapters.langgraph_graph(ToolGraph({"role": "assistant", "content": "At 9:40."}))
+
+    assert draft(MESSAGES) == Draft("At 9:40.", ("ferry 9:40",))
+
+
+async def _awaited(draft: adapters.AsyncDraftFunction) -> str | Draft:
     return await draft(MESSAGES)
 
 

@@ -127,10 +127,10 @@ _DEFAULT_ANSWERS: dict[str, Any] = {
 
 
 def new_conversation(**options: Any) -> Conversation:
-    """Return a conversation with a fixed clock and sequential idempotency keys."""
+    """Return a conversation that checks each draft, with a fixed clock and sequential keys."""
     numbers = iter(range(1_000))
     return Conversation(
-        RuntimeOptions(**{"user_id": "ada", "session_id": "s", **options}),
+        RuntimeOptions(**{"user_id": "ada", "session_id": "s", "second_look": "always", **options}),
         now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
         new_key=lambda: f"key-{next(numbers)}",
     )

@@ -316,7 +316,7 @@ def test_empty_message_is_rejected(message: str) -> None:
 def test_draft_that_is_not_a_string_raises_type_error() -> None:
     nothing: Any = None
 
-    with pytest.raises(TypeError, match="a draft must be a string, not NoneType"):
+    with pytest.raises(TypeError, match="a draft must be a string or a Draft, not NoneType"):
         run_turn(new_conversation(), nothing)
 
 

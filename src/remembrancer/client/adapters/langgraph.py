@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..runtime.drivers import AsyncRuntime, Runtime
 from ..runtime.prompts import ChatMessage
-from ..runtime.steps import TurnReply
+from ..runtime.steps import Draft, TurnReply
 from .text import AsyncDraftFunction, DraftFunction, NoDraftError, content_text
 
 # LangGraph passes its configuration to a node if the annotation has exactly this name.
@@ -33,17 +33,17 @@ def langgraph_graph(graph: CompiledGraph, **options: Any) -> DraftFunction:
 
     `options` are passed to `invoke`. The graph needs no checkpointer.
     """
-    return lambda messages: content_text(
-        _last_content(graph.invoke({"messages": list(messages)}, **options))
+    return lambda messages: _draft(
+        graph.invoke({"messages": list(messages)}, **options), len(messages)
     )
 
 
 def async_langgraph_graph(graph: CompiledGraph, **options: Any) -> AsyncDraftFunction:
     """Draft like `langgraph_graph`, with the method `ainvoke`."""
 
-    async def draft(messages: list[ChatMessage]) -> str:
+    async def draft(messages: list[ChatMessage]) -> str | Draft:
         state = await graph.ainvoke({"messages": list(messages)}, **options)
-        return content_text(_last_content(state))
+        return _draft(state, len(messages))
 
     return draft
 
@@ -69,6 +69,20 @@ def async_langgraph_node(runtime_of: Callable[[str], AsyncRuntime]) -> AsyncNode
         return _state_update(await runtime.turn(content_text(_last_content(state))))
 
     return node
+
+
+def _draft(state: Any, prompt_length: int) -> str | Draft:
+    """Return the last message of a graph's state, with the results of tools if it used any.
+
+    Messages after the first `prompt_length` ones are new. Raises NoDraftError.
+    """
+    answer = content_text(_last_content(state))
+    results = tuple(
+        content_text(message.content)
+        for message in state["messages"][prompt_length:-1]
+        if getattr(message, "type", "") == "tool"
+    )
+    return Draft(answer, results) if results else answer
 
 
 def _last_content(state: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ..runtime.prompts import ChatMessage
+from ..runtime.steps import Draft
 from .text import AsyncDraftFunction, DraftFunction, split_system, text_attribute
 
 
@@ -26,18 +27,29 @@ def pydantic_ai_agent(agent: PydanticAgent, **options: Any) -> DraftFunction:
 
     `options` are passed to `run_sync`: deps, usage_limits, ...
     """
-    return lambda messages: text_attribute(
-        agent.run_sync(**_run_arguments(messages), **options), "output"
-    )
+    return lambda messages: _draft(agent.run_sync(**_run_arguments(messages), **options))
 
 
 def async_pydantic_ai_agent(agent: PydanticAgent, **options: Any) -> AsyncDraftFunction:
     """Draft like `pydantic_ai_agent`, with the method `run`."""
 
-    async def draft(messages: list[ChatMessage]) -> str:
-        return text_attribute(await agent.run(**_run_arguments(messages), **options), "output")
+    async def draft(messages: list[ChatMessage]) -> str | Draft:
+        return _draft(await agent.run(**_run_arguments(messages), **options))
 
     return draft
+
+
+def _draft(result: Any) -> str | Draft:
+    """Return the output of a run, with the results of its tools if it used any."""
+    messages = result.new_messages() if hasattr(result, "new_messages") else ()
+    results = tuple(
+        str(getattr(part, "content", ""))
+        for message in messages
+        for part in message.parts
+        if getattr(part, "part_kind", "") == "tool-return"
+    )
+    output = text_attribute(result, "output")
+    return Draft(output, results) if results else output
 
 
 def _run_arguments(messages: Sequence[ChatMessage]) -> dict[str, Any]:

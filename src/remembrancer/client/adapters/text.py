@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from ..runtime.prompts import ChatMessage
+from ..runtime.steps import Draft
 
-DraftFunction: TypeAlias = Callable[[list[ChatMessage]], str]
-AsyncDraftFunction: TypeAlias = Callable[[list[ChatMessage]], Awaitable[str]]
+DraftFunction: TypeAlias = Callable[[list[ChatMessage]], str | Draft]
+AsyncDraftFunction: TypeAlias = Callable[[list[ChatMessage]], Awaitable[str | Draft]]
 T = TypeVar("T")
 
 

@@ -10,7 +10,7 @@ from .counts import Counts
 from .drivers import AsyncRuntime, Runtime, run_turn, send_call
 from .prompts import ChatMessage
 from .session import RuntimeOptions
-from .steps import CallFailed, DraftRequest, ServiceCall, Step, TurnReply
+from .steps import CallFailed, Draft, DraftRequest, ServiceCall, Step, TurnReply
 
 __all__ = [
     "AsyncRuntime",
@@ -18,6 +18,7 @@ __all__ = [
     "ChatMessage",
     "Conversation",
     "Counts",
+    "Draft",
     "DraftRequest",
     "Runtime",
     "RuntimeOptions",

@@ -35,6 +35,7 @@ class Counts:
     looks_passed: int = 0
     looks_failed: int = 0
     looks_missing: int = 0  # drafts for which no second look was available
+    looks_not_needed: int = 0  # drafts that claim nothing from memory
     summaries_due: int = 0  # L1 and L2 summaries requested from the agent
     summaries_written: int = 0
     keys_caught: int = 0

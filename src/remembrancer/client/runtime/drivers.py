@@ -14,7 +14,7 @@ from .conversation import Conversation
 from .counts import Counts
 from .prompts import ChatMessage
 from .session import RuntimeOptions
-from .steps import CallFailed, DraftRequest, ServiceCall, Step, TurnReply
+from .steps import CallFailed, Draft, DraftRequest, ServiceCall, Step, TurnReply
 
 
 @contextmanager
@@ -32,15 +32,17 @@ def _timed(counts: Counts, step: Step) -> Iterator[None]:
 
 
 class Runtime:
-    """An agent that follows the protocol, around any function `draft(messages) -> str`.
+    """An agent that follows the protocol, around any function `draft(messages)`.
 
     A runtime holds one session and runs one turn at a time.
     """
 
     def __init__(
-        self, client: Client, draft: Callable[[list[ChatMessage]], str], **options: Any
+        self, client: Client, draft: Callable[[list[ChatMessage]], str | Draft], **options: Any
     ) -> None:
         """Take the fields of RuntimeOptions as `options`; `user_id` is required.
+
+        `draft` returns the model's text, or a Draft if the model used tools.
 
         Raises ValueError for options the service would reject.
         """
@@ -95,7 +97,7 @@ class AsyncRuntime:
     def __init__(
         self,
         client: AsyncClient,
-        draft: Callable[[list[ChatMessage]], str | Awaitable[str]],
+        draft: Callable[[list[ChatMessage]], str | Draft | Awaitable[str | Draft]],
         **options: Any,
     ) -> None:
         """Take the same arguments as Runtime."""

@@ -86,6 +86,14 @@ def _fault_text(fault: LineFault) -> str:
 
 def recalled_text(recalled: MemoryAnswer) -> str:
     """Return fenced search results for a model: events, cubes, help passages, open tasks."""
+    texts = recalled_items(recalled)
+    if not texts:
+        return NOTHING_RECALLED
+    return f"{RECALLED}\n{fenced(without_keys(chr(10).join(texts)), new_delimiter())}"
+
+
+def recalled_items(recalled: MemoryAnswer) -> list[str]:
+    """Return search results as texts: events, cubes, help passages, open tasks."""
     texts = [_hit_text(hit) for hit in recalled.hits]
     texts += [
         f"[cube {cube.cube_id}] {cube.kind}, {cube.topic}: {cube.essence}\n"
@@ -97,9 +105,7 @@ def recalled_text(recalled: MemoryAnswer) -> str:
         f"[open task in session {task.session_id}] {task.topic or task.query}"
         for task in recalled.open_tasks or []
     ]
-    if not texts:
-        return NOTHING_RECALLED
-    return f"{RECALLED}\n{fenced(without_keys(chr(10).join(texts)), new_delimiter())}"
+    return texts
 
 
 def _hit_text(hit: Hit) -> str:

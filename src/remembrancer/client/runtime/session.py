@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Literal
 
 from ...protocol import limits
 from ...protocol.memory import Turn
@@ -23,6 +24,8 @@ class RuntimeOptions:
     name: str = "REM"  # the service's short name, used in seals
     instructions: str = ""  # the agent's own system prompt
     redrafts_max: int = 2  # docs/reference/specification.md#turn-recheck
+    # "recalled": check answers that cite or repeat memory. "always": check all, every claim.
+    second_look: Literal["recalled", "always"] = "recalled"
     full_protocol: bool = False  # require the sections DRAFT, SECOND LOOK and FINAL
     top_k: int = limits.TOP_K_DEFAULT
     memory_tokens_max: int | None = 2_000  # tokens of search results in a prompt; None: unlimited
@@ -61,4 +64,6 @@ class SessionState:
 
     def __post_init__(self) -> None:
         """Validate the options. Raises ValueError."""
+        if self.options.second_look not in ("recalled", "always"):
+            raise ValueError('second_look must be "recalled" or "always"')
         self.options.query("?", None)

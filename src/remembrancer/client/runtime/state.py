@@ -59,6 +59,7 @@ class TurnState:
     sent_parts: set[str] = field(default_factory=set)  # parts the service received in this turn
     event_id: str | None = None  # of the latest draft that was saved
     is_saved: bool = False
+    tool_results: list[str] = field(default_factory=list)  # of the model's tools
     postponed_keys: set[str] = field(default_factory=set)  # of drafts queued as unsaved
 
     @property

@@ -47,9 +47,17 @@ class ServiceCall:
 
 @dataclass(frozen=True, slots=True)
 class DraftRequest:
-    """A request for a draft: pass `messages` to the model; answer with its text."""
+    """A request for a draft: pass `messages` to the model; answer with its text or a Draft."""
 
     messages: list[ChatMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft whose model used tools. Values of their results need no ref in the answer."""
+
+    text: str
+    tool_results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,8 @@ class TurnReply:
     answer: str  # without service lines
     notes: tuple[str, ...] = ()  # for the user
     remarks: tuple[str, ...] = ()  # for the operator: what was cut, refused or not saved
-    passed: bool | None = None  # result of the second look; None: there was none
+    # Result of the second look; None: there was none, or the answer claims nothing from memory.
+    passed: bool | None = None
     failed_checks: tuple[str, ...] = ()
     drafts: int = 0
     event_id: str | None = None  # of the saved turn

@@ -18,6 +18,7 @@ from ...protocol import limits
 from ...protocol.cubes import CubeVote
 from ...protocol.lines import SECTIONS, LineFault, Lines, parse
 from ...protocol.memory import Remembered, Turn
+from ...protocol.memory_claims import MemoryClaims, turn_texts
 from ...protocol.pasted import REMOVED, without_keys
 from ...protocol.seal import render
 from ...protocol.search import MemoryAnswer
@@ -33,10 +34,16 @@ from ..errors import (
     UnreachableError,
 )
 from .lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
-from .prompts import TurnRequirements, revision_message, system_message, user_message
+from .prompts import (
+    TurnRequirements,
+    recalled_items,
+    revision_message,
+    system_message,
+    user_message,
+)
 from .saving import TRANSIENT, postpone, remember, save_late
 from .state import DraftAttempt, PendingStep, Progress, TurnState, call
-from .steps import CallFailed, DraftRequest, ServiceCall, TurnReply
+from .steps import CallFailed, Draft, DraftRequest, ServiceCall, TurnReply
 from .text import readable
 
 # Length of an L1 as a share of the text it summarizes
@@ -160,8 +167,11 @@ def _request_draft(turn: TurnState) -> Progress:
 
 def _after_draft(turn: TurnState, text: Any) -> Progress:
     """Parse a draft and save it, if it has an answer."""
+    if isinstance(text, Draft):
+        turn.tool_results += text.tool_results
+        text = text.text
     if not isinstance(text, str):
-        raise TypeError(f"a draft must be a string, not {type(text).__name__}")
+        raise TypeError(f"a draft must be a string or a Draft, not {type(text).__name__}")
     text = without_keys(readable(text))
     recalled = turn.recalled
     lines = parse(
@@ -216,11 +226,25 @@ def _look(turn: TurnState) -> Progress:
     if not turn.session.has_second_look:
         turn.counts.looks_missing += 1
         return _judge(turn)
+    if not _is_look_needed(turn):
+        turn.counts.looks_not_needed += 1
+        return _judge(turn)
     answer = attempt.lines.answer
     citation = _REF.search(answer)
     span = turn.recalled.total_hits if turn.recalled else 0
     look = SecondLook(draft=answer, event_id=citation[1] if citation else "", span=span)
     return call(turn, "second look", look, _after_look)
+
+
+def _is_look_needed(turn: TurnState) -> bool:
+    """Return True if the latest draft claims something from memory, or all drafts are checked."""
+    return turn.options.second_look == "always" or _memory_claims(turn).need_second_look
+
+
+def _memory_claims(turn: TurnState) -> MemoryClaims:
+    items = recalled_items(turn.recalled) if turn.recalled else []
+    texts = turn_texts(items, turn.message, reversed(turn.tool_results))
+    return MemoryClaims(turn.attempts[-1].lines.answer, texts)
 
 
 def _after_look(turn: TurnState, result: SecondLooked | None) -> Progress:
@@ -233,23 +257,28 @@ def _after_look(turn: TurnState, result: SecondLooked | None) -> Progress:
         else:
             turn.remarks.append(f"There was no second look: {turn.failures[-1]}")
         return _judge(turn)
-    attempt.passed = result.status == "pass"
+    if result.status != "pass":
+        attempt.failed_checks = _failed_checks(turn, result)
+    attempt.passed = not attempt.failed_checks
     if attempt.passed:
         turn.counts.looks_passed += 1
     else:
         turn.counts.looks_failed += 1
-        attempt.failed_checks = _failed_checks(result)
     return _judge(turn)
 
 
-def _failed_checks(result: SecondLooked) -> list[str]:
-    """Return the failed checks as text, one item for each."""
-    texts = [
+def _failed_checks(turn: TurnState, result: SecondLooked) -> list[str]:
+    """Return the failed checks that must be corrected as text, one item for each."""
+    failed = [check for check in result.checks if check.status != "pass"]
+    if not failed:
+        return ["The second look did not pass; it gave no reason."]
+    if turn.options.second_look == "recalled":
+        claims = _memory_claims(turn)
+        failed = [c for c in failed if claims.must_correct(c.check, c.start, c.end)]
+    return [
         f"{check.check}: {check.detail}" + (f" ({check.claim})" if check.claim else "")
-        for check in result.checks
-        if check.status != "pass"
+        for check in failed
     ]
-    return texts or ["The second look did not pass; it gave no reason."]
 
 
 def _judge(turn: TurnState) -> Progress:

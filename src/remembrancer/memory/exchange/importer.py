@@ -27,7 +27,7 @@ from ...protocol.text import Text
 from ...search import EventText, IndexEntry, index_entries
 from ...settings import Settings
 from ...store import Transaction
-from ..spaces import SQL, milliseconds, space_of
+from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import Intake, SessionAddress, store_turn
 
 BATCH = 64  # events embedded and written together
@@ -80,6 +80,7 @@ class ImportedTurn:
     user_id: str
     session_id: str
     text: EventText
+    occurred_offset: int  # minutes east of UTC
     flags: tuple[str, ...]  # set while screening its texts
 
 
@@ -194,7 +195,9 @@ def _write(
         address = SessionAddress(
             account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id
         )
-        turn = store_turn(context, tx, address, event.text, entry)
+        turn = store_turn(
+            context, tx, address, event.text, entry, occurred_offset=event.occurred_offset
+        )
         tx.run(SQL.add_origin, space_id=space_of(turn.row), origin=event.origin, event=turn.row)
         stored += 1
     return stored
@@ -214,7 +217,12 @@ def _imported_turn(line: ImportLine, user_id: str, now_ms: int, settings: Settin
         line.session_id, line.query, line.response, line.topic or "", occurred
     )
     return ImportedTurn(
-        origin=origin, user_id=user_id, session_id=line.session_id, text=text, flags=intake.flags
+        origin=origin,
+        user_id=user_id,
+        session_id=line.session_id,
+        text=text,
+        occurred_offset=offset_minutes(line.occurred_at),
+        flags=intake.flags,
     )
 
 

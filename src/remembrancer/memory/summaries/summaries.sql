@@ -11,9 +11,9 @@ from (
 ) as later;
 
 -- source_turns: The latest turns of a session that no L1 covers, newest first
-select event_id, topic, query, response, occurred_ms
+select event_id, topic, query, response, occurred_ms, occurred_offset
 from (
-    select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.created_ms from events
+    select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.occurred_offset, events.created_ms from events
     where events.account_id = :account_id and events.session = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
     limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)

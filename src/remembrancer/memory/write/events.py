@@ -9,7 +9,7 @@ from ...protocol.memory import Event, EventWrite, EventWritten, LookRecord
 from ...protocol.text import rfc3339
 from ...search import EventText
 from ...store import Row, Transaction
-from ..spaces import SQL, flag_names, milliseconds
+from ..spaces import SQL, flag_names, milliseconds, offset_minutes
 from .turns import EventPlace, StoredTurn, store_turn_idempotently
 
 
@@ -41,7 +41,15 @@ def write_event(
         user_id=event.user_id, session_id=event.session_id, named_session=event.named_session
     )
     return EventWritten.model_validate_json(
-        store_turn_idempotently(context, caller, place, turn, idempotency, answer)
+        store_turn_idempotently(
+            context,
+            caller,
+            place,
+            turn,
+            idempotency,
+            answer,
+            occurred_offset=offset_minutes(event.occurred_at),
+        )
     )
 
 

@@ -118,12 +118,13 @@ def store_turn_idempotently(
     turn: EventText,
     idempotency: IdempotentRequest | None,
     answer: Answer,
+    occurred_offset: int = 0,
 ) -> str:
     """Store a turn and return the answer (JSON) that `answer` builds in the same transaction, or
     the first answer if the request was repeated.
 
-    Raises OnlyEchoedText, KeyIsReadOnly, PinnedToOtherUser, IdempotencyKeyReused, StoreUnavailable,
-    EmbedderUnavailable.
+    `occurred_offset` is in minutes east of UTC. Raises OnlyEchoedText, KeyIsReadOnly,
+    PinnedToOtherUser, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
     space_user_id(caller, place.user_id)  # first: an invalid one is refused before any work
@@ -145,7 +146,7 @@ def store_turn_idempotently(
         address = SessionAddress(
             account_id=caller.account_id, user_id=user_id, session_id=place.session_id
         )
-        stored = store_turn(context, tx, address, text, entry)
+        stored = store_turn(context, tx, address, text, entry, occurred_offset=occurred_offset)
         return answer(tx, stored, " ".join(filter(None, notices)) or None)
 
     return context.store.write(

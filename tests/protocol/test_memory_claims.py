@@ -1,0 +1,96 @@
+"""Which claims of an answer come from memory (specification.md#look-when)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.second_look.closings import LABELS, SETS, closings, counts
+from remembrancer.protocol.memory_claims import MemoryClaims, turn_texts
+
+FALSE_ALARMS_MAX = 0.02  # of the answers that claim nothing from memory
+MISSED_MAX = 0.05  # of the answers that repeat memory without a ref, or wrongly
+MEMORY = (
+    "[event e_7k2m9x0v4t8qz] 2026-03-01T09:00:00Z\n"
+    "user: Which port does the staging database use?\nanswer: Port 6543, since 14 May."
+)
+
+
+def spans_of(answer: str, *, message: str = "", results: tuple[str, ...] = ()) -> list[str]:
+    """Return the words of an answer that come from memory."""
+    claims = MemoryClaims(answer, turn_texts([MEMORY], message, results))
+    return [answer[start:end] for start, end in claims.spans]
+
+
+@pytest.mark.parametrize("file", SETS.values())
+def test_closing_messages_are_sent_back_only_for_claims_from_memory(file: str) -> None:
+    """At most 2 % false alarms, and wrong repetitions are found (specification.md#look-when)."""
+    rows = counts(list(closings(file)))
+    none, right = rows["none"], rows["right"]
+    repeating = rows["bare"] + rows["wrong"]
+
+    assert sum(row["cases"] for row in rows.values()) >= 100
+    assert set(rows) == set(LABELS)
+    assert max(none["asked"], none["sent back"]) <= FALSE_ALARMS_MAX * none["cases"]
+    assert (right["asked"], right["sent back"]) == (right["cases"], 0)
+    assert repeating["sent back"] >= (1 - MISSED_MAX) * repeating["cases"]
+
+
+def test_repeated_and_contradicting_values_are_from_memory() -> None:
+    question = "Which port does the staging database use?"
+
+    assert spans_of("It uses port 6543.", message=question) == ["6543"]
+    assert spans_of("It uses port 6534.", message=question) == ["6534"]
+    assert spans_of("6543", message=question) == ["6543"]
+
+
+def test_values_of_message_and_tools_are_not_from_memory() -> None:
+    answer = "The staging database now uses port 6600."
+
+    assert spans_of(answer, message="Move the staging database to port 6600.") == []
+    assert spans_of(answer, results=("port = 6600",)) == []
+
+
+def test_the_same_value_on_another_subject_is_not_from_memory() -> None:
+    assert spans_of("I removed 6543 blank lines.", message="Clean the file.") == []
+
+
+def test_marked_sentence_claims_nothing_from_memory() -> None:
+    assert spans_of("The staging database uses port 6543 [unverified].") == []
+
+
+def test_code_blocks_are_ignored() -> None:
+    assert spans_of("```\nstaging database port 6543\n```") == []
+
+
+def test_dates_are_compared_by_value() -> None:
+    """Months are numbers, and a day keeps its full stop in German."""
+    assert spans_of("The staging database uses it since May 14.") == ["May 14"]
+    assert spans_of("Port der staging database seit 14. Mai.") == ["14. Mai"]
+
+
+def test_fenced_tool_results_are_memory() -> None:
+    """The results of `recall` are memory, not results of the turn."""
+    fence = "0123456789abcdef"
+    recalled = f"<<memory-data {fence}>>\n{MEMORY}\n<<end memory-data {fence}>>"
+    texts = turn_texts([], "Which port does the staging database use?", [recalled])
+
+    assert MemoryClaims("The staging database uses port 6543.", texts).need_second_look
+
+
+def test_refs_need_a_second_look_and_missing_ones_count_only_for_memory() -> None:
+    answer = "42 tests pass; the staging database uses 6543 (ref: e_7k2m9x0v4t8qz)."
+    claims = MemoryClaims(answer, turn_texts([MEMORY], "Run the tests.", ["42 passed"]))
+
+    assert claims.need_second_look
+    assert not claims.must_correct("claim_marked", 0, 2)
+    assert not claims.must_correct("number_in_ref", 0, 2)
+    assert claims.must_correct("number_in_ref", answer.index("6543"), answer.index("6543") + 4)
+    assert claims.must_correct("ref_exists", answer.index("e_7"), len(answer) - 2)
+    assert claims.must_correct("no_secret", None, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "(ref:", "[", "1" * 50_000, "a. " * 20_000, "x@" * 9_999]
+)
+def test_any_text_is_accepted(text: str) -> None:
+    MemoryClaims(text, turn_texts([text, MEMORY], text, [text]))
