@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
 from .line import CubeKind
-from .message import ABSENT_IF_NONE, Id, Message
+from .message import ABSENT_IF_NONE, Body, Id, Message
 from .text import Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
@@ -25,7 +25,7 @@ CubeId = Annotated[str, Field(description="Identifier of the cube.")]
 Status = Annotated[CubeStatus, Field(description="Status: private, published, trusted or retired.")]
 
 
-class CubeCreate(Message):
+class CubeCreate(Body):
     """Body of `POST /api/v7/experience/create`."""
 
     model_config = ConfigDict(
@@ -94,7 +94,7 @@ class CubeMade(Message):
     ]
 
 
-class CubeVote(Message):
+class CubeVote(Body):
     """Body of `POST /api/v7/experience/vote`."""
 
     model_config = ConfigDict(
@@ -116,7 +116,7 @@ class CubeVote(Message):
         Id, Field(description="User whose agent votes. The vote counts for the account.")
     ]
     vote: Annotated[
-        int,  # not a Literal, which accepts true and 1.0 for 1
+        int,  # not a Literal, which accepts true for 1
         AfterValidator(_counts),
         Field(
             description="1 = useful, -1 = irrelevant or wrong.", json_schema_extra={"enum": [1, -1]}

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .files import CreatedFile
-from .message import ABSENT_IF_NONE, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, example
 from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]
@@ -39,7 +39,7 @@ Guard = Literal[  # reasons to reject a model's proposal
 ]
 
 
-class Execution(Message):
+class Execution(Body):
     """Body of `POST /api/execute/code`."""
 
     model_config = example({"code": "import math\nprint(math.tau)\nmath.pi"})

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from . import limits
 from .cubes import CubeMade
 from .line import CubeKind
-from .message import ABSENT_IF_NONE, Created, Id, Message, Misfit, Saved, Topic, example
+from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Misfit, Saved, Topic, example
 from .search import EventId, Occurred
 from .text import Moment, Text, says_nothing
 
@@ -18,7 +18,7 @@ _ONE_SIDE = [
 ]  # as `_has_text` checks
 
 
-class TurnText(Message):
+class TurnText(Body):
     """The two sides of a turn and its time. At most one side may be empty."""
 
     query: Annotated[Text, Field(description="The user's message.")]
@@ -64,7 +64,7 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
             {
                 "properties": {
                     **dict.fromkeys(_CUBE, _BLANK),
-                    "cube_publish": {"const": False},
+                    "cube_publish": {"enum": [False, None]},
                 }
             },
         ]
@@ -89,7 +89,7 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
 ]
 
 
-class Turn(Message):
+class Turn(Body):
     """Body of `POST /api/v7/remember`: a turn and what the agent learned from it.
 
     Each part may be sent alone; at least one is required.

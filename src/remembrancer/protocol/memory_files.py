@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
 from .text import Text
 
 ROOT = "/memories"
@@ -93,7 +93,7 @@ def _rules() -> list[dict[str, Any]]:
     ]
 
 
-class FileCommand(Message):
+class FileCommand(Body):
     """Body of `POST /api/v7/memory/files`: the input of the memory tool as the model gave it."""
 
     model_config = example(

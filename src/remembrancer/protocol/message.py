@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
 from . import limits
 from .text import Text
@@ -16,6 +17,59 @@ class Message(BaseModel):
     """Base class: strict types ("5" is not an integer), unknown fields ignored, immutable."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+_INNER = ("schema", "items_schema", "choices")  # of a core schema
+
+
+def _tolerant(schema: Any, model: type[BaseModel]) -> Any:
+    """Return the schema with the rules of `Body`, down to other models, which have their own."""
+    if isinstance(schema, (list, tuple)):
+        return type(schema)(_tolerant(part, model) for part in schema)
+    if not isinstance(schema, dict) or schema.get("cls", model) is not model:
+        return schema
+    changed = {
+        name: _tolerant(part, model) if name in _INNER else part for name, part in schema.items()
+    }
+    if "fields" in schema:
+        changed["fields"] = {
+            name: _tolerant(field, model) for name, field in schema["fields"].items()
+        }
+    kind = schema.get("type")
+    if kind == "int":
+        return core_schema.no_info_before_validator_function(_whole_number, changed)
+    if kind == "default" and schema.get("default", ...) is not None:
+        inner = changed["schema"]
+        changed["schema"] = core_schema.no_info_after_validator_function(
+            _default_if_null,
+            inner if inner["type"] == "nullable" else core_schema.nullable_schema(inner),
+        )
+    return changed
+
+
+def _whole_number(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _default_if_null(value: Any) -> Any:
+    if value is None:
+        raise PydanticUseDefault
+    return value
+
+
+class Body(Message):
+    """Base class of request bodies and of the objects in them.
+
+    `null` for a field with a default means that the field is absent, and an integer may be written
+    with a fraction of zero (`5.0`), as JSON Schema says.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema of the model with these two rules in each of its fields."""
+        return cast(CoreSchema, _tolerant(handler(source), cls))
 
 
 def example(body: dict[str, Any], **rules: Any) -> ConfigDict:

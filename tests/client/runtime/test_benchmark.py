@@ -27,7 +27,11 @@ def test_lying_drafter_is_corrected_where_possible(client: Client) -> None:
         alone(client, DRAFTERS["lying"], "alone", TURNS),
     )
 
-    assert (with_runtime.failed_first, with_runtime.corrected, with_runtime.passing) == (TURNS, 2, 2)
+    assert (with_runtime.failed_first, with_runtime.corrected, with_runtime.passing) == (
+        TURNS,
+        2,
+        2,
+    )
     assert (without.passing, without.remembered, without.leaking) == (0, 0, TURNS)
 
 
