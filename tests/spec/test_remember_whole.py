@@ -287,11 +287,12 @@ def test_instruction_like_turn_is_stored_and_flagged(http: Http) -> None:
 
 def test_secret_in_a_turn_is_reported(http: Http) -> None:
     """The receipt names a secret; with `mask` it is masked (specification.md#remember-secret)."""
-    answer = remember(http, query=f"My key is {http.key}, use it.", response="I will not.").json()
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    answer = remember(http, query=f"My key is {token}, use it.", response="I will not.").json()
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert event["flags"] == ["secret"]
-    assert http.key in event["query"]
+    assert token in event["query"]
     assert "revoke it" in answer["receipts"][0]["detail"]
-    assert http.key not in answer["receipts"][0]["detail"]
+    assert token not in answer["receipts"][0]["detail"]
     assert "secret" in [reason["signal"] for reason in http.memory("my key")["hits"][0]["why"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -29,6 +29,7 @@ from ..protocol.fence import new_delimiter
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.second_look import Check
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import day_of
 from ..search import EventText
 from ..store import Transaction
@@ -55,6 +56,11 @@ class ChatTurn:
     request: Chat
     idempotency: IdempotentRequest | None
     search_result: MemoryAnswer
+
+    @property
+    def message(self) -> str:
+        """The message without the keys of this service, as models and searches read it."""
+        return mask_service_keys(self.request.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,7 @@ def start_chat(
     if idempotency is not None and (first := stored_answer(context, idempotency)) is not None:
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
-        query_text=request.message,
+        query_text=mask_service_keys(request.message)[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
         session_id=request.session_id,
         top_k=limits.CHAT_HITS_MAX,
@@ -128,7 +134,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
                 "hits": [hit.model_dump() for hit in turn.search_result.hits],
             },
         )
-    result = _create_answer(turn, send_event)
+    result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
     seal = render(turn.search_result.step, turn.context.settings.seal_name)
     place = EventPlace(user_id=turn.request.user_id, session_id=turn.request.session_id)
     topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
@@ -146,6 +152,19 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     return ChatAnswer.model_validate_json(
         store_turn_idempotently(turn.context, turn.caller, place, event, turn.idempotency, answer)
     )
+
+
+def _warned(result: ChatResult, message: str, send_event: SendEvent | None) -> ChatResult:
+    """Return the answer, with a warning at its end if the user pasted a key of this service.
+
+    The warning is not stored: it is about the message and not an answer to it.
+    """
+    warning = service_key_warning(message)
+    if warning is None:
+        return result
+    if send_event is not None:
+        send_event("delta", {"text": f"\n\n{warning}"})
+    return replace(result, text=f"{result.text}\n\n{warning}")
 
 
 def _chat_answer(
@@ -179,8 +198,8 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
         return _quote_answer(turn, "extractive", OUTSIDE_NOT_ALLOWED, (), send_event)
     history = recent_messages(turn.request.chat_history or ())
     brief = Brief(
-        message=turn.request.message,
-        events=events_of(context, turn.caller, turn.search_result.hits, turn.request.message),
+        message=turn.message,
+        events=events_of(context, turn.caller, turn.search_result.hits, turn.message),
         history=history,
         lessons=[
             f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}"
@@ -242,7 +261,7 @@ def _quote_answer(
 
     Only its refs are stored, because the quoted text is already in memory.
     """
-    quote_list = quotes(turn.search_result.hits, turn.request.message)
+    quote_list = quotes(turn.search_result.hits, turn.message)
     lines = (
         [f"{reason} {BEST_MATCHES}", "", *map(str, quote_list)]
         if quote_list

@@ -11,6 +11,7 @@ from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..search import EventText, IndexEntry, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction, embedder_id, load_queries
@@ -48,6 +49,7 @@ class PreparedCube:
     entry: IndexEntry
     visibility: Visibility
     refused: str | None  # why it was not published as requested
+    notice: str | None = None  # about a key in its texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,11 @@ def create(
         session = _session(tx, caller, request.session_id)
         stored = store_cube(context, tx, session=session, prepared=prepared)
         return CubeCreated(
-            saved=True, cube_id=stored.cube_id, visibility="private", cube_status="private"
+            saved=True,
+            cube_id=stored.cube_id,
+            visibility="private",
+            cube_status="private",
+            detail=prepared.notice,
         ).model_dump_json()
 
     def write(tx: Transaction) -> str:
@@ -101,17 +107,18 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
     Call it outside of transactions: both are slow. Raises EmbedderUnavailable.
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
+    notice = service_key_warning(*_texts(lesson).values())
+    masked = {name: mask_service_keys(text) for name, text in _texts(lesson).items()}
     if context.settings.secrets == "mask":
-        masked = {
-            name: mask_secrets(text, find_secrets(text)) for name, text in _texts(lesson).items()
-        }
-        lesson = replace(
-            lesson,
-            topic=masked["topic"],
-            essence=masked["essence"],
-            rules=masked["rules"],
-            evidence=masked["evidence"],
-        )
+        masked = {name: mask_secrets(text, find_secrets(text)) for name, text in masked.items()}
+    lesson = replace(
+        lesson,
+        topic=masked["topic"],
+        essence=masked["essence"],
+        rules=masked["rules"],
+        evidence=masked["evidence"],
+        model=masked.get("model"),
+    )
     return PreparedCube(
         lesson=lesson,
         cube_id=context.ids("c_"),
@@ -120,6 +127,7 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
         )[0],
         visibility="published" if lesson.publish and refused is None else "private",
         refused=refused,
+        notice=notice,
     )
 
 

@@ -26,6 +26,7 @@ from ..protocol.permissions import (
     PermissionCheck,
     PermissionChecked,
 )
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
 from .audit import SQL, add_entry
@@ -168,9 +169,11 @@ def log_action(
             kind="log",
             agent=check_row.agent,
             check=check_row.seq,
-            **action_log.model_dump(),
+            **action_log.model_dump(exclude={"result"}),
+            result=mask_service_keys(action_log.result),
         )
-        return ActionLogged(logged=True, seq=seq).model_dump_json()
+        warning = service_key_warning(action_log.result)
+        return ActionLogged(logged=True, seq=seq, detail=warning).model_dump_json()
 
     return ActionLogged.model_validate_json(
         records.store.write(

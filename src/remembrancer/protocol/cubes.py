@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
 from .line import CubeKind
-from .message import ABSENT_IF_NONE, Body, Id, Message
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
 from .text import Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
@@ -67,6 +67,7 @@ class CubeCreated(Message):
     cube_id: CubeId
     visibility: Annotated[Visibility, Field(description="`private`: visible to the account only.")]
     cube_status: Status
+    detail: Detail = None
 
 
 _REASON_NEEDED: list[Any] = [  # as `_has_reason` checks
@@ -150,6 +151,7 @@ class CubeVoted(Message):
     votes: Annotated[
         Votes, Field(description="Counted votes. The author's own vote is not counted.")
     ]
+    detail: Detail = None
 
 
 class SharedCube(Message):

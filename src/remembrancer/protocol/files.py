@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Body, Message, example
+from .message import Body, Detail, Message, example
 from .text import Telling, Text
 
 FileType = Literal[
@@ -63,6 +63,7 @@ class CreatedFile(Message):
     expires_at: Annotated[
         str, Field(description="Expiry of `download_url` (RFC 3339, UTC). `url` does not expire.")
     ]
+    detail: Detail = None
 
 
 class DownloadQuery(Message):

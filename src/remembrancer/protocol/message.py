@@ -6,10 +6,11 @@ import operator
 from functools import partial
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
 from . import limits
+from .service_keys import mask_service_keys
 from .text import Text
 
 
@@ -92,7 +93,19 @@ class Misfit(ValueError):
 # built-in: pydantic calls it for every field of every answer.
 ABSENT_IF_NONE = Field(exclude_if=partial(operator.is_, None))
 
-Id = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
+
+def _is_no_key(text: str) -> str:
+    if mask_service_keys(text) != text:
+        raise ValueError("this must not contain an API key: ids are stored and shown")
+    return text
+
+
+Id = Annotated[
+    Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX), AfterValidator(_is_no_key)
+]
+Detail = Annotated[
+    str | None, ABSENT_IF_NONE, Field(description="Notes on storing it, such as a masked key.")
+]
 Topic = Annotated[Text, Field(max_length=limits.TOPIC_CHARACTERS_MAX)]
 Created = Annotated[str, Field(description="Time it was stored (RFC 3339, UTC).")]
 Saved = Annotated[bool, Field(description="True once it is durable and the next search finds it.")]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, example
 from .paths import AbsolutePath, Scope
 from .text import Telling
 
@@ -171,6 +171,7 @@ class ActionLogged(Message):
 
     logged: Annotated[bool, Field(description="True once stored durably.")]
     seq: Annotated[int, Field(description="Number of the entry in the audit trail.")]
+    detail: Detail = None
 
 
 class GrantRevocation(Body):

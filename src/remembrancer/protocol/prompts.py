@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from . import limits
-from .message import Body, Id, Message, example
+from .message import Body, Detail, Id, Message, example
 from .text import Text
 
 
@@ -53,3 +53,4 @@ class AgentPrompt(Message):
             description="Time the user's own part was set (RFC 3339, UTC); null if there is none."
         ),
     ]
+    detail: Detail = None

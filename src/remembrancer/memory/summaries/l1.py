@@ -65,6 +65,7 @@ def summarize(
     text = intake.take_if(summary.summary_text)
     if text is None:
         raise OnlyEchoedText
+    topic = None if summary.topic is None else intake.screen(summary.topic)
 
     def write(tx: Transaction) -> str:
         reminder = name_session_user(tx, caller, user_id, summary.session_id, context.clock())
@@ -75,7 +76,7 @@ def summarize(
             space_id=space_id,
             session=session,
             text=text,
-            topic=summary.topic,
+            topic=topic,
             message_count=summary.message_count,
         )
         space = tx.one(SPACES.space_by_id, id=space_id)

@@ -39,6 +39,8 @@ class PreparedParts:
     l1: str | None
     map: str | None
     fact: str | None
+    topic: str | None
+    reason: str  # for closing a duty
     cube: cubes.PreparedCube | None
     notices: dict[str, str]  # by part
     echoed_parts: frozenset[str]  # parts that contained only text of this service
@@ -99,18 +101,24 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         )
         entry = index_entries(context.embedder, [text])[0]
         entry = replace(entry, flags=entry.flags + flags["turn"])
-    [l1], [l2], [fact] = (
+    [l1], [l2], [fact], [reason] = (
         screen("l1_summary", turn.l1_summary),
         screen("l2_map", turn.l2_map),
         screen("critical", turn.critical),
+        screen("duty", turn.duty_reason),
     )
+    cube = _prepare_cube(context, turn) if turn.has_cube else None
+    if cube is not None and cube.notice:
+        notices["cube"] = cube.notice
     return PreparedParts(
         text=text,
         entry=entry,
         l1=l1,
         map=l2,
         fact=fact,
-        cube=_prepare_cube(context, turn) if turn.has_cube else None,
+        topic=topic,
+        reason=reason or "",
+        cube=cube,
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
     )
@@ -305,7 +313,7 @@ class _TurnWrite:
                 space_id=space.id,
                 session=session.id,
                 text=self.parts.l1,
-                topic=self.turn.topic,
+                topic=self.parts.topic,
                 message_count=None,
             )
             self._add_receipt(
@@ -340,7 +348,7 @@ class _TurnWrite:
         prepared = self.parts.cube
         if prepared is None:
             return (
-                f"none: {self.turn.duty_reason}"
+                f"none: {self.parts.reason}"
                 if self.turn.duty == "cube_nothing"
                 else "none was proposed"
             )
@@ -368,7 +376,7 @@ class _TurnWrite:
     def _close_duty(self, session: Row, now_ms: int) -> None:
         if self.turn.duty is None:
             return
-        reason = self.turn.duty_reason or ""
+        reason = self.parts.reason
         self.tx.run(
             SQL.close_duty,
             session=session.id,
