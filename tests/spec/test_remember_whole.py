@@ -196,9 +196,10 @@ def test_evidence_of_a_cube_defaults_to_its_turn(http: Http) -> None:
     blank = remember(http, **TURN, **CUBE, session_id="b", cube_evidence=" ", model="").json()
     other = http.as_account("bob").remember("q", "r")["event_id"]
     before = http.rows()
-    foreign = remember(http, query="x", response="y", **CUBE, session_id="t", cube_evidence=other)
-
-    assert (foreign.status_code, foreign.json()["error"]) == (404, "not_found")
+    for evidence in (other, f"see {other}.", f"{turn['event_id']}, {other}"):
+        cube = {**CUBE, "cube_evidence": evidence}
+        foreign = remember(http, query="x", response="y", **cube, session_id="t")
+        assert (foreign.status_code, foreign.json()["error"]) == (404, "not_found")
     assert http.rows() == before
     page = {
         cube["cube_id"]: cube["evidence"]

@@ -19,11 +19,12 @@ from . import publishing
 
 SQL = load_queries("remembrancer.cubes", "cubes.sql")
 EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
+_NAMED_IDS = re.compile(rf"(?<![0-9A-Za-z_]){EVENT_ID.pattern}(?![0-9A-Za-z_])")
 
 
 class EvidenceUnknown(NotFound):
-    """The evidence looks like an event_id, but your account has no such event. Use one that a
-    search or a write returned.
+    """The evidence names an event_id, but your account has no such event. Use one that a search or
+    a write returned, or a label without an event_id.
     """
 
 
@@ -188,13 +189,11 @@ def _visibility(status: str) -> Visibility:
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
-    """Raise EvidenceUnknown for an event_id that the caller may not read."""
-    named_id = evidence.strip()
-    if not EVENT_ID.fullmatch(named_id):
-        return
-    event = tx.one_or_none(SQL.event_of_account, event_id=named_id)
-    if event is None or caller.pinned_user_id not in (None, event.user_id):
-        raise EvidenceUnknown
+    """Raise EvidenceUnknown if the text names an event_id that the caller may not read."""
+    for event_id in dict.fromkeys(_NAMED_IDS.findall(evidence)):
+        event = tx.one_or_none(SQL.event_of_account, event_id=event_id)
+        if event is None or caller.pinned_user_id not in (None, event.user_id):
+            raise EvidenceUnknown
 
 
 def cube_text(topic: str, essence: str, rules: str) -> EventText:
