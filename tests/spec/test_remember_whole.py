@@ -109,7 +109,7 @@ def test_contradictory_fields_are_refused(http: Http, body: dict[str, Any], mess
     ("field", "value"),
     [
         ("cube_type", "tip"),
-        ("cube_type", "Fact"),
+        ("cube_type", "tip"),
         ("duty", "nothing"),
         ("duty", ""),
         ("task_done", "true"),
@@ -148,6 +148,7 @@ def test_empty_parts_are_skipped_with_a_receipt(http: Http) -> None:
         "critical": "skipped",
         "l1_summary": "skipped",
         "l2_map": "skipped",
+        "cube": "skipped",
     }
 
 

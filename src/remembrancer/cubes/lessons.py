@@ -12,6 +12,7 @@ from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..protocol.service_keys import mask_service_keys, service_key_warning
+from ..protocol.text import is_placeholder
 from ..search import EventText, IndexEntry, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction, embedder_id, load_queries
@@ -75,12 +76,12 @@ def create(
     """
     require_write(caller)
     lesson = Lesson(
-        kind=request.cube_type,
+        kind=request.kind or request.cube_type or "fact",
         topic=request.topic,
         essence=request.essence,
         rules=request.rules_markdown,
         evidence=request.evidence,
-        model=request.model,
+        model=None if is_placeholder(request.model) else request.model,
     )
     prepared = prepare_cube(context, lesson)
 

@@ -7,18 +7,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
+from .kinds import AnyKind, same_kind
 from .line import CubeKind
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
-from .text import Telling, Text
+from .text import Saying, Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
 Visibility = Literal["private", "published"]
 
 
-Topic = Annotated[Telling, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
-Essence = Annotated[Telling, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
-Rules = Annotated[Telling, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
-Evidence = Annotated[Telling, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)]
+Topic = Annotated[Saying, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
+Essence = Annotated[Saying, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
+Rules = Annotated[Saying, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
+Evidence = Annotated[Saying, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)]
 Model = Annotated[Telling, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)]
 
 CubeId = Annotated[str, Field(description="Identifier of the cube.")]
@@ -54,8 +55,16 @@ class CubeCreate(Body):
         Field(description="Evidence: an event_id of the account, or a label such as `docs`."),
     ]
     session_id: Annotated[Id | None, Field(description="Session in which it was learned.")] = None
-    cube_type: Annotated[CubeKind, Field(description="Kind of lesson.")] = "fact"
+    kind: Annotated[AnyKind, Field(description="Kind of lesson, in any case. Default: fact.")] = (
+        None
+    )
+    cube_type: Annotated[AnyKind, Field(description="Another name of `kind`.")] = None
     model: Annotated[Model | None, Field(description="Language model that wrote the cube.")] = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> CubeCreate:
+        same_kind(self.kind, self.cube_type)
+        return self
 
 
 class CubeCreated(Message):

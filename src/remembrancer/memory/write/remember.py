@@ -14,7 +14,7 @@ from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
 from ...protocol.memory import Receipt, Remembered, Turn
-from ...protocol.text import says_nothing
+from ...protocol.text import is_placeholder, says_nothing
 from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
@@ -102,9 +102,9 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         entry = index_entries(context.embedder, [text])[0]
         entry = replace(entry, flags=entry.flags + flags["turn"])
     [l1], [l2], [fact], [reason] = (
-        screen("l1_summary", turn.l1_summary),
-        screen("l2_map", turn.l2_map),
-        screen("critical", turn.critical),
+        screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
+        screen("l2_map", None if is_placeholder(turn.l2_map) else turn.l2_map),
+        screen("critical", None if is_placeholder(turn.critical) else turn.critical),
         screen("duty", turn.duty_reason),
     )
     cube = _prepare_cube(context, turn) if turn.has_cube else None
@@ -126,13 +126,13 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
 
 def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
     lesson = cubes.Lesson(
-        kind=turn.cube_type or "fact",
+        kind=turn.cube_type or turn.kind or "fact",
         topic=turn.cube_topic or "",
         essence=turn.cube_essence or "",
         rules=turn.cube_rules or "",
-        evidence=NO_EVIDENCE if says_nothing(turn.cube_evidence) else turn.cube_evidence or "",
+        evidence=NO_EVIDENCE if is_placeholder(turn.cube_evidence) else turn.cube_evidence or "",
         publish=turn.cube_publish,
-        model=None if says_nothing(turn.model) else turn.model,
+        model=None if is_placeholder(turn.model) else turn.model,
     )
     return cubes.prepare_cube(context, lesson)
 
@@ -196,8 +196,10 @@ class _TurnWrite:
         )
 
     def _skip(self, part: str) -> None:
+        text = getattr(self.turn, part, None)
+        reason = "It is blank." if says_nothing(text) else "It says that there is nothing to store."
         self._add_receipt(
-            part, "skipped", detail=None if part in self.parts.echoed_parts else "It is blank."
+            part, "skipped", detail=None if part in self.parts.echoed_parts else reason
         )
 
     def _store_turn(self, session: Row, now_ms: int) -> None:
@@ -347,6 +349,9 @@ class _TurnWrite:
     def _store_cube(self, space_id: int) -> CubeMade | str:
         prepared = self.parts.cube
         if prepared is None:
+            if any(text is not None for text in self.turn.cube_texts):
+                detail = "Its texts are blank or say that there is nothing to store."
+                self._add_receipt("cube", "skipped", detail=detail)
             return (
                 f"none: {self.parts.reason}"
                 if self.turn.duty == "cube_nothing"
