@@ -109,7 +109,6 @@ def test_contradictory_fields_are_refused(http: Http, body: dict[str, Any], mess
     ("field", "value"),
     [
         ("cube_type", "tip"),
-        ("cube_type", "tip"),
         ("duty", "nothing"),
         ("duty", ""),
         ("task_done", "true"),

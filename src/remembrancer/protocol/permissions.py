@@ -101,6 +101,7 @@ class Granted(Message):
     actions: Annotated[list[Action], Field(description="Permitted actions.")]
     agent: Annotated[str, Field(description="Agent.")]
     expires_at: ExpiresAt
+    note: Annotated[str, Field(description="What the scope covers, for people.")]
 
 
 class GrantsQuery(Message):
