@@ -7,6 +7,7 @@ from .accounts.idempotency import IdempotentRequest, idempotent
 from .context import Caller, Records
 from .protocol.errors import NotFound
 from .protocol.feedback import Feedback, FeedbackGiven, FeedbackList, FeedbackQuery, FeedbackSaved
+from .protocol.service_keys import mask_service_keys, service_key_warning
 from .protocol.text import rfc3339
 from .store import Row, Transaction, load_queries
 
@@ -29,14 +30,18 @@ def submit_feedback(
     feedback_id = records.ids("f_")
 
     def keep(tx: Transaction) -> str:
-        fields = feedback.model_dump()
+        fields = feedback.model_dump() | {
+            "title": mask_service_keys(feedback.title),
+            "description": mask_service_keys(feedback.description),
+        }
         tx.run(
             SQL.add_feedback,
             feedback_id=feedback_id,
             now_ms=records.clock(),
             **fields,
         )
-        return FeedbackSaved(saved=True, feedback_id=feedback_id).model_dump_json()
+        warning = service_key_warning(feedback.title, feedback.description)
+        return FeedbackSaved(saved=True, feedback_id=feedback_id, detail=warning).model_dump_json()
 
     return FeedbackSaved.model_validate_json(
         records.store.write(

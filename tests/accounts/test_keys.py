@@ -26,6 +26,7 @@ from remembrancer.accounts import keys
 from remembrancer.accounts.keys import KeyRefused
 from remembrancer.context import Context
 from remembrancer.protocol.errors import InvalidRequest, Unauthorized
+from remembrancer.protocol.service_keys import is_service_key
 from remembrancer.settings import Settings
 
 HEX = "0123456789abcdef"
@@ -50,7 +51,7 @@ def test_key_is_sk_and_56_hex_digits_and_their_crc32() -> None:
 
     assert re.fullmatch("sk_[0-9a-f]{64}", key)
     assert int(key[-8:], 16) == zlib.crc32(key[:-8].encode())
-    assert keys.is_well_formed(key)
+    assert is_service_key(key)
     assert len({keys.mint() for _ in range(100)}) == 100
 
 
@@ -58,8 +59,8 @@ def test_key_is_sk_and_56_hex_digits_and_their_crc32() -> None:
 def test_well_formed_key_needs_the_right_checksum(digits: str) -> None:
     check = zlib.crc32(f"sk_{digits}".encode())
 
-    assert keys.is_well_formed(f"sk_{digits}{check:08x}")
-    assert not keys.is_well_formed(f"sk_{digits}{check ^ 1:08x}")
+    assert is_service_key(f"sk_{digits}{check:08x}")
+    assert not is_service_key(f"sk_{digits}{check ^ 1:08x}")
 
 
 @given(st.sampled_from(KEY_PLACES), st.characters())
@@ -68,7 +69,7 @@ def test_checksum_detects_any_wrong_character(place: int, character: str) -> Non
     key = keys.mint()
     wrong = key[:place] + character + key[place + 1 :]
 
-    assert keys.is_well_formed(wrong) == (wrong == key)
+    assert is_service_key(wrong) == (wrong == key)
 
 
 @given(st.sampled_from(KEY_PLACES[:-1]))
@@ -76,12 +77,12 @@ def test_checksum_detects_swapped_neighbours(place: int) -> None:
     key = keys.mint()
     wrong = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
 
-    assert keys.is_well_formed(wrong) == (wrong == key)
+    assert is_service_key(wrong) == (wrong == key)
 
 
 @given(st.one_of(st.text(), st.text(alphabet=HEX).map("sk_".__add__)))
 def test_other_text_is_not_a_key(text: str) -> None:
-    assert not keys.is_well_formed(text)
+    assert not is_service_key(text)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_other_text_is_not_a_key(text: str) -> None:
     ],
 )
 def test_altered_spelling_of_a_key_is_not_well_formed(change: object) -> None:
-    assert not keys.is_well_formed(change(keys.mint()))  # type: ignore[operator]
+    assert not is_service_key(change(keys.mint()))  # type: ignore[operator]
 
 
 def test_mistyped_key_is_rejected_without_a_lookup(context: Context) -> None:

@@ -23,6 +23,7 @@ from remembrancer.accounts import keys
 from remembrancer.accounts.invitations import accept, invite
 from remembrancer.context import Context
 from remembrancer.protocol import limits
+from remembrancer.protocol.service_keys import is_service_key
 from remembrancer.testing import FrozenClock
 
 GOOD, BETTER = "correct horse battery", "a better horse battery"
@@ -424,7 +425,7 @@ def test_key_is_created_and_copied_with_the_keyboard(site: Site) -> None:
 
         key = page.locator("#new-key").inner_text()
         assert page.evaluate("navigator.clipboard.readText()") == key
-        assert keys.is_well_formed(key)
+        assert is_service_key(key)
 
 
 @pytest.mark.xdist_group("browser")

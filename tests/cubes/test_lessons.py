@@ -16,6 +16,8 @@ from remembrancer.cubes.lessons import (
     prepare_cube,
     store_cube,
 )
+from remembrancer.memory.write.remember import remember
+from remembrancer.protocol.memory import Turn
 from remembrancer.store import Transaction
 
 
@@ -80,13 +82,37 @@ def check(agent: Agent, evidence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"]
+    "label",
+    [
+        "docs",
+        "e_short",
+        "E_0123456789ABC",
+        "e_0123456789abcd",
+        "see_0123456789abc",
+        "the_0123456789abc",
+    ],
 )
 def test_label_is_accepted_as_evidence(ada: Agent, label: str) -> None:
     check(ada, label)
 
 
-@pytest.mark.parametrize("event_id", ["e_0123456789abc", " e_0123456789abc\n"])
-def test_event_id_as_evidence_must_belong_to_the_account(ada: Agent, event_id: str) -> None:
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        "e_0123456789abc",
+        " e_0123456789abc\n",
+        "e_0123456789abc and more",
+        "as said then (ref: e_0123456789abc).",
+        "事件e_0123456789abc。",
+        "{own}, e_0123456789abc",
+        "e_0123456789abc;{own}",
+    ],
+)
+def test_event_ids_in_the_evidence_must_belong_to_the_account(ada: Agent, evidence: str) -> None:
+    """Every id counts, wherever it stands (specification.md#cube-evidence)."""
+    turn = Turn(query="q", response="r")
+    own = remember(ada.context, ada.caller, turn).event_id
+    check(ada, f"{own}, and again {own}")
+
     with pytest.raises(EvidenceUnknown):
-        check(ada, event_id)
+        check(ada, evidence.format(own=own))

@@ -14,24 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cubes.agents import Agent
+from http_server.examples import EXAMPLES, make_mentioned
 from pydantic import BaseModel
 from service import Http, new_key, serving
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from remembrancer import testing
-from remembrancer.accounts import caller_for
 from remembrancer.console.routes import PAGES as OF_THE_CONSOLE
-from remembrancer.context import Caller, Context
+from remembrancer.context import Context
 from remembrancer.http import assets, openapi
 from remembrancer.http.routes import ROUTES
 from remembrancer.mcp.http_transport import PATH as MCP
-from remembrancer.memory.write.remember import remember
-from remembrancer.permissions.grants import check, grant
 from remembrancer.protocol.errors import PROBLEMS
-from remembrancer.protocol.memory import Turn
-from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 from remembrancer.server.app import make_app
 
 PAGES = ["/", "/docs"]
@@ -119,51 +114,12 @@ def test_keys_are_required_exactly_where_documented(http: Http, app: Starlette) 
         assert (status != 401) == is_public or path in ("/metrics", "/download/{filename}"), path
 
 
-EXAMPLES = [
-    (endpoint, example)
-    for endpoint in ROUTES
-    if endpoint.body
-    for example in (endpoint.body.model_config.get("json_schema_extra") or {}).get("examples", [])
-]
-
-
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
     """A real context with a scripted language model, for the examples that need one."""
     service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
     yield service
     service.close()
-
-
-def make_mentioned(context: Context) -> None:
-    """Store the turns, the draft and the cube that the examples refer to."""
-    remember(
-        context,
-        caller_for(context, "owner"),
-        Turn(query="When?", response="At nine.", session_id="summer-trip"),
-    )
-    remember(
-        context,
-        caller_for(context, "owner"),
-        Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz)."),
-    )
-    make_granted(context, caller_for(context, "owner"))
-    published = Agent(context, "somebody").publish()
-    rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
-    context.store.write(lambda tx: tx.run(rename, published=published))
-
-
-def make_granted(context: Context, owner: Caller) -> None:
-    """Create the grant that the examples log an action under and revoke."""
-    nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
-    result = grant(
-        context,
-        owner,
-        GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"),
-    )
-    rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
-    context.store.write(lambda tx: tx.run(rename, made=result.grant_id))
-    assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed
 
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])

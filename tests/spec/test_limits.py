@@ -44,7 +44,9 @@ def test_top_k_defaults_to_5(http: Http) -> None:
     schema = http.get("/openapi.json").json()["components"]["schemas"]["MemoryQuery"]["properties"][
         "top_k"
     ]
-    assert (schema["default"], schema["minimum"], schema["maximum"]) == (5, 1, 100)
+    [number, null] = schema["anyOf"]
+    assert (schema["default"], number["minimum"], number["maximum"]) == (5, 1, 100)
+    assert null == {"type": "null"}
 
 
 def test_memory_requests_are_unlimited_by_default(http: Http) -> None:

@@ -109,7 +109,6 @@ def test_contradictory_fields_are_refused(http: Http, body: dict[str, Any], mess
     ("field", "value"),
     [
         ("cube_type", "tip"),
-        ("cube_type", "Fact"),
         ("duty", "nothing"),
         ("duty", ""),
         ("task_done", "true"),
@@ -148,6 +147,7 @@ def test_empty_parts_are_skipped_with_a_receipt(http: Http) -> None:
         "critical": "skipped",
         "l1_summary": "skipped",
         "l2_map": "skipped",
+        "cube": "skipped",
     }
 
 
@@ -196,9 +196,10 @@ def test_evidence_of_a_cube_defaults_to_its_turn(http: Http) -> None:
     blank = remember(http, **TURN, **CUBE, session_id="b", cube_evidence=" ", model="").json()
     other = http.as_account("bob").remember("q", "r")["event_id"]
     before = http.rows()
-    foreign = remember(http, query="x", response="y", **CUBE, session_id="t", cube_evidence=other)
-
-    assert (foreign.status_code, foreign.json()["error"]) == (404, "not_found")
+    for evidence in (other, f"see {other}.", f"{turn['event_id']}, {other}"):
+        cube = {**CUBE, "cube_evidence": evidence}
+        foreign = remember(http, query="x", response="y", **cube, session_id="t")
+        assert (foreign.status_code, foreign.json()["error"]) == (404, "not_found")
     assert http.rows() == before
     page = {
         cube["cube_id"]: cube["evidence"]
@@ -287,11 +288,12 @@ def test_instruction_like_turn_is_stored_and_flagged(http: Http) -> None:
 
 def test_secret_in_a_turn_is_reported(http: Http) -> None:
     """The receipt names a secret; with `mask` it is masked (specification.md#remember-secret)."""
-    answer = remember(http, query=f"My key is {http.key}, use it.", response="I will not.").json()
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    answer = remember(http, query=f"My key is {token}, use it.", response="I will not.").json()
 
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert event["flags"] == ["secret"]
-    assert http.key in event["query"]
+    assert token in event["query"]
     assert "revoke it" in answer["receipts"][0]["detail"]
-    assert http.key not in answer["receipts"][0]["detail"]
+    assert token not in answer["receipts"][0]["detail"]
     assert "secret" in [reason["signal"] for reason in http.memory("my key")["hits"][0]["why"]]

@@ -104,7 +104,10 @@ def test_unknown_or_foreign_event_as_evidence_is_404(http: Http) -> None:
 
     messages = [
         refused(*ask, 404)["detail"]
-        for ask in ((http, {**CUBE, "evidence": e}) for e in (foreign, "e_0123456789abc"))
+        for ask in (
+            (http, {**CUBE, "evidence": e})
+            for e in (foreign, "e_0123456789abc", f"{own} and {foreign}", f"see {foreign}.")
+        )
     ]
     messages.append(refused(pinned, {**CUBE, "evidence": own}, 404)["detail"])
 
@@ -127,7 +130,6 @@ def test_all_four_texts_are_required_and_must_not_be_blank(
     "wrong",
     [
         {"cube_type": "tip"},
-        {"cube_type": None},
         {"cube_type": 1},
         {"session_id": ""},
         {"session_id": 5},

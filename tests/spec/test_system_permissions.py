@@ -54,6 +54,7 @@ def test_grant_response_repeats_the_grant(http: Http) -> None:
         "actions": ["read", "write"],
         "agent": "robot",
         "expires_at": "2026-01-01T00:30:00.000Z",
+        "note": "Every path that matches at this depth: * and ? never match a slash.",
     }
     assert answer.json()["grant_id"].startswith("g_")
 
@@ -133,7 +134,7 @@ def test_grant_ends_at_expires_at(
 
 WRONG: dict[str, dict[str, list[Any]]] = {
     "grant": {
-        "ttl_minutes": [0, -1, 241, 10**30, True, False, "240", 240.0, 1.5, None, [5]],
+        "ttl_minutes": [0, -1, 241, 10**30, True, False, "240", 240.5, 1.5, None, [5]],
         "actions": [[], ["read", "chmod"], ["READ"], "read", None, [1], ["read"] * 5],
         "scope": [
             "",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..context import Caller, Records
 from ..protocol.errors import InvalidRequest
+from ..protocol.service_keys import mask_service_keys
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "accounts.sql")
@@ -99,6 +100,8 @@ def single_line(text: str, name: str, *, least: int = 0, most: int = NAME_CHARAC
     Raises InvalidRequest, naming the value `what`.
     """
     line = text.strip()
+    if mask_service_keys(line) != line:
+        raise InvalidRequest(f"{name} must not contain an API key")
     if not least <= len(line) <= most:
         raise InvalidRequest(f"{name} must have {least} to {most} characters")
     if any(unicodedata.category(character) in _UNPRINTABLE for character in line):

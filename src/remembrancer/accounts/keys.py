@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
-import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, NoReturn
@@ -19,15 +17,13 @@ from typing import Literal, NamedTuple, NoReturn
 from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized
+from ..protocol.service_keys import PREFIX, checksum, is_service_key
 from ..store import Row, StoreUnavailable, Transaction
 from .accounts import NO_KEY, SQL, ensure_account, single_line
 from .durations import DURATION_MS_MAX
 
-PREFIX = "sk_"
 HINT_CHARACTERS = 8  # hex digits that stay visible, to tell keys apart
 USE_INTERVAL_MS = 60_000
-_KEY = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
-_CHECK_CHARACTERS = 8
 _DAY_MS = 24 * 60 * 60 * 1000
 _NO_DIGEST = bytes(32)  # compared with for unknown keys, so that they take the same time
 
@@ -102,14 +98,7 @@ class Key(NamedTuple):
 def mint() -> str:
     """Return a new random key."""
     body = PREFIX + secrets.token_hex(28)
-    return body + _checksum(body)
-
-
-def is_well_formed(text: str) -> bool:
-    """Return True if the text has the format and the checksum of a key. Looks nothing up."""
-    return _KEY.fullmatch(text) is not None and text[-_CHECK_CHARACTERS:] == _checksum(
-        text[:-_CHECK_CHARACTERS]
-    )
+    return body + checksum(body)
 
 
 def create(
@@ -207,7 +196,7 @@ def authenticate(records: Records, text: str) -> Caller:
 
     Raises KeyRefused, StoreUnavailable.
     """
-    if not is_well_formed(text):
+    if not is_service_key(text):
         raise KeyRefused("malformed")
     digest, now_ms = _digest(text), records.clock()
     row = records.store.read(lambda tx: tx.one_or_none(SQL.key_of_digest, digest=digest))
@@ -242,10 +231,6 @@ def _note_use(records: Records, key_id: int, now_ms: int) -> None:
 
 def _has_expired(expires_ms: int | None, now_ms: int) -> bool:
     return expires_ms is not None and now_ms >= expires_ms
-
-
-def _checksum(body: str) -> str:
-    return f"{zlib.crc32(body.encode('ascii')):08x}"
 
 
 def _digest(key: str) -> bytes:

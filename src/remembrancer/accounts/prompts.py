@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..context import Caller, Records
 from ..protocol.constitution import protocol_text
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Transaction, load_queries
 from .idempotency import IdempotentRequest, idempotent
@@ -46,10 +47,17 @@ def set_prompt(
 
     def write(tx: Transaction) -> str:
         if request.prompt.strip():
-            tx.run(SQL.set_prompt, **user, text=request.prompt, now_ms=records.clock())
+            tx.run(
+                SQL.set_prompt,
+                **user,
+                text=mask_service_keys(request.prompt),
+                now_ms=records.clock(),
+            )
         else:
             tx.run(SQL.delete_prompt, **user)
-        return _prompt(records, tx, user_id).model_dump_json()
+        prompt = _prompt(records, tx, user_id)
+        warning = service_key_warning(request.prompt)
+        return prompt.model_copy(update={"detail": warning}).model_dump_json()
 
     return AgentPrompt.model_validate_json(
         records.store.write(

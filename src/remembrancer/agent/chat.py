@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from ..protocol.fence import new_delimiter
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.second_look import Check
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import day_of
 from ..search import EventText
 from ..store import Transaction
@@ -57,6 +58,11 @@ class ChatTurn:
     request: Chat
     idempotency: IdempotentRequest | None
     search_result: MemoryAnswer
+
+    @property
+    def message(self) -> str:
+        """The message without the keys of this service, as models and searches read it."""
+        return mask_service_keys(self.request.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +110,7 @@ def start_chat(
     session: dict[str, Any] = {"session_id": request.session_id} if request.named_session else {}
     query = MemoryQuery(
         **session,
-        query_text=request.message,
+        query_text=mask_service_keys(request.message)[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
         top_k=limits.CHAT_HITS_MAX,
         last_seal=request.last_seal,
@@ -131,7 +137,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
                 "hits": [hit.model_dump() for hit in turn.search_result.hits],
             },
         )
-    result = _create_answer(turn, send_event)
+    result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
     seal = render(turn.search_result.step, turn.context.settings.seal_name)
     place = EventPlace(
         user_id=turn.request.user_id,
@@ -153,6 +159,19 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     return ChatAnswer.model_validate_json(
         store_turn_idempotently(turn.context, turn.caller, place, event, turn.idempotency, answer)
     )
+
+
+def _warned(result: ChatResult, message: str, send_event: SendEvent | None) -> ChatResult:
+    """Return the answer, with a warning at its end if the user pasted a key of this service.
+
+    The warning is not stored: it is about the message and not an answer to it.
+    """
+    warning = service_key_warning(message)
+    if warning is None:
+        return result
+    if send_event is not None:
+        send_event("delta", {"text": f"\n\n{warning}"})
+    return replace(result, text=f"{result.text}\n\n{warning}")
 
 
 def _chat_answer(
@@ -186,8 +205,8 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
         return _quote_answer(turn, "extractive", OUTSIDE_NOT_ALLOWED, (), send_event)
     history = recent_messages(turn.request.chat_history or ())
     brief = Brief(
-        message=turn.request.message,
-        events=events_of(context, turn.caller, turn.search_result.hits, turn.request.message),
+        message=turn.message,
+        events=events_of(context, turn.caller, turn.search_result.hits, turn.message),
         history=history,
         lessons=[
             f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}"
@@ -252,7 +271,7 @@ def _quote_answer(
 
     Only its refs are stored, because the quoted text is already in memory.
     """
-    quote_list = quotes(turn.search_result.hits, turn.request.message)
+    quote_list = quotes(turn.search_result.hits, turn.message)
     lines = (
         [f"{reason} {BEST_MATCHES}", "", *map(str, quote_list)]
         if quote_list

@@ -37,6 +37,7 @@ from ..protocol.completions import (
 from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
 from ..protocol.search import MemoryQuery
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..search import EventText
 from ..store import Transaction
 from .chat import events_of
@@ -103,7 +104,7 @@ def start_completion(
     outside = may_use_outside_models(context, caller)
     if not context.models.has("chat", outside=outside):
         raise OutsideModelsNotAllowed
-    message = request.messages[-1].text
+    message = mask_service_keys(request.messages[-1].text)
     if not Intake(settings=context.settings).take(message).strip():
         raise OnlyEchoedText
     session: dict[str, Any] = {"session_id": request.session_id} if request.named_session else {}
@@ -115,7 +116,10 @@ def start_completion(
     )
     events = events_of(context, caller, recall(context, caller, query).hits, message)
     earlier_messages = [
-        ModelMessage("system" if earlier.role == "developer" else earlier.role, earlier.text)
+        ModelMessage(
+            "system" if earlier.role == "developer" else earlier.role,
+            mask_service_keys(earlier.text),
+        )
         for earlier in request.messages[:-1]
     ]
     data = f"{memory_data(events, new_delimiter())}\n\n" if events else ""
@@ -164,7 +168,10 @@ def complete(turn: CompletionTurn, write: Write | None = None) -> Completed:
         )
     if stream_filter is not None:
         stream_filter.end()
-    return _store_answer(turn, response, text)
+    warning = service_key_warning(turn.request.messages[-1].text)
+    if warning is not None and write is not None:
+        write(f"\n\n{warning}")
+    return _store_answer(turn, response, text, warning)
 
 
 def _forward_only(write: Write) -> Callable[[str, object], None]:
@@ -182,7 +189,10 @@ def _forward_only(write: Write) -> Callable[[str, object], None]:
     return send_event
 
 
-def _store_answer(turn: CompletionTurn, response: ModelResponse, text: str) -> Completed:
+def _store_answer(
+    turn: CompletionTurn, response: ModelResponse, text: str, warning: str | None
+) -> Completed:
+    """Store the turn and return the answer, which ends with the warning if there is one."""
     usage = usage_of(response.tries)
     now_s = turn.context.clock() // 1000
 
@@ -194,7 +204,7 @@ def _store_answer(turn: CompletionTurn, response: ModelResponse, text: str) -> C
             model=response.model,
             choices=[
                 Choice(
-                    message=CompletionMessage(content=text),
+                    message=CompletionMessage(content="\n\n".join(filter(None, (text, warning)))),
                     finish_reason="length" if response.is_cut else "stop",
                 )
             ],

@@ -20,6 +20,7 @@ from ..protocol.constitution import RULES
 from ..protocol.fence import defused, fenced
 from ..protocol.search import Hit
 from ..protocol.second_look import Check
+from ..protocol.service_keys import mask_service_keys
 from ..protocol.text import day_of
 from ..store import Row
 from .citations import add_refs
@@ -99,14 +100,17 @@ def retrieved_event(event: Row, hit: Hit) -> RetrievedEvent:
 
 
 def recent_messages(history: Sequence[Earlier]) -> list[Earlier]:
-    """Return the latest messages that fit the limit, oldest first."""
+    """Return the latest messages that fit the limit, oldest first, without keys of this service."""
     room, count = limits.CHAT_HISTORY_CHARACTERS_MAX, 0
     for message in reversed(history):
         room -= len(message.content) + len(message.role)
         if room < 0:
             break
         count += 1
-    return list(history[len(history) - count :])
+    return [
+        message.model_copy(update={"content": mask_service_keys(message.content)})
+        for message in history[len(history) - count :]
+    ]
 
 
 def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..protocol.service_keys import PREFIX
 from .commands import DataFolder, fail, format_time, open_store_records, print_table
 
 app = typer.Typer(
@@ -98,7 +99,7 @@ def list_keys(
         [
             (
                 str(key.id),
-                f"{keys.PREFIX}{key.hint}…",
+                f"{PREFIX}{key.hint}…",
                 key.account,
                 key.label,
                 key.user_id or "any",

@@ -40,6 +40,7 @@ from . import requests
 from .api import AsyncClient, Client
 from .api_request import ApiRequest
 from .runtime.prompts import RECALLED, recalled_text
+from .tool_schemas import arguments_schema
 
 TITLE_CHARACTERS_MAX = 80
 CONNECTOR_HITS = 10  # results of the tool `search`
@@ -91,19 +92,7 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
-        model_schema = self.request_model.model_json_schema()
-        properties = {
-            name: _without_title(model_schema["properties"][name]) for name in self.arguments
-        }
-        schema = {
-            "type": "object",
-            "properties": properties,
-            "required": list(self.required),
-            "additionalProperties": False,
-        }
-        if "$ref" in json.dumps(properties):
-            schema["$defs"] = model_schema["$defs"]
-        return schema
+        return arguments_schema(self.request_model, self.arguments, self.required)
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -121,9 +110,13 @@ class Tool:
             raise ToolArgumentsError(
                 f"{unknown[0]}: there is no such argument; valid: {', '.join(self.arguments)}"
             )
-        values = dict(arguments)
+        values = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name in self.required
+        }
         user_field = self.request_model.model_fields.get("user_id")
-        if user_field is not None and user_field.is_required() and values.get("user_id") is None:
+        if user_field is not None and user_field.is_required() and "user_id" not in values:
             values["user_id"] = user_id or (yield requests.own_key(_session(values))).user_id
         try:
             request = self.request_model.model_validate_json(json.dumps(values))
@@ -220,11 +213,6 @@ def _error_message(error: Exception) -> str:
         return f"the arguments cannot be converted to JSON: {error}"
     fault = error.errors()[0]
     return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
-
-
-def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field without its title, which repeats its name."""
-    return {name: value for name, value in schema.items() if name != "title"}
 
 
 def _one_request(build: Callable[[Any], ApiRequest[Any]]) -> ToolFunction:

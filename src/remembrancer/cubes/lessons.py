@@ -11,6 +11,8 @@ from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
+from ..protocol.service_keys import mask_service_keys, service_key_warning
+from ..protocol.text import is_placeholder
 from ..search import EventText, IndexEntry, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction, embedder_id, load_queries
@@ -18,11 +20,12 @@ from . import publishing
 
 SQL = load_queries("remembrancer.cubes", "cubes.sql")
 EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
+_NAMED_IDS = re.compile(rf"(?<![0-9A-Za-z_]){EVENT_ID.pattern}(?![0-9A-Za-z_])")
 
 
 class EvidenceUnknown(NotFound):
-    """The evidence looks like an event_id, but your account has no such event. Use one that a
-    search or a write returned.
+    """The evidence names an event_id, but your account has no such event. Use one that a search or
+    a write returned, or a label without an event_id.
     """
 
 
@@ -48,6 +51,7 @@ class PreparedCube:
     entry: IndexEntry
     visibility: Visibility
     refused: str | None  # why it was not published as requested
+    notice: str | None = None  # about a key in its texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +76,12 @@ def create(
     """
     require_write(caller)
     lesson = Lesson(
-        kind=request.cube_type,
+        kind=request.kind or request.cube_type or "fact",
         topic=request.topic,
         essence=request.essence,
         rules=request.rules_markdown,
         evidence=request.evidence,
-        model=request.model,
+        model=None if is_placeholder(request.model) else request.model,
     )
     prepared = prepare_cube(context, lesson)
 
@@ -86,7 +90,11 @@ def create(
         session = _session(tx, caller, request.session_id)
         stored = store_cube(context, tx, session=session, prepared=prepared)
         return CubeCreated(
-            saved=True, cube_id=stored.cube_id, visibility="private", cube_status="private"
+            saved=True,
+            cube_id=stored.cube_id,
+            visibility="private",
+            cube_status="private",
+            detail=prepared.notice,
         ).model_dump_json()
 
     def write(tx: Transaction) -> str:
@@ -101,17 +109,18 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
     Call it outside of transactions: both are slow. Raises EmbedderUnavailable.
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
+    notice = service_key_warning(*_texts(lesson).values())
+    masked = {name: mask_service_keys(text) for name, text in _texts(lesson).items()}
     if context.settings.secrets == "mask":
-        masked = {
-            name: mask_secrets(text, find_secrets(text)) for name, text in _texts(lesson).items()
-        }
-        lesson = replace(
-            lesson,
-            topic=masked["topic"],
-            essence=masked["essence"],
-            rules=masked["rules"],
-            evidence=masked["evidence"],
-        )
+        masked = {name: mask_secrets(text, find_secrets(text)) for name, text in masked.items()}
+    lesson = replace(
+        lesson,
+        topic=masked["topic"],
+        essence=masked["essence"],
+        rules=masked["rules"],
+        evidence=masked["evidence"],
+        model=masked.get("model"),
+    )
     return PreparedCube(
         lesson=lesson,
         cube_id=context.ids("c_"),
@@ -120,6 +129,7 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
         )[0],
         visibility="published" if lesson.publish and refused is None else "private",
         refused=refused,
+        notice=notice,
     )
 
 
@@ -180,13 +190,11 @@ def _visibility(status: str) -> Visibility:
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
-    """Raise EvidenceUnknown for an event_id that the caller may not read."""
-    named_id = evidence.strip()
-    if not EVENT_ID.fullmatch(named_id):
-        return
-    event = tx.one_or_none(SQL.event_of_account, event_id=named_id)
-    if event is None or caller.pinned_user_id not in (None, event.user_id):
-        raise EvidenceUnknown
+    """Raise EvidenceUnknown if the text names an event_id that the caller may not read."""
+    for event_id in dict.fromkeys(_NAMED_IDS.findall(evidence)):
+        event = tx.one_or_none(SQL.event_of_account, event_id=event_id)
+        if event is None or caller.pinned_user_id not in (None, event.user_id):
+            raise EvidenceUnknown
 
 
 def cube_text(topic: str, essence: str, rules: str) -> EventText:

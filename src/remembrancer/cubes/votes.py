@@ -7,6 +7,7 @@ from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
 from ..protocol.cubes import CubeVote, CubeVoted, Votes
 from ..protocol.errors import NotFound
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..store import Transaction
 from .lessons import SQL
 from .rules import status_of
@@ -41,7 +42,7 @@ def vote(
             SQL.rate,
             cube=cube.id,
             vote=request.vote,
-            reason=request.reason,
+            reason=None if request.reason is None else mask_service_keys(request.reason),
             now_ms=now_ms,
         )
         # Always counted from the ratings: incremented counters drift under concurrent writes.
@@ -55,7 +56,11 @@ def vote(
             tx.run(SQL.set_status, id=cube.id, status=status)
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(
-            voted=True, cube_id=request.cube_id, cube_status=status, votes=votes
+            voted=True,
+            cube_id=request.cube_id,
+            cube_status=status,
+            votes=votes,
+            detail=service_key_warning(request.reason),
         ).model_dump_json()
 
     return CubeVoted.model_validate_json(

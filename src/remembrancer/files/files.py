@@ -22,6 +22,7 @@ from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Problem, TooLarge
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import FileErased
+from ..protocol.service_keys import PREFIX, mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, StoreUnavailable, Transaction, load_queries
 from . import links
@@ -129,6 +130,7 @@ class StoredFile:
     filename: str
     blob: str
     size_bytes: int
+    notice: str | None = None  # about a key in its text
 
     def add(self, tx: Transaction) -> CreatedFile:
         """Write the row. Raises AccountFull, after which the transaction must be rolled back."""
@@ -144,7 +146,8 @@ class StoredFile:
             key_id=self.owner.key_id,
             made_by=self.owner.made_by,
         )
-        return _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
+        created = _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
+        return created.model_copy(update={"detail": self.notice})
 
 
 @contextmanager
@@ -158,18 +161,19 @@ def stored_file(
     `file_bytes_max`), BlobsUnavailable.
     """
     bytes_max, blobs = records.settings.file_bytes_max, open_blobs(records.settings)
-    for _, _, content in files:
+    screened_files = [_screened(*file) for file in files]
+    for _, _, content, _ in screened_files:
         if len(content) > bytes_max:
             raise TooLarge(f"The file has {len(content):,} bytes; the limit is {bytes_max:,}.")
     held_files: list[StoredFile] = []
-    names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content in files]
+    names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content, _ in screened_files]
     try:
         with ExitStack() as holds:
             if names:
                 holds.enter_context(
                     records.store.lock(*names)
                 )  # no other server deletes this content before our rows exist
-            for filename, ext, content in files:
+            for filename, ext, content, notice in screened_files:
                 extension = safe_extension(ext)
                 stem = safe_name(filename, extension) or NAMELESS
                 name = f"{stem}-{secrets.token_hex(6)}.{extension}"
@@ -181,12 +185,25 @@ def stored_file(
                         filename=name,
                         blob=blob,
                         size_bytes=len(content),
+                        notice=notice,
                     )
                 )
             yield held_files
     except Problem:
         _delete_unused(records, blobs, held_files)
         raise
+
+
+def _screened(filename: str, ext: str, content: bytes) -> tuple[str, str, bytes, str | None]:
+    """Return a file and a notice, with the keys of this service in its name and text masked."""
+    text = ""
+    if PREFIX.encode("ascii") in content:
+        with suppress(UnicodeDecodeError):
+            text = content.decode("utf-8")
+    notice = service_key_warning(filename, text)
+    if notice is not None and text:
+        content = mask_service_keys(text).encode("utf-8")
+    return mask_service_keys(filename), ext, content, notice
 
 
 def _delete_unused(records: Records, blobs: Blobs, files: Sequence[StoredFile]) -> None:

@@ -18,8 +18,9 @@ Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]
 
 _REF = "#/components/schemas/{model}"
 _ABOUT = """A shared memory for AI agents. Bodies are JSON in UTF-8. Unknown fields are ignored;
-types are strict. Errors are `application/problem+json` (RFC 9457) with a stable code in `error`.
-Every path that supports GET supports HEAD too."""
+types are strict; `null` for an optional field means that it is absent. Errors are
+`application/problem+json` (RFC 9457) with a stable code in `error`. Every path that supports GET
+supports HEAD too."""
 
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",

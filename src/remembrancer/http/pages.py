@@ -198,7 +198,7 @@ def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
         description = " or ".join(
             _kind(document, p) for p in part["anyOf"] if p.get("type") != "null"
         )
-        return description + (" or null" if "default" not in part else "")
+        return description + (" or null" if "default" not in part else _default(part))
     if "$ref" in part:
         return str(_resolved(document, part).get("title", "object"))
     kind = str(part.get("type", "any"))
@@ -213,6 +213,9 @@ def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
         description += f" from {part['minimum']:,} to {part['maximum']:,}"
     if "maxLength" in part:
         description += f", at most {part['maxLength']:,} characters"
-    if part.get("default") not in (None, []):
-        description += f", default {json.dumps(part['default'])}"
-    return description
+    return description + _default(part)
+
+
+def _default(part: dict[str, Any]) -> str:
+    default = part.get("default")
+    return "" if default in (None, []) else f", default {json.dumps(default)}"

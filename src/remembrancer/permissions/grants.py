@@ -26,11 +26,12 @@ from ..protocol.permissions import (
     PermissionCheck,
     PermissionChecked,
 )
+from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
 from .audit import SQL, add_entry
 from .owner import require_unpinned_owner
-from .rules import Grant, allows, anchor, anchors, wider
+from .rules import Grant, allows, anchor, anchors, near_miss, near_scopes, note, wider
 
 _MINUTE_MS = 60_000
 _AFTER_ALL = (1 << 63) - 1
@@ -70,6 +71,7 @@ def grant(
             actions=actions,
             agent=request.agent,
             expires_at=rfc3339(expires_ms),
+            note=note(request.scope),
         )
         tx.run(
             SQL.add_grant,
@@ -84,7 +86,12 @@ def grant(
             expires_ms=expires_ms,
         )
         add_entry(
-            tx, caller, now_ms, kind="grant", ttl_minutes=request.ttl_minutes, **result.model_dump()
+            tx,
+            caller,
+            now_ms,
+            kind="grant",
+            ttl_minutes=request.ttl_minutes,
+            **result.model_dump(exclude={"note"}),
         )
         return result.model_dump_json()
 
@@ -119,7 +126,8 @@ def check(records: Records, caller: Caller, request: PermissionCheck) -> Permiss
             **request.model_dump(),
         )
         if granted is None:
-            return PermissionChecked(allowed=False, path=request.path, reason=_DENIED)
+            reason = _denial(tx, request, now_ms)
+            return PermissionChecked(allowed=False, path=request.path, reason=reason)
         which = {
             "grant_id": granted.grant_id,
             "action": request.action,
@@ -138,6 +146,20 @@ def check(records: Records, caller: Caller, request: PermissionCheck) -> Permiss
         )
 
     return records.store.write(decide, account_id=caller.account_id)
+
+
+def _denial(tx: Transaction, request: PermissionCheck, now_ms: int) -> str:
+    """Return why nothing allows the action, naming a grant that almost does."""
+    near = tx.one_or_none(
+        SQL.near_grant,
+        scopes=json.dumps(near_scopes(request.path)),
+        now_ms=now_ms,
+        agent=request.agent,
+        action=request.action,
+    )
+    if near is None:
+        return _DENIED
+    return f"{_DENIED} Grant {near.grant_id} {near_miss(near.scope, request.path)}."
 
 
 def log_action(
@@ -168,9 +190,11 @@ def log_action(
             kind="log",
             agent=check_row.agent,
             check=check_row.seq,
-            **action_log.model_dump(),
+            **action_log.model_dump(exclude={"result"}),
+            result=mask_service_keys(action_log.result),
         )
-        return ActionLogged(logged=True, seq=seq).model_dump_json()
+        warning = service_key_warning(action_log.result)
+        return ActionLogged(logged=True, seq=seq, detail=warning).model_dump_json()
 
     return ActionLogged.model_validate_json(
         records.store.write(

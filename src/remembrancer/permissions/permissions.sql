@@ -9,6 +9,13 @@ where anchor in (select value from json_each(:anchors)) and revoked_ms is null a
     and (glob is null or glob(glob, :path)) and instr(',' || actions || ',', ',' || :action || ',') > 0
 order by expires_ms desc, id;
 
+-- near_grant: A valid grant for an agent with one of these scopes, which have no wildcards
+select grant_id, scope
+from grants
+where anchor in (select value from json_each(:scopes)) and scope = anchor and revoked_ms is null and expires_ms > :now_ms
+    and agent in (:agent, '*') and instr(',' || actions || ',', ',' || :action || ',') > 0
+order by expires_ms desc, id limit 1;
+
 -- live_grants: Valid grants, newest first
 select id, grant_id, scope, actions, agent, key_id, granted_ms, expires_ms
 from grants

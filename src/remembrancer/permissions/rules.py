@@ -105,6 +105,29 @@ def reach(scope: str) -> str:
     return "Every path that matches at this depth: * and ? never match a slash."
 
 
+def note(scope: str) -> str:
+    """Return what a scope covers and, for a single path, how to cover a folder."""
+    if _WILD.intersection(scope) or scope.endswith("/") or scope == ONLY_ROOT:
+        return reach(scope)
+    return f"{reach(scope)} If it is a folder, grant {scope}/ to cover what is below it."
+
+
+def near_scopes(path: str) -> list[str]:
+    """Return the scopes without wildcards that a person may have meant to cover this path.
+
+    Each folder above it without its slash, nearest first, and the path itself with one.
+    """
+    parts = path.split("/")
+    return [f"{path}/", *("/".join(parts[:end]) for end in range(len(parts) - 1, 1, -1))]
+
+
+def near_miss(scope: str, path: str) -> str:
+    """Say why a scope of `near_scopes` does not cover the path."""
+    if scope == f"{path}/":
+        return f"covers what is below {scope} but not the folder itself; its scope is {path}"
+    return f"covers {scope} alone and nothing below it; the scope for that is {scope}/"
+
+
 def examples(scope: str) -> tuple[list[str], list[str]]:
     """Return paths that a scope covers, and similar paths that it does not."""
     if scope == ONLY_ROOT:

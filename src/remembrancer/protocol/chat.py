@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
-from .message import ABSENT_IF_NONE, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, example
 from .search import Hit
 from .second_look import Check
 from .text import Telling, Text
@@ -17,7 +17,7 @@ from .usage import ModelUsage
 AnswerMode = Literal["model", "extractive", "fallback"]
 
 
-class Earlier(Message):
+class Earlier(Body):
     """One message of the conversation so far."""
 
     role: Annotated[
@@ -31,7 +31,7 @@ class Earlier(Message):
     content: Annotated[Text, Field(description="Text of the message.")]
 
 
-class Chat(Message):
+class Chat(Body):
     """Body of `POST /api/v7/agent/chat`."""
 
     model_config = example(

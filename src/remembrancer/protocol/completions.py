@@ -7,18 +7,18 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
 from .text import Text
 
 
-class TextPart(Message):
+class TextPart(Body):
     """One text part of a message."""
 
     type: Annotated[Literal["text"], Field(description="`text` is the only supported type.")]
     text: Annotated[Text, Field(description="Text.")]
 
 
-class Spoken(Message):
+class Spoken(Body):
     """One message of the conversation."""
 
     role: Annotated[
@@ -39,7 +39,7 @@ class Spoken(Message):
         )
 
 
-class StreamOptions(Message):
+class StreamOptions(Body):
     """Options of a stream."""
 
     include_usage: Annotated[
@@ -47,13 +47,13 @@ class StreamOptions(Message):
     ] = None
 
 
-class AnswerFormat(Message):
+class AnswerFormat(Body):
     """Requested format of the answer."""
 
     type: Annotated[Literal["text"], Field(description="`text` is the only supported format.")]
 
 
-class Completion(Message):
+class Completion(Body):
     """Body of `POST /v1/chat/completions`."""
 
     model_config = example(
@@ -97,7 +97,7 @@ class Completion(Message):
     temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature.")] = (
         None
     )
-    n: Annotated[Literal[1] | None, Field(description="Number of answers: 1.")] = None
+    n: Annotated[int | None, Field(ge=1, le=1, description="Number of answers: 1.")] = None
     tools: Annotated[
         list[Message] | None,
         Field(max_length=0, description="Must be empty: tool calls are not supported."),

@@ -7,25 +7,26 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
+from .kinds import AnyKind, same_kind
 from .line import CubeKind
-from .message import ABSENT_IF_NONE, Id, Message
-from .text import Telling, Text
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
+from .text import Saying, Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
 Visibility = Literal["private", "published"]
 
 
-Topic = Annotated[Telling, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
-Essence = Annotated[Telling, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
-Rules = Annotated[Telling, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
-Evidence = Annotated[Telling, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)]
+Topic = Annotated[Saying, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
+Essence = Annotated[Saying, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
+Rules = Annotated[Saying, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
+Evidence = Annotated[Saying, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)]
 Model = Annotated[Telling, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)]
 
 CubeId = Annotated[str, Field(description="Identifier of the cube.")]
 Status = Annotated[CubeStatus, Field(description="Status: private, published, trusted or retired.")]
 
 
-class CubeCreate(Message):
+class CubeCreate(Body):
     """Body of `POST /api/v7/experience/create`."""
 
     model_config = ConfigDict(
@@ -54,8 +55,16 @@ class CubeCreate(Message):
         Field(description="Evidence: an event_id of the account, or a label such as `docs`."),
     ]
     session_id: Annotated[Id | None, Field(description="Session in which it was learned.")] = None
-    cube_type: Annotated[CubeKind, Field(description="Kind of lesson.")] = "fact"
+    kind: Annotated[AnyKind, Field(description="Kind of lesson, in any case. Default: fact.")] = (
+        None
+    )
+    cube_type: Annotated[AnyKind, Field(description="Another name of `kind`.")] = None
     model: Annotated[Model | None, Field(description="Language model that wrote the cube.")] = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> CubeCreate:
+        same_kind(self.kind, self.cube_type)
+        return self
 
 
 class CubeCreated(Message):
@@ -67,6 +76,7 @@ class CubeCreated(Message):
     cube_id: CubeId
     visibility: Annotated[Visibility, Field(description="`private`: visible to the account only.")]
     cube_status: Status
+    detail: Detail = None
 
 
 _REASON_NEEDED: list[Any] = [  # as `_has_reason` checks
@@ -94,7 +104,7 @@ class CubeMade(Message):
     ]
 
 
-class CubeVote(Message):
+class CubeVote(Body):
     """Body of `POST /api/v7/experience/vote`."""
 
     model_config = ConfigDict(
@@ -116,7 +126,7 @@ class CubeVote(Message):
         Id, Field(description="User whose agent votes. The vote counts for the account.")
     ]
     vote: Annotated[
-        int,  # not a Literal, which accepts true and 1.0 for 1
+        int,  # not a Literal, which accepts true for 1
         AfterValidator(_counts),
         Field(
             description="1 = useful, -1 = irrelevant or wrong.", json_schema_extra={"enum": [1, -1]}
@@ -150,6 +160,7 @@ class CubeVoted(Message):
     votes: Annotated[
         Votes, Field(description="Counted votes. The author's own vote is not counted.")
     ]
+    detail: Detail = None
 
 
 class SharedCube(Message):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from . import limits
 from .files import CreatedFile
-from .message import ABSENT_IF_NONE, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, example
 from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]
@@ -39,7 +39,14 @@ Guard = Literal[  # reasons to reject a model's proposal
 ]
 
 
-class Execution(Message):
+_ALIASES = frozenset({"python", "python3", "py"})
+
+
+def _language(value: Any) -> Any:
+    return "python" if isinstance(value, str) and value.strip().casefold() in _ALIASES else value
+
+
+class Execution(Body):
     """Body of `POST /api/execute/code`."""
 
     model_config = example({"code": "import math\nprint(math.tau)\nmath.pi"})
@@ -54,7 +61,11 @@ class Execution(Message):
             "`all` does both."
         ),
     ] = "fix"
-    language: Annotated[Literal["python"], Field(description="Language of the source.")] = "python"
+    language: Annotated[
+        Literal["python"],
+        BeforeValidator(_language),
+        Field(description="Language of the source: `python`, also as `py` or `python3`."),
+    ] = "python"
     timeout_s: Annotated[
         float | None,
         Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Created, Id, Message, example
+from .message import Body, Created, Detail, Id, Message, example
 from .text import Telling
 
 FeedbackType = Literal["anomaly", "bug", "cube_issue", "improvement", "security"]
@@ -17,7 +17,7 @@ Severity = Annotated[
 ]
 
 
-class Feedback(Message):
+class Feedback(Body):
     """Body of `POST /api/v7/feedback`."""
 
     model_config = example(
@@ -52,6 +52,7 @@ class FeedbackSaved(Message):
 
     saved: Annotated[bool, Field(description="True once stored durably.")]
     feedback_id: FeedbackId
+    detail: Detail = None
 
 
 class FeedbackQuery(Message):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Message, example
+from .message import Body, Detail, Message, example
 from .text import Telling, Text
 
 FileType = Literal[
@@ -17,7 +17,7 @@ FileType = Literal[
 _LAST_SECOND = 253_402_300_799  # of the year 9999
 
 
-class FileCreate(Message):
+class FileCreate(Body):
     """Body of `POST /api/v7/tools/create-file`."""
 
     model_config = example(
@@ -63,6 +63,7 @@ class CreatedFile(Message):
     expires_at: Annotated[
         str, Field(description="Expiry of `download_url` (RFC 3339, UTC). `url` does not expire.")
     ]
+    detail: Detail = None
 
 
 class DownloadQuery(Message):

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import Id, Message, Misfit, example
+from .message import Body, Id, Message, Misfit, example
 from .text import Moment, Text
 
 Count = Annotated[int, Field(ge=0)]
@@ -19,7 +19,7 @@ _FILES = {"properties": {"path": {"type": "string"}}, "required": ["path"]}
 _ALL = {"properties": {"account": {"const": True}}, "required": ["account"]}
 
 
-class Forget(Message):
+class Forget(Body):
     """Body of `POST /api/v7/memory/forget`.
 
     Without a narrowing field it means the user's whole memory and needs `confirm`.

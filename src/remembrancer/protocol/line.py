@@ -11,7 +11,20 @@ CubeKind = Literal[
     "moment", "fact", "culture", "lifehack", "warning", "code"
 ]  # kinds of cube (specification.md#cube-kinds)
 KINDS: tuple[str, ...] = get_args(CubeKind)
-NONE_WORDS = frozenset({"", "none", "no", "n/a", "-", "\u2014", "null", "nothing"})
+NONE_WORDS = frozenset(
+    {
+        *("", "none", "no", "n/a", "na", "nil", "null", "nothing", "empty", "not applicable"),
+        *("keine", "keiner", "kein", "nichts", "entfällt", "aucun", "aucune", "rien", "néant"),
+        *("ninguno", "ninguna", "nada", "nenhum", "nenhuma", "nessuno", "nessuna", "niente"),
+        *("nulla", "geen", "niets", "ingen", "inget", "brak", "yok", "нет", "ничего", "н/д"),
+        *("нет данных", "немає", "无", "無", "没有", "沒有", "なし", "無し", "없음"),
+    }
+)
+_NONE_CHARACTERS_MAX = 40
+# around such a word, or alone
+_EMPTY_CHARACTERS = "".join(map(chr, filter(lambda n: chr(n).isspace(), range(0x3001)))) + (
+    ".\u2026!\"'`()[]<>\u2013\u2014_*-"
+)
 VOTES = {
     "+1": 1,
     "1": 1,
@@ -112,7 +125,8 @@ def _undressed(match: re.Match[str], value: str) -> str | None:
 
 def says_none(value: str) -> bool:
     """Return True if a value means none."""
-    return len(value) < 12 and value.strip(" .").casefold() in NONE_WORDS
+    word = value.strip(_EMPTY_CHARACTERS)
+    return len(word) <= _NONE_CHARACTERS_MAX and word.casefold() in NONE_WORDS
 
 
 def read_cube(value: str) -> CubeText | str:

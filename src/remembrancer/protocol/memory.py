@@ -8,17 +8,17 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .cubes import CubeMade
-from .line import CubeKind
-from .message import ABSENT_IF_NONE, Created, Id, Message, Misfit, Saved, Topic, example
+from .kinds import AnyKind, same_kind
+from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Misfit, Saved, Topic, example
 from .search import EventId, Occurred
-from .text import Moment, Text, says_nothing
+from .text import EMPTY_PATTERN, Moment, Text, is_placeholder, says_nothing
 
 _ONE_SIDE = [
     {"properties": {side: {"pattern": r"\S"}}} for side in ("query", "response")
 ]  # as `_has_text` checks
 
 
-class TurnText(Message):
+class TurnText(Body):
     """The two sides of a turn and its time. At most one side may be empty."""
 
     query: Annotated[Text, Field(description="The user's message.")]
@@ -39,7 +39,9 @@ _CUBE = ("cube_topic", "cube_essence", "cube_rules")  # required fields of a cub
 
 
 _NOT_BLANK = {"type": "string", "pattern": r"\S"}
-_BLANK = {"type": ["string", "null"], "pattern": r"^\s*$"}
+# without the words for nothing, of which there are too many for a schema
+_SAYING = {"type": "string", "pattern": f"[^{EMPTY_PATTERN}]"}
+_EMPTY = {"type": ["string", "null"], "pattern": f"^[{EMPTY_PATTERN}]*$"}
 _NULL = {"type": "null"}
 
 
@@ -58,13 +60,13 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
     {
         "anyOf": [
             {
-                **_with(**dict.fromkeys(_CUBE, _NOT_BLANK)),
+                **_with(**dict.fromkeys(_CUBE, _SAYING)),
                 "not": _with(duty={"const": "cube_nothing"}),
             },
             {
                 "properties": {
-                    **dict.fromkeys(_CUBE, _BLANK),
-                    "cube_publish": {"const": False},
+                    **dict.fromkeys(_CUBE, _EMPTY),
+                    "cube_publish": {"enum": [False, None]},
                 }
             },
         ]
@@ -79,7 +81,7 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
         "anyOf": [
             _with(query={"type": "string"}, response={"type": "string"}),
             *(
-                _with(**{name: _NOT_BLANK})
+                _with(**{name: _SAYING})
                 for name in ("l1_summary", "l2_map", "critical", "cube_topic")
             ),
             _with(task_done={"const": True}),
@@ -89,7 +91,7 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
 ]
 
 
-class Turn(Message):
+class Turn(Body):
     """Body of `POST /api/v7/remember`: a turn and what the agent learned from it.
 
     Each part may be sent alone; at least one is required.
@@ -173,7 +175,10 @@ class Turn(Message):
         Annotated[Text, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)] | None,
         Field(description="Rules: a Markdown list of lines with MUST or SHALL."),
     ] = None
-    cube_type: Annotated[CubeKind | None, Field(description="Kind of cube. Default: fact.")] = None
+    cube_type: Annotated[
+        AnyKind, Field(description="Kind of cube, in any case. Default: fact.")
+    ] = None
+    kind: Annotated[AnyKind, Field(description="Another name of `cube_type`.")] = None
     cube_evidence: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None,
         Field(description="An event_id or a label. Default: the event of this turn."),
@@ -201,9 +206,14 @@ class Turn(Message):
         return not (says_nothing(self.query) and says_nothing(self.response))
 
     @property
+    def cube_texts(self) -> tuple[str | None, ...]:
+        """Topic, essence and rules of the cube, as sent."""
+        return self.cube_topic, self.cube_essence, self.cube_rules
+
+    @property
     def has_cube(self) -> bool:
         """True if a cube is proposed."""
-        return any(not says_nothing(getattr(self, name)) for name in _CUBE)
+        return not all(map(is_placeholder, self.cube_texts))
 
     @model_validator(mode="after")
     def _is_complete(self) -> Turn:
@@ -215,12 +225,13 @@ class Turn(Message):
         if self.query is not None and not self.has_turn:
             raise ValueError("query and response are both empty")
         if self.has_cube and (
-            missing := [name for name in _CUBE if says_nothing(getattr(self, name))]
+            missing := [name for name in _CUBE if is_placeholder(getattr(self, name))]
         ):
             raise Misfit(
                 missing[0],
                 f"a cube needs a topic, an essence and rules; blank: {', '.join(missing)}",
             )
+        same_kind(self.kind, self.cube_type)
         if self.cube_publish and not self.has_cube:
             raise Misfit("cube_publish", "cube_publish needs a cube")
         if self.duty == "cube_nothing" and self.has_cube:
@@ -232,7 +243,7 @@ class Turn(Message):
             self.has_turn
             or self.has_cube
             or self.task_done
-            or any(not says_nothing(part) for part in parts)
+            or any(not is_placeholder(part) for part in parts)
         ):
             raise ValueError(
                 "the request is empty: it has no turn, summary, map, fact, cube or duty"

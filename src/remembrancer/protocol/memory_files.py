@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
+from .service_keys import mask_service_keys
 from .text import Text
 
 ROOT = "/memories"
@@ -51,6 +52,8 @@ def memory_path(text: str) -> str:
         characters, parts = limits.MEMORY_PATH_CHARACTERS_MAX, limits.MEMORY_PATH_PARTS_MAX
         most = f"{characters} characters and {parts} parts"
         raise InvalidMemoryPath(f"A path can have at most {most}")
+    if mask_service_keys(path) != path:
+        raise InvalidMemoryPath("Paths must not contain an API key")
     if _ENCODED.search(path):
         raise InvalidMemoryPath("Paths must not be percent-encoded")
     for name in names:
@@ -93,7 +96,7 @@ def _rules() -> list[dict[str, Any]]:
     ]
 
 
-class FileCommand(Message):
+class FileCommand(Body):
     """Body of `POST /api/v7/memory/files`: the input of the memory tool as the model gave it."""
 
     model_config = example(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
 from . import limits
+from .service_keys import mask_service_keys
 from .text import Text
 
 
@@ -22,6 +24,59 @@ class Message(BaseModel):
         """The `session_id` that the message itself names; None if it has none or the default."""
         named = "session_id" in self.model_fields_set
         return vars(self)["session_id"] if named else None
+
+
+_INNER = ("schema", "items_schema", "choices")  # of a core schema
+
+
+def _tolerant(schema: Any, model: type[BaseModel]) -> Any:
+    """Return the schema with the rules of `Body`, down to other models, which have their own."""
+    if isinstance(schema, (list, tuple)):
+        return type(schema)(_tolerant(part, model) for part in schema)
+    if not isinstance(schema, dict) or schema.get("cls", model) is not model:
+        return schema
+    changed = {
+        name: _tolerant(part, model) if name in _INNER else part for name, part in schema.items()
+    }
+    if "fields" in schema:
+        changed["fields"] = {
+            name: _tolerant(field, model) for name, field in schema["fields"].items()
+        }
+    kind = schema.get("type")
+    if kind == "int":
+        return core_schema.no_info_before_validator_function(_whole_number, changed)
+    if kind == "default" and schema.get("default", ...) is not None:
+        inner = changed["schema"]
+        changed["schema"] = core_schema.no_info_after_validator_function(
+            _default_if_null,
+            inner if inner["type"] == "nullable" else core_schema.nullable_schema(inner),
+        )
+    return changed
+
+
+def _whole_number(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _default_if_null(value: Any) -> Any:
+    if value is None:
+        raise PydanticUseDefault
+    return value
+
+
+class Body(Message):
+    """Base class of request bodies and of the objects in them.
+
+    `null` for a field with a default means that the field is absent, and an integer may be written
+    with a fraction of zero (`5.0`), as JSON Schema says.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema of the model with these two rules in each of its fields."""
+        return cast(CoreSchema, _tolerant(handler(source), cls))
 
 
 def example(body: dict[str, Any], **rules: Any) -> ConfigDict:
@@ -44,7 +99,19 @@ class Misfit(ValueError):
 # built-in: pydantic calls it for every field of every answer.
 ABSENT_IF_NONE = Field(exclude_if=partial(operator.is_, None))
 
-Id = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
+
+def _is_no_key(text: str) -> str:
+    if mask_service_keys(text) != text:
+        raise ValueError("this must not contain an API key: ids are stored and shown")
+    return text
+
+
+Id = Annotated[
+    Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX), AfterValidator(_is_no_key)
+]
+Detail = Annotated[
+    str | None, ABSENT_IF_NONE, Field(description="Notes on storing it, such as a masked key.")
+]
 Topic = Annotated[Text, Field(max_length=limits.TOPIC_CHARACTERS_MAX)]
 Created = Annotated[str, Field(description="Time it was stored (RFC 3339, UTC).")]
 Saved = Annotated[bool, Field(description="True once it is durable and the next search finds it.")]

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from . import limits
+from .service_keys import mask_service_keys
 from .text import Text
 
 ONLY_ROOT = "/."  # the scope of the root folder itself; `/` covers all files below it
@@ -41,6 +42,8 @@ def _names(text: str) -> list[str]:
         raise ValueError("this must be absolute: start it with `/`")
     if "\0" in text:
         raise ValueError("text must not contain NUL")
+    if mask_service_keys(text) != text:
+        raise ValueError("this must not contain an API key: paths are kept in the audit trail")
     if text.count("/") > limits.PATH_PARTS_MAX:
         raise ValueError(f"this must have at most {limits.PATH_PARTS_MAX} parts")
     names: list[str] = []

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from . import limits
-from .message import ABSENT_IF_NONE, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, example
 from .paths import AbsolutePath, Scope
 from .text import Telling
 
@@ -20,7 +20,7 @@ ExpiresAt = Annotated[str, Field(description="Expiry (RFC 3339, UTC), exclusive.
 _OneAction = Annotated[Action, Field(description="Action: read, write, exec or delete.")]
 
 
-class PermissionCheck(Message):
+class PermissionCheck(Body):
     """Body of `POST /api/v7/sysperm/check`."""
 
     model_config = example(
@@ -59,7 +59,7 @@ class PermissionChecked(Message):
     reason: Annotated[str, Field(description="Reason, for people.")]
 
 
-class GrantRequest(Message):
+class GrantRequest(Body):
     """Body of `POST /api/v7/sysperm/grant`."""
 
     model_config = example(
@@ -101,6 +101,7 @@ class Granted(Message):
     actions: Annotated[list[Action], Field(description="Permitted actions.")]
     agent: Annotated[str, Field(description="Agent.")]
     expires_at: ExpiresAt
+    note: Annotated[str, Field(description="What the scope covers, for people.")]
 
 
 class GrantsQuery(Message):
@@ -142,7 +143,7 @@ class GrantList(Message):
     ]
 
 
-class ActionLog(Message):
+class ActionLog(Body):
     """Body of `POST /api/v7/sysperm/log`."""
 
     model_config = example(
@@ -171,9 +172,10 @@ class ActionLogged(Message):
 
     logged: Annotated[bool, Field(description="True once stored durably.")]
     seq: Annotated[int, Field(description="Number of the entry in the audit trail.")]
+    detail: Detail = None
 
 
-class GrantRevocation(Message):
+class GrantRevocation(Body):
     """Body of `POST /api/v7/sysperm/revoke`."""
 
     model_config = example({"grant_id": "g_5v0n8k2m4t6wz"})

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from . import limits
-from .message import Id, Message, example
+from .message import Body, Detail, Id, Message, example
 from .text import Text
 
 
@@ -19,7 +19,7 @@ class PromptQuery(Message):
     user_id: Annotated[Id, Field(description="User of the prompt.")]
 
 
-class PromptWrite(Message):
+class PromptWrite(Body):
     """Body of `PUT /api/v7/agent/prompt`."""
 
     model_config = example({"user_id": "ada", "prompt": "Answer in Italian. Ada is an architect."})
@@ -53,3 +53,4 @@ class AgentPrompt(Message):
             description="Time the user's own part was set (RFC 3339, UTC); null if there is none."
         ),
     ]
+    detail: Detail = None

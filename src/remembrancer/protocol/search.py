@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
-from .message import ABSENT_IF_NONE, Created, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Created, Id, Message, example
 from .text import Moment, Text
 
 EventId = Annotated[str, Field(description="Identifier of the event, to cite and to fetch it.")]
@@ -19,7 +19,7 @@ LayerName = Literal["events", "facts", "instructions", "summaries"]
 LAYERS: tuple[LayerName, ...] = ("events", "facts", "instructions", "summaries")
 
 
-class MemoryQuery(Message):
+class MemoryQuery(Body):
     """Body of `POST /api/v7/memory`."""
 
     model_config = example(

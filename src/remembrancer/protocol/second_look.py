@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import ABSENT_IF_NONE, Message, example
+from .message import ABSENT_IF_NONE, Body, Message, example
 from .text import Text
 from .usage import ModelUsage
 
@@ -29,7 +29,7 @@ CheckName = Literal[
 Outcome = Literal["pass", "fail"]
 
 
-class SecondLook(Message):
+class SecondLook(Body):
     """Body of `POST /api/v7/agent/second-look`."""
 
     model_config = example(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
-from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Topic, example
+from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Saved, Topic, example
 from .search import FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
 from .text import Telling, Text
 from .usage import ModelUsage
@@ -17,7 +17,7 @@ MadeBy = Literal["headlines", "model"]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
-class Summary(Message):
+class Summary(Body):
     """Body of `POST /api/v7/memory/summarize`."""
 
     model_config = example(
@@ -59,7 +59,7 @@ class SummarySaved(Message):
     ] = None
 
 
-class SummaryAsked(Message):
+class SummaryAsked(Body):
     """Body of `POST /api/v7/memory/summarize/draft`."""
 
     model_config = example({"user_id": "owner", "session_id": "summer-trip"})
@@ -106,7 +106,7 @@ class SummaryDraft(Message):
     ] = None
 
 
-class MapRequest(Message):
+class MapRequest(Body):
     """Body of `POST /api/v7/memory/map`."""
 
     model_config = example({"user_id": "owner"})

@@ -15,6 +15,8 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from .line import says_none
+
 # Lone surrogates need no rule: pydantic rejects them.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
@@ -79,6 +81,11 @@ def says_nothing(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
+def is_placeholder(text: str | None) -> bool:
+    """Return True if a text is absent, blank, or only says that there is nothing to say."""
+    return text is None or says_none(text)
+
+
 def _is_not_blank(text: str) -> str:
     if says_nothing(text):
         raise ValueError("this must not be blank")
@@ -90,4 +97,20 @@ Telling = Annotated[
     Text,
     AfterValidator(_is_not_blank),
     Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]}),
+]
+
+
+def _is_no_placeholder(text: str) -> str:
+    if is_placeholder(text):
+        raise ValueError("this must say something: leave the whole out if there is nothing to say")
+    return text
+
+
+# characters beside which a text must have others to say something
+EMPTY_PATTERN = r"\s.\u2026!\"'`()\[\]<>\u2013\u2014_*-"
+# a text that is not blank and no word such as "none"
+Saying = Annotated[
+    Text,
+    AfterValidator(_is_no_placeholder),
+    Field(min_length=1, json_schema_extra={"allOf": [{"pattern": f"[^{EMPTY_PATTERN}]"}]}),
 ]

@@ -209,7 +209,7 @@ def _imported_turn(line: ImportLine, user_id: str, now_ms: int, settings: Settin
     text = EventText(
         query=intake.screen(line.query),
         response=intake.screen(line.response),
-        topic=line.topic,
+        topic=None if line.topic is None else intake.screen(line.topic),
         occurred_ms=occurred_ms,
     )
     occurred = "" if line.occurred_at is None else str(occurred_ms)

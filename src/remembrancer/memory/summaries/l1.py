@@ -67,7 +67,8 @@ def summarize(
     text = intake.take_if(summary.summary_text)
     if text is None:
         raise OnlyEchoedText
-    entry = index_entries(context.embedder, [layer_text(text, summary.topic)])[0]
+    topic = None if summary.topic is None else intake.screen(summary.topic)
+    entry = index_entries(context.embedder, [layer_text(text, topic)])[0]
 
     def write(tx: Transaction) -> str:
         reminder = name_session_user(tx, caller, user_id, summary.named_session, context.clock())
@@ -79,7 +80,7 @@ def summarize(
             session=session,
             text=text,
             entry=entry,
-            topic=summary.topic,
+            topic=topic,
             message_count=summary.message_count,
         )
         space = tx.one(SPACES.space_by_id, id=space_id)

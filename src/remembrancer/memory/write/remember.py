@@ -14,7 +14,7 @@ from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
 from ...protocol.memory import Receipt, Remembered, Turn
-from ...protocol.text import says_nothing
+from ...protocol.text import is_placeholder, says_nothing
 from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
@@ -40,6 +40,8 @@ class PreparedParts:
     l1: str | None
     map: str | None
     fact: str | None
+    topic: str | None
+    reason: str  # for closing a duty
     cube: cubes.PreparedCube | None
     layer_entries: dict[str, IndexEntry]  # of l1, map and fact, by part
     notices: dict[str, str]  # by part
@@ -101,20 +103,26 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         )
         entry = index_entries(context.embedder, [text])[0]
         entry = replace(entry, flags=entry.flags + flags["turn"])
-    [l1], [l2], [fact] = (
-        screen("l1_summary", turn.l1_summary),
-        screen("l2_map", turn.l2_map),
-        screen("critical", turn.critical),
+    [l1], [l2], [fact], [reason] = (
+        screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
+        screen("l2_map", None if is_placeholder(turn.l2_map) else turn.l2_map),
+        screen("critical", None if is_placeholder(turn.critical) else turn.critical),
+        screen("duty", turn.duty_reason),
     )
+    cube = _prepare_cube(context, turn) if turn.has_cube else None
+    if cube is not None and cube.notice:
+        notices["cube"] = cube.notice
     return PreparedParts(
         text=text,
         entry=entry,
         l1=l1,
         map=l2,
         fact=fact,
-        cube=_prepare_cube(context, turn) if turn.has_cube else None,
+        topic=topic,
+        reason=reason or "",
+        cube=cube,
         layer_entries=_layer_entries(
-            context, turn.topic, {"l1_summary": l1, "l2_map": l2, "critical": fact}
+            context, topic, {"l1_summary": l1, "l2_map": l2, "critical": fact}
         ),
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
@@ -137,13 +145,13 @@ def _layer_entries(
 
 def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
     lesson = cubes.Lesson(
-        kind=turn.cube_type or "fact",
+        kind=turn.cube_type or turn.kind or "fact",
         topic=turn.cube_topic or "",
         essence=turn.cube_essence or "",
         rules=turn.cube_rules or "",
-        evidence=NO_EVIDENCE if says_nothing(turn.cube_evidence) else turn.cube_evidence or "",
+        evidence=NO_EVIDENCE if is_placeholder(turn.cube_evidence) else turn.cube_evidence or "",
         publish=turn.cube_publish,
-        model=None if says_nothing(turn.model) else turn.model,
+        model=None if is_placeholder(turn.model) else turn.model,
     )
     return cubes.prepare_cube(context, lesson)
 
@@ -207,8 +215,10 @@ class _TurnWrite:
         )
 
     def _skip(self, part: str) -> None:
+        text = getattr(self.turn, part, None)
+        reason = "It is blank." if says_nothing(text) else "It says that there is nothing to store."
         self._add_receipt(
-            part, "skipped", detail=None if part in self.parts.echoed_parts else "It is blank."
+            part, "skipped", detail=None if part in self.parts.echoed_parts else reason
         )
 
     def _store_turn(self, session: Row, now_ms: int) -> None:
@@ -325,7 +335,7 @@ class _TurnWrite:
                 session=session.id,
                 text=self.parts.l1,
                 entry=self.parts.layer_entries["l1_summary"],
-                topic=self.turn.topic,
+                topic=self.parts.topic,
                 message_count=None,
             )
             self._add_receipt(
@@ -365,8 +375,11 @@ class _TurnWrite:
     def _store_cube(self, space_id: int) -> CubeMade | str:
         prepared = self.parts.cube
         if prepared is None:
+            if any(text is not None for text in self.turn.cube_texts):
+                detail = "Its texts are blank or say that there is nothing to store."
+                self._add_receipt("cube", "skipped", detail=detail)
             return (
-                f"none: {self.turn.duty_reason}"
+                f"none: {self.parts.reason}"
                 if self.turn.duty == "cube_nothing"
                 else "none was proposed"
             )
@@ -394,7 +407,7 @@ class _TurnWrite:
     def _close_duty(self, session: Row, now_ms: int) -> None:
         if self.turn.duty is None:
             return
-        reason = self.turn.duty_reason or ""
+        reason = self.parts.reason
         self.tx.run(
             SQL.close_duty,
             session=session.id,

@@ -12,6 +12,7 @@ from ...context import Caller, Context
 from ...files.files import AccountFull, FileOwner, charge_quota, quota_left, stored_file
 from ...protocol import limits
 from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
+from ...protocol.service_keys import WARNING, mask_service_keys
 from ...repair.models.budget import ModelPanel
 from ...repair.programs import run_program
 from ...sandbox.sandbox import Sandbox
@@ -49,9 +50,18 @@ def execute(
         settings=context.settings,
         outside=may_use_outside_models(context, caller),
     )
-    return _store(
-        context, caller, request, *run_program(sandbox, request, panel, as_is=as_is), idempotency
-    )
+    executed, files = run_program(sandbox, request, panel, as_is=as_is)
+    return _store(context, caller, request, _without_keys(executed), files, idempotency)
+
+
+def _without_keys(executed: Executed) -> Executed:
+    """Return the result with the keys of this service masked, and with a note if there were any."""
+    text = executed.model_dump_json()
+    masked = mask_service_keys(text)
+    if masked == text:
+        return executed
+    note = " ".join(filter(None, (executed.note, WARNING)))
+    return Executed.model_validate_json(masked).model_copy(update={"note": note})
 
 
 def _store(

@@ -10,6 +10,7 @@ from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.fence import unfenced
+from ...protocol.service_keys import WARNING, mask_service_keys
 from ...search import EventText, IndexEntry, index_entries
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
@@ -132,7 +133,8 @@ def store_turn_idempotently(
     query, response = intake.take(turn.query), intake.take(turn.response)
     if not query.strip() and not response.strip():
         raise OnlyEchoedText
-    text = replace(turn, query=query, response=response)
+    topic = None if turn.topic is None else intake.screen(turn.topic)
+    text = replace(turn, query=query, response=response, topic=topic)
     entry = index_entries(context.embedder, [text])[0]
     entry = replace(entry, flags=entry.flags + intake.flags)
 
@@ -166,6 +168,7 @@ class Intake:
     settings: Settings
     echoed_characters: int = 0  # removed because this service returned them
     kinds: list[str] = field(default_factory=list)  # of the secrets, without duplicates
+    has_service_key: bool = False  # masked, whatever the setting says
 
     def take(self, text: str) -> str:
         """Return the text to store: without echoed text, and screened."""
@@ -175,6 +178,9 @@ class Intake:
 
     def screen(self, text: str) -> str:
         """Return the text to store from another source, which may contain echoed text."""
+        masked = mask_service_keys(text)
+        self.has_service_key |= masked != text
+        text = masked
         secrets = find_secrets(text)
         self.kinds += [
             kind
@@ -192,7 +198,7 @@ class Intake:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags to store with the event."""
-        return (SECRET,) if self.kinds else ()
+        return (SECRET,) if self.kinds or self.has_service_key else ()
 
     @property
     def notice(self) -> str | None:
@@ -210,4 +216,6 @@ class Intake:
                 else "is stored in it: revoke it and create a new one"
             )
             sentences.append(f"A secret ({', '.join(self.kinds)}) {action}.")
+        if self.has_service_key:
+            sentences.append(WARNING)
         return " ".join(sentences) or None

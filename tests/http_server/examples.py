@@ -1,0 +1,51 @@
+"""The example requests of the OpenAPI document, and what they refer to."""
+
+from __future__ import annotations
+
+from cubes.agents import Agent
+
+from remembrancer.accounts import caller_for
+from remembrancer.context import Caller, Context
+from remembrancer.http.routes import ROUTES
+from remembrancer.memory.write.remember import remember
+from remembrancer.permissions.grants import check, grant
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
+
+EXAMPLES = [
+    (endpoint, example)
+    for endpoint in ROUTES
+    if endpoint.body
+    for example in (endpoint.body.model_config.get("json_schema_extra") or {}).get("examples", [])
+]
+
+
+def make_mentioned(context: Context) -> None:
+    """Store the turns, the draft and the cube that the examples refer to."""
+    remember(
+        context,
+        caller_for(context, "owner"),
+        Turn(query="When?", response="At nine.", session_id="summer-trip"),
+    )
+    remember(
+        context,
+        caller_for(context, "owner"),
+        Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz)."),
+    )
+    make_granted(context, caller_for(context, "owner"))
+    published = Agent(context, "somebody").publish()
+    rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
+    context.store.write(lambda tx: tx.run(rename, published=published))
+
+
+def make_granted(context: Context, owner: Caller) -> None:
+    """Create the grant that the examples log an action under and revoke."""
+    nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
+    result = grant(
+        context,
+        owner,
+        GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"),
+    )
+    rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
+    context.store.write(lambda tx: tx.run(rename, made=result.grant_id))
+    assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed

@@ -1,0 +1,227 @@
+"""Specification, 'Authentication', 4: a pasted key of this service is masked, and the user warned.
+
+The checksum tells a real key, so the setting `secrets` makes no difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_server.examples import EXAMPLES, make_mentioned
+from hypothesis import given
+from hypothesis import strategies as st
+from service import Http
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for, keys
+from remembrancer.context import Context
+from remembrancer.memory.exchange.importer import read, store
+from remembrancer.protocol.service_keys import (
+    MASK,
+    WARNING,
+    checksum,
+    is_service_key,
+    mask_service_keys,
+)
+from remembrancer.settings import Settings
+
+BODY = f"sk_{hashlib.sha224(b'a test').hexdigest()}"
+KEY = BODY + checksum(BODY)
+TEXT = f"My key is {KEY}, use it."
+
+
+def fields(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the place of each string in a request."""
+    if isinstance(value, str):
+        yield path
+    if isinstance(value, (dict, list)):
+        for name, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from fields(member, (*path, name))
+
+
+def with_key(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Return the request with the key at the end of the string at `path`."""
+    if not path:
+        return f"{value} {KEY}"
+    changed = value.copy()
+    changed[path[0]] = with_key(value[path[0]], path[1:])
+    return changed
+
+
+MORE: dict[str, dict[str, Any]] = {  # texts that the examples leave out
+    "/api/v7/remember": {
+        "l1_summary": "Found.",
+        "l2_map": "Travel.",
+        "cube_evidence": "docs",
+        "model": "a model",
+    },
+    "/api/execute/code": {"session_id": "runs"},
+    "/api/v7/experience/create": {"session_id": "s", "model": "a model"},
+}
+PLACES = [
+    (endpoint, {**example, **MORE.get(endpoint.path, {})}, path)
+    for endpoint, example in EXAMPLES
+    for path in fields({**example, **MORE.get(endpoint.path, {})})
+] + [
+    (endpoint, {"session_id": "s", "duty": "vote_nothing", "duty_reason": "none"}, ("duty_reason",))
+    for endpoint, _ in EXAMPLES
+    if endpoint.path == "/api/v7/remember"
+]
+
+
+def stored_bytes(folder: Path) -> bytes:
+    """Return everything below the data folder."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """Return a real context with a scripted language model."""
+    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
+    yield service
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "example", "path"),
+    PLACES,
+    ids=[f"{e.path}-{'.'.join(map(str, path))}" for e, _, path in PLACES],
+)
+def test_no_endpoint_stores_a_key(
+    http: Http, folder: Path, endpoint: Any, example: dict[str, Any], path: tuple[str | int, ...]
+) -> None:
+    """A key is never stored, whichever field holds it (specification.md#service-key-masked)."""
+    make_mentioned(http.context)
+    body = with_key(example, path)
+
+    answer = http.ask(
+        endpoint.method,
+        endpoint.path,
+        json=body,
+        headers={"Idempotency-Key": "once"} if endpoint.takes_idempotency_key else {},
+    )
+
+    assert answer.status_code in {200, 404, 409, 422}
+    assert endpoint.write is None or KEY not in answer.text
+    http.context.store.close()
+    assert KEY.encode() not in stored_bytes(folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v7/remember", {"query": TEXT, "response": "ok"}),
+        ("/api/v7/remember", {"query": "q", "response": TEXT}),
+        ("/api/v7/remember", {"critical": TEXT}),
+        ("/api/v7/remember", {"l2_map": TEXT}),
+        (
+            "/api/v7/remember",
+            {"cube_topic": "t", "cube_essence": TEXT, "cube_rules": "- MUST wait"},
+        ),
+        ("/api/v7/remember", {"duty": "vote_nothing", "duty_reason": TEXT}),
+        ("/api/v7/event/write", {"query": TEXT, "response": "ok", "user_id": "ada"}),
+        ("/api/v7/agent/chat", {"message": TEXT, "user_id": "ada"}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": TEXT}]}),
+        (
+            "/api/v7/experience/create",
+            {"topic": "t", "essence": TEXT, "rules_markdown": "- MUST wait", "evidence": "docs"},
+        ),
+        ("/api/v7/feedback", {"type": "bug", "title": "t", "description": TEXT}),
+        ("/api/v7/tools/create-file", {"filename": "a", "content": TEXT, "type": "txt"}),
+        ("/api/v7/memory/files", {"command": "create", "path": "/memories/a", "file_text": TEXT}),
+        ("/api/execute/code", {"code": f"print({TEXT!r})", "session_id": "runs"}),
+    ],
+)
+def test_the_answer_warns_the_user(http: Http, path: str, body: dict[str, Any]) -> None:
+    """The answer says to revoke the key (specification.md#service-key-warning)."""
+    answer = http.post(path, body)
+
+    assert answer.status_code == 200
+    assert WARNING in answer.text
+
+
+def test_prompt_and_audit_log_warn_too(http: Http) -> None:
+    """The answer says to revoke the key (specification.md#service-key-warning)."""
+    make_mentioned(http.context)
+    prompt = http.ask("PUT", "/api/v7/agent/prompt", json={"prompt": TEXT}).json()
+    action = {"grant_id": "g_5v0n8k2m4t6wz", "path": "/etc/nginx/nginx.conf", "action": "write"}
+    log = http.post("/api/v7/sysperm/log", {**action, "result": TEXT}).json()
+
+    assert prompt["user_part"] == f"My key is {MASK}, use it."
+    assert (prompt["detail"], log["detail"]) == (WARNING, WARNING)
+
+
+@pytest.mark.parametrize("secrets", ["flag", "mask"])
+def test_stored_turn_has_a_mask_whatever_the_setting(folder: Path, secrets: str) -> None:
+    """The setting `secrets` does not matter (specification.md#service-key-masked)."""
+    context = testing.context(
+        folder,
+        settings=Settings(data=folder, embedder="none", durability="normal", secrets=secrets),
+    )
+    caller = caller_for(context)
+    path = folder / "turns.jsonl"
+    path.write_text(json.dumps({"query": TEXT, "response": "ok", "topic": KEY}))
+    store(context, caller, read(context, caller, path), progress=lambda _: None)
+    events = context.store.read(lambda tx: tx.all("select query, topic, flags from events"))
+
+    assert [tuple(event) for event in events] == [(f"My key is {MASK}, use it.", MASK, "secret")]
+    context.close()
+
+
+def test_a_model_never_reads_a_key(http: Http) -> None:
+    """A key is not sent to a model either (specification.md#service-key-masked)."""
+    history = [{"role": "user", "content": TEXT}]
+    http.post("/api/v7/agent/chat", {"message": TEXT, "user_id": "a", "chat_history": history})
+    turn = {"role": "user", "content": TEXT}
+    http.post("/v1/chat/completions", {"messages": [turn, turn]})
+    models: Any = http.context.models
+
+    assert len(models.asked) >= 2
+    assert KEY not in repr(models.asked)
+
+
+def test_second_look_fails_a_draft_with_a_key(http: Http) -> None:
+    """A draft is shown to the user, so it is checked as written (specification.md#look-checks)."""
+    http.remember("q", TEXT)
+    look = http.post("/api/v7/agent/second-look", {"draft": TEXT}).json()
+
+    assert "no_secret" in {check["check"] for check in look["checks"] if check["status"] == "fail"}
+
+
+def test_ids_and_paths_with_a_key_are_rejected(http: Http) -> None:
+    """Ids and paths are shown and kept (specification.md#service-key-in-ids)."""
+    bodies = [
+        ("/api/v7/memory", {"query_text": "q", "user_id": KEY}),
+        ("/api/v7/remember", {"query": "q", "response": "r", "session_id": f"s {KEY}"}),
+        ("/api/v7/sysperm/check", {"path": f"/{KEY}", "action": "read", "agent": "a"}),
+        ("/api/v7/sysperm/check", {"path": "/etc", "action": "read", "agent": KEY}),
+    ]
+    before = http.rows()
+
+    for path, body in bodies:
+        answer = http.post(path, body)
+        assert (answer.status_code, KEY in answer.text) == (422, False)
+    assert http.get("/api/v7/memory/start", params={"session_id": KEY}).status_code == 422
+    assert http.rows() == before
+
+
+def test_another_text_of_the_same_shape_is_no_key(http: Http) -> None:
+    """The checksum decides (specification.md#service-key-masked)."""
+    wrong = BODY + "0" * 8
+    saved = http.remember(f"My key is {wrong}.", "ok")
+
+    assert not is_service_key(wrong)
+    assert wrong in http.get(f"/api/v7/event/{saved['event_id']}").json()["query"]
+    assert "service-key" in saved["receipts"][0]["detail"]  # as any other secret
+
+
+@given(st.text(), st.text())
+def test_every_key_in_a_text_is_masked(before: str, after: str) -> None:
+    key = keys.mint()
+
+    assert mask_service_keys(f"{before}{key}{after}{key}") == f"{before}{MASK}{after}{MASK}"
