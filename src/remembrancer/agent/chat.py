@@ -12,6 +12,7 @@ from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..accounts.prompts import prompt_of
 from ..claims.tags import find_tags
 from ..context import Caller, Context
+from ..memory.duties import citable_events
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
 from ..memory.write.events import EventUnknown, own_event
@@ -35,6 +36,7 @@ from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import day_of
 from ..search import EventText
 from ..store import Transaction
+from .background import background_items, background_quotes, session_messages, with_map
 from .drafts import Brief, RetrievedEvent, SendEvent, recent_messages, retrieved_event, write_answer
 from .extractive_answer import QUOTED_TOPIC, has_evidence, quotes
 
@@ -46,7 +48,8 @@ OUTSIDE_NOT_ALLOWED = (
 )
 NO_ANSWER = "No language model answered ({reason}), so I can only quote what I remember."
 BEST_MATCHES = "These stored turns match best:"
-NO_MATCHES = "No stored turn matches."
+BEST_MEMORY = "This is what memory has on it:"
+NO_MATCHES = "No stored turn, fact or summary matches."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,9 @@ def start_chat(
         caller=caller,
         request=request,
         idempotency=idempotency,
-        search_result=recall(context, caller, query),
+        search_result=with_map(
+            context, caller, user_id, request.message, recall(context, caller, query)
+        ),
     )
 
 
@@ -203,10 +208,17 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     outside = may_use_outside_models(context, turn.caller)
     if not context.models.has("chat", outside=outside):
         return _quote_answer(turn, "extractive", OUTSIDE_NOT_ALLOWED, (), send_event)
-    history = recent_messages(turn.request.chat_history or ())
+    earlier = turn.request.chat_history or session_messages(
+        context, turn.caller, turn.request.user_id, turn.request.session_id
+    )
+    history = recent_messages(earlier)
     brief = Brief(
         message=turn.message,
-        events=events_of(context, turn.caller, turn.search_result.hits, turn.message),
+        events=[
+            *events_of(context, turn.caller, turn.search_result.hits, turn.message),
+            *_sources(turn),
+        ],
+        background=background_items(turn.search_result),
         history=history,
         lessons=[
             f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}"
@@ -241,6 +253,24 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
     )
 
 
+def _sources(turn: ChatTurn) -> list[RetrievedEvent]:
+    """Return the turns that facts and instructions came with, if they are no hits."""
+    answer = turn.search_result
+    hits = {hit.event_id for hit in answer.hits}
+    ids = [event_id for event_id in citable_events(answer) if event_id not in hits]
+    events = []
+    for event_id in ids:
+        try:
+            event = turn.context.store.read(
+                partial(own_event, caller=turn.caller, event_id=event_id),
+                account_id=turn.caller.account_id,
+            )
+        except EventUnknown:  # deleted meanwhile
+            continue
+        events.append(retrieved_event(event))
+    return events
+
+
 def events_of(
     context: Context, caller: Caller, hits: Sequence[Hit], message: str
 ) -> list[RetrievedEvent]:
@@ -269,24 +299,22 @@ def _quote_answer(
 ) -> ChatResult:
     """Return an answer of quotes, without a model.
 
-    Only its refs are stored, because the quoted text is already in memory.
+    Only its refs are stored: the quoted text is in memory already, and the other sentences are no
+    memory.
     """
     quote_list = quotes(turn.search_result.hits, turn.message)
-    lines = (
-        [f"{reason} {BEST_MATCHES}", "", *map(str, quote_list)]
-        if quote_list
-        else [f"{reason} {NO_MATCHES}"]
-    )
+    background = background_quotes(turn.search_result)
+    quoted = [*background, *map(str, quote_list)]
+    heading = BEST_MEMORY if background else BEST_MATCHES
+    lines = [f"{reason} {heading}", "", *quoted] if quoted else [f"{reason} {NO_MATCHES}"]
     if turn.search_result.help_hits:
         lines += [
             "",
             *(f"The help says: {passage.text}" for passage in turn.search_result.help_hits[:1]),
         ]
-    stored_text = (
-        f"{reason} {BEST_MATCHES} (ref: {', '.join(quote.event_id for quote in quote_list)})"
-        if quote_list
-        else f"{reason} {NO_MATCHES}"
-    )
+    sources = [quote.event_id for quote in quote_list]
+    sources += [fact.event_id for fact in turn.search_result.facts if fact.event_id]
+    stored_text = f"(ref: {', '.join(dict.fromkeys(sources))})" if sources else ""
     text = "\n".join(lines)
     if send_event is not None:
         send_event("delta", {"text": text})

@@ -57,6 +57,7 @@ class Brief:
 
     message: str
     events: Sequence[RetrievedEvent]
+    background: Sequence[str] = ()  # instructions, facts and summaries
     history: Sequence[Earlier] = ()
     lessons: Sequence[str] = ()
     help: Sequence[str] = ()  # passages of the service's help, if the message asks about it
@@ -88,11 +89,18 @@ class ModelAnswer:
     tries: list[ModelAttempt] = field(default_factory=list)
 
 
-def retrieved_event(event: Row, hit: Hit) -> RetrievedEvent:
-    """Return the part of an event that a model reads: all, or a matching passage if it is long."""
+def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
+    """Return the part of an event that a model reads: all, or a passage if it is long.
+
+    The passage is that of the hit, without one the beginning.
+    """
     text = raw_dialogue(event.query, event.response)
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
-        text = raw_dialogue(hit.query, hit.response)
+        text = (
+            raw_dialogue(hit.query, hit.response)
+            if hit is not None
+            else text[: limits.CHAT_EVENT_CHARACTERS_MAX]
+        )
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
     day = day_of(event.occurred_ms, event.occurred_offset)
@@ -120,6 +128,13 @@ def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:
     if brief.own_part:
         system += f"\n\n{_USER_PART_HEADING}\n\n{defused(brief.own_part)}"
     blocks: list[tuple[str, str]] = []
+    if brief.background:
+        blocks.append(
+            (
+                "What memory knows about the user: their wishes, facts and summaries",
+                "\n".join(f"- {indent(item).strip()}" for item in brief.background),
+            )
+        )
     if brief.lessons:
         blocks.append(
             (

@@ -33,13 +33,14 @@ from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
 from ..protocol.own_key import OwnKeyQuery
 from ..protocol.permissions import PermissionCheck, PermissionChecked
+from ..protocol.recalled import RECALLED
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from . import requests
 from .api import AsyncClient, Client
 from .api_request import ApiRequest
-from .runtime.prompts import RECALLED, recalled_text
+from .runtime.prompts import recalled_text
 from .tool_schemas import arguments_schema
 
 TITLE_CHARACTERS_MAX = 80

@@ -25,6 +25,7 @@ VENDORED_MODULES = (
     "memory_claims.py",
     "pasted.py",
     "plain_values.py",
+    "recalled.py",
     "seal.py",
 )
 _VENDORED_DOCSTRING = (

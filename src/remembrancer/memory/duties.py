@@ -7,7 +7,7 @@ every rule.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -16,7 +16,7 @@ from ..context import Caller, Context
 from ..cubes import record_exposure, unrated_cubes
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX
 from ..protocol.seal import Seal, read_seal, render
-from ..protocol.search import Hit, MemoryAnswer, MemoryQuery, OpenTask
+from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
 from ..store import Transaction
 from .spaces import SQL
@@ -217,7 +217,7 @@ def count_search(
             key_id=caller.key_id,
         )
         record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
-        record_hits(tx, session=session.id, step=step, hits=answer.hits)
+        record_hits(tx, session=session.id, step=step, answer=answer)
         duties = check_duties(counts)
         reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
         return step, duties._replace(
@@ -229,20 +229,33 @@ def count_search(
     return context.store.write(count, account_id=caller.account_id, flush=False)
 
 
-def record_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
-    """Record that a session was shown these events and may cite them. `session` is a row id."""
-    if hits:
-        event_ids = json.dumps([hit.event_id for hit in hits])
-        tx.run(SQL.note_hits, session=session, step=step, event_ids=event_ids)
+def record_hits(tx: Transaction, *, session: int, step: int, answer: MemoryAnswer) -> None:
+    """Record that a session was shown the events of an answer and may cite them.
+
+    They are the hits, and the turns that facts and instructions came with. `session` is a row id.
+    """
+    event_ids = citable_events(answer)
+    if event_ids:
+        tx.run(SQL.note_hits, session=session, step=step, event_ids=json.dumps(event_ids))
+
+
+def citable_events(answer: MemoryAnswer) -> list[str]:
+    """Return the ids of the events that an answer shows or names as a source."""
+    ids = [
+        *(hit.event_id for hit in answer.hits),
+        *(fact.event_id for fact in answer.facts),
+        *(one.event_id for one in answer.instructions),
+    ]
+    return list(dict.fromkeys(event_id for event_id in ids if event_id))
 
 
 def record_read(
-    context: Context, caller: Caller, user_id: str, query: MemoryQuery, hits: Sequence[Hit]
+    context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer | None
 ) -> None:
     """Record the user and the hits of a search that counts no step.
 
-    Hits are recorded for an existing session, so that a second question within a turn may be
-    cited. Raises StoreUnavailable.
+    The events of `answer` are recorded for an existing session, so that a second question within a
+    turn may be cited. Raises StoreUnavailable.
     """
 
     def record(tx: Transaction) -> None:
@@ -251,8 +264,8 @@ def record_read(
         session = space and tx.one_or_none(
             SQL.session_of, space_id=space.id, session_id=query.session_id
         )
-        if session:
-            record_hits(tx, session=session.id, step=session.step, hits=hits)
+        if session and answer is not None:
+            record_hits(tx, session=session.id, step=session.step, answer=answer)
 
     context.store.write(record, account_id=caller.account_id, flush=False)
 

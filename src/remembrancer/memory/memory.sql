@@ -221,3 +221,9 @@ insert into shown_events (account_id, session, event, step)
 select events.account_id, :session, events.id, :step from events where events.account_id = :account_id
     and events.event_id = any (array(select value from json_each(:event_ids)))
 on conflict do nothing;
+
+-- session_turns: The latest turns of a session, newest first
+select events.event_id, events.topic, events.query, events.response from events
+join sessions on sessions.account_id = :account_id and sessions.id = events.session
+where events.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id and events.superseded_by is null
+order by events.created_ms desc, events.id desc limit :most;

@@ -91,6 +91,7 @@ CHAT_ROLE_CHARACTERS_MAX = 64  # characters of a `role` in `chat_history`
 CHAT_HISTORY_MAX = 1_000  # messages in `chat_history`
 # Characters of history that a model reads: the last whole messages that fit
 CHAT_HISTORY_CHARACTERS_MAX = 12_000
+CHAT_SESSION_TURNS_MAX = 20  # latest turns of the session that a chat reply considers
 CHAT_HITS_MAX = 8  # events that a chat reply may rest on
 # Characters of an event that a model reads whole. Of a longer one it reads the matching passage
 CHAT_EVENT_CHARACTERS_MAX = 4_000

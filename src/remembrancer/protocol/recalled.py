@@ -19,24 +19,24 @@ RECALLED = (
 Answer = Mapping[str, Any]  # of `POST /api/v7/memory`, as JSON
 
 
-def recalled_items(answer: Answer, *, known: frozenset[str] = frozenset()) -> list[str]:
+def answer_items(answer: Answer, *, in_context: frozenset[str] = frozenset()) -> list[str]:
     """Return the items of an answer in order of precedence, one text each.
 
-    Standing instructions, facts, events, summaries, cubes, help and open tasks. `known` are ids of
-    facts and instructions that the model has in its context already; they are left out.
+    Standing instructions, facts, events, summaries, cubes, help and open tasks. Items whose
+    ids are `in_context` are left out: facts and instructions that the model has already.
     """
-    return list(_items(answer, known))
+    return list(_items(answer, in_context))
 
 
-def recalled_text(items: Sequence[str]) -> str:
+def fenced_items(items: Sequence[str]) -> str:
     """Return the fenced text of some items; empty if there are none."""
     if not items:
         return ""
     return f"{RECALLED}\n{fenced(without_keys(chr(10).join(items)), new_delimiter())}"
 
 
-def _items(answer: Answer, known: frozenset[str]) -> Iterator[str]:
-    yield from _wishes_and_facts(answer, known)
+def _items(answer: Answer, in_context: frozenset[str]) -> Iterator[str]:
+    yield from _wishes_and_facts(answer, in_context)
     for hit in answer.get("hits") or []:
         yield (
             f"[event {hit['event_id']}] {hit['occurred_at']}\n"
@@ -58,14 +58,14 @@ def _items(answer: Answer, known: frozenset[str]) -> Iterator[str]:
         yield f"[open task in session {task['session_id']}] {task['topic'] or task['query']}"
 
 
-def _wishes_and_facts(answer: Answer, known: frozenset[str]) -> Iterator[str]:
+def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[str]:
     """Yield instructions, then facts that are not among them."""
     instructions = [
-        one for one in answer.get("instructions") or [] if one["instruction_id"] not in known
+        one for one in answer.get("instructions") or [] if one["instruction_id"] not in in_context
     ]
     for one in instructions:
         yield f"[instruction {one['instruction_id']}] {one['text']}{_source(one)}"
-    served = known | {one["instruction_id"] for one in instructions}
+    served = in_context | {one["instruction_id"] for one in instructions}
     for one in answer.get("facts") or []:
         if one["fact_id"] not in served:
             day = str(one["valid_from"])[:10]

@@ -42,7 +42,7 @@ from ...search import (
     unpack,
 )
 from ...store import Row, Transaction
-from ..duties import count_search, open_tasks, record_read
+from ..duties import citable_events, count_search, open_tasks, record_read
 from ..spaces import SQL, flag_names, milliseconds, number_of, row_id, space_view
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
@@ -112,9 +112,9 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     answer, is_known_user = context.store.read(read, account_id=caller.account_id)
     if caller.read_only or not query.interact:
         # Without a counted search, the session cannot cite.
-        may_cite = bool(answer.hits and answer.step) and not caller.read_only
+        may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only
         if may_cite or not is_known_user:
-            record_read(context, caller, user_id, query, answer.hits if may_cite else [])
+            record_read(context, caller, user_id, query, answer if may_cite else None)
         return answer
     step, duties = count_search(context, caller, user_id, query, answer)
     return answer.model_copy(

@@ -1,0 +1,101 @@
+"""Chat answers from facts, summaries and its own session, with a model and without one.
+
+See specification.md#chat-layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from endpoint import Endpoint, replies
+from service import Http
+
+ALLERGY = "allergic to penicillin"
+
+
+def say(http: Http, message: str, session_id: str = "two", **more: Any) -> dict[str, Any]:
+    """Send one chat message."""
+    body = {"user_id": "owner", "message": message, "session_id": session_id, **more}
+    answer = http.post("/api/v7/agent/chat", body)
+    assert answer.status_code == 200, answer.text
+    result: dict[str, Any] = answer.json()
+    return result
+
+
+def asked(model: Endpoint) -> str:
+    """Return the last user message that the model got."""
+    content: str = model.requests[-1]["messages"][-1]["content"]
+    return content
+
+
+class TestWithoutModel:
+    """Extractive answers quote facts and summaries too."""
+
+    def test_a_fact_of_another_session_is_quoted_with_its_ref(self, http: Http) -> None:
+        event_id = http.remember("Allergies?", "Noted.", session_id="one", critical=ALLERGY)[
+            "event_id"
+        ]
+
+        answer = say(http, "Is it penicillin that I am allergic to?")
+
+        assert ALLERGY in answer["reply"]
+        assert event_id in answer["refs"]
+
+    def test_a_request_for_a_summary_quotes_the_map(self, http: Http) -> None:
+        http.post("/api/v7/remember", {"l2_map": "- The hull gets blue.\n- The mast is ordered."})
+
+        answer = say(http, "Summarise what we decided")
+
+        assert "The hull gets blue. - The mast is ordered." in answer["reply"]
+
+    def test_fallback_sentences_are_no_memory(self, http: Http) -> None:
+        reply = say(http, "Which tea do I like?")["reply"]
+        answer = http.memory("I can only quote what I remember", interact=False)
+
+        assert "I can only quote" in reply
+        assert all("quote" not in hit["response"] for hit in answer["hits"])
+
+
+class TestWithModel:
+    """The model reads all layers, and the session so far."""
+
+    def test_facts_and_summaries_are_in_the_prompt(
+        self, start_with: Callable[..., tuple[Http, Endpoint]]
+    ) -> None:
+        http, model = start_with("model_chat", replies("Take none of it."))
+        http.remember(
+            "Allergies?",
+            "Noted.",
+            session_id="one",
+            critical=ALLERGY,
+            l1_summary="The doctor was asked about penicillin and allergies.",
+        )
+
+        say(http, "Am I allergic to penicillin?")
+
+        assert f"since 2026-01-01: {ALLERGY}" in asked(model)
+        assert "The doctor was asked about penicillin" in asked(model)
+
+    def test_the_session_so_far_is_in_the_prompt_without_chat_history(
+        self, start_with: Callable[..., tuple[Http, Endpoint]]
+    ) -> None:
+        http, model = start_with("model_chat", replies("Blue it is."), replies("As you like."))
+        say(http, "Let us paint the boat blue.")
+
+        say(http, "And the rest?")
+
+        assert "The conversation so far" in asked(model)
+        assert "Let us paint the boat blue." in asked(model)
+        assert "Blue it is." in asked(model)
+
+    def test_chat_history_takes_the_place_of_the_stored_session(
+        self, start_with: Callable[..., tuple[Http, Endpoint]]
+    ) -> None:
+        http, model = start_with("model_chat", replies("Blue it is."), replies("As you like."))
+        say(http, "Zebra?")
+
+        say(http, "And the rest?", chat_history=[{"role": "user", "content": "Green, please."}])
+
+        assert "Green, please." in asked(model)
+        assert "Zebra?" not in asked(model).split("The conversation so far")[1]
