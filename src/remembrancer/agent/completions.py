@@ -36,10 +36,12 @@ from ..protocol.completions import (
 )
 from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
+from ..protocol.recalled import fenced_items
 from ..protocol.search import MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..search import EventText
 from ..store import Transaction
+from .background import background_items
 from .chat import events_of
 from .drafts import StreamFilter, clean, memory_data
 
@@ -114,7 +116,9 @@ def start_completion(
         user_id=user_id,
         top_k=limits.CHAT_HITS_MAX,
     )
-    events = events_of(context, caller, recall(context, caller, query).hits, message)
+    search_result = recall(context, caller, query)
+    events = events_of(context, caller, search_result.hits, message)
+    background = fenced_items(background_items(search_result))
     earlier_messages = [
         ModelMessage(
             "system" if earlier.role == "developer" else earlier.role,
@@ -122,7 +126,8 @@ def start_completion(
         )
         for earlier in request.messages[:-1]
     ]
-    data = f"{memory_data(events, new_delimiter())}\n\n" if events else ""
+    blocks = [memory_data(events, new_delimiter())] if events else []
+    data = "".join(f"{block}\n\n" for block in (background, *blocks) if block)
     model_request = ModelRequest(
         slot="chat",
         messages=(

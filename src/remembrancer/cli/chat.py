@@ -113,7 +113,10 @@ class TerminalChat:
     def _session(self, session_id: str) -> Conversation:
         if session_id not in self.sessions:
             options = RuntimeOptions(
-                user_id=self.user_id, session_id=session_id, instructions=INSTRUCTIONS
+                without_memory="continue",  # the user sees a note with each such answer
+                user_id=self.user_id,
+                session_id=session_id,
+                instructions=INSTRUCTIONS,
             )
             if self.model is None:  # a quotation would be the same in every draft
                 options = replace(options, redrafts_max=0)

@@ -127,13 +127,24 @@ _DEFAULT_ANSWERS: dict[str, Any] = {
 
 
 def new_conversation(**options: Any) -> Conversation:
-    """Return a conversation that checks each draft, with a fixed clock and sequential keys."""
+    """Return a conversation in progress, with a fixed clock and sequential keys.
+
+    It has loaded its start pack, checks each draft, and goes on without memory.
+    """
     numbers = iter(range(1_000))
-    return Conversation(
-        RuntimeOptions(**{"user_id": "ada", "session_id": "s", "second_look": "always", **options}),
+    defaults = {
+        "user_id": "ada",
+        "session_id": "s",
+        "second_look": "always",
+        "without_memory": "continue",
+    }
+    conversation = Conversation(
+        RuntimeOptions(**{**defaults, **options}),
         now=lambda: datetime(2026, 11, 21, tzinfo=UTC),
         new_key=lambda: f"key-{next(numbers)}",
     )
+    conversation.state.start_facts = []
+    return conversation
 
 
 @dataclass(slots=True)

@@ -196,7 +196,8 @@ def test_pasted_key_reaches_neither_model_nor_service(
 
 def test_user_gets_an_answer_without_a_service(key: str) -> None:
     with Client("http://127.0.0.1:1", key, retry=Retry(times=0)) as unreachable:
-        reply = Runtime(unreachable, scripted("At 9:40 [unverified].")[0], user_id="ada").turn(
+        draft = scripted("At 9:40 [unverified].")[0]
+        reply = Runtime(unreachable, draft, user_id="ada", without_memory="continue").turn(
             "When does the ferry leave?"
         )
 
@@ -209,7 +210,11 @@ def test_turn_during_an_outage_is_saved_afterwards(url: str, key: str) -> None:
         Client(url, key) as client,
     ):
         runtime = Runtime(
-            unreachable, scripted("At 9:40 [unverified].\n{seal}")[0], user_id="ada", session_id="s"
+            unreachable,
+            scripted("At 9:40 [unverified].\n{seal}")[0],
+            user_id="ada",
+            session_id="s",
+            without_memory="continue",
         )
         runtime.turn("When does the ferry leave?")
         runtime.client = client

@@ -23,6 +23,7 @@ class Counts:
     calls: Counter[str] = field(default_factory=Counter)  # of the service, by purpose
     failures: Counter[str] = field(default_factory=Counter)  # of those calls, by error code
     searches: int = 0
+    turns_stopped: int = 0  # because their search failed
     turns_saved: int = 0
     turns_saved_late: int = 0  # saved in a later turn, because the service was unavailable
     valid_seals: int = 0  # first drafts that end with the correct seal

@@ -13,6 +13,7 @@ from ...protocol.pasted import without_keys
 from ...protocol.recalled import answer_items, fenced_items
 from ...protocol.seal import render
 from ...protocol.search import MemoryAnswer
+from ...protocol.text import tokens
 
 FULL_PROTOCOL = (
     "Reply in three sections, each under a heading on its own line: DRAFT, SECOND LOOK, FINAL. "
@@ -54,13 +55,17 @@ def system_message(instructions: str, name: str, *, full: bool) -> ChatMessage:
 
 
 def user_message(
-    message: str, recalled: MemoryAnswer | None, requirements: TurnRequirements | None
+    message: str,
+    recalled: MemoryAnswer | None,
+    requirements: TurnRequirements | None,
+    facts: Sequence[str] = (),
 ) -> ChatMessage:
     """Return the user's message, preceded by search results and requirements.
 
-    `recalled` is None if memory could not be searched.
+    `recalled` is None if memory could not be searched. `facts` are the critical facts that the
+    session began with; those among the search results are not repeated.
     """
-    parts = [NO_MEMORY] if recalled is None else [recalled_text(recalled)]
+    parts = [NO_MEMORY] if recalled is None else [recalled_text(recalled, facts)]
     if requirements:
         parts.append("\n".join(_requirement_lines(requirements)))
     return {"role": "user", "content": "\n\n".join([*parts, f"The user says:\n{message}"])}
@@ -81,9 +86,28 @@ def _fault_text(fault: LineFault) -> str:
     return f"{FAULTS[fault.code]}{f' ({fault.about})' if fault.about else ''}"
 
 
-def recalled_text(recalled: MemoryAnswer) -> str:
-    """Return fenced search results for a model: all layers, cubes, help passages, open tasks."""
-    return fenced_items(recalled_items(recalled)) or NOTHING_RECALLED
+def recalled_text(recalled: MemoryAnswer, facts: Sequence[str] = ()) -> str:
+    """Return fenced search results for a model: all layers, cubes, help passages, open tasks.
+
+    They follow those of the critical `facts` of the session that are not among them.
+    """
+    served = {fact.text for fact in recalled.facts}
+    served |= {instruction.text for instruction in recalled.instructions}
+    items = [f"[fact] {fact}" for fact in facts if fact not in served]
+    return fenced_items([*items, *recalled_items(recalled)]) or NOTHING_RECALLED
+
+
+def fitting_facts(facts: Sequence[str], tokens_max: int | None) -> list[str]:
+    """Return the facts, newest first, that fit a third of the budget."""
+    if tokens_max is None:
+        return list(facts)
+    result, left = [], tokens_max // 3
+    for fact in facts:
+        left -= tokens(fact)
+        if left < 0:
+            break
+        result.append(fact)
+    return result
 
 
 def recalled_items(recalled: MemoryAnswer) -> list[str]:

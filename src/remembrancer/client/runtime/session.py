@@ -30,6 +30,9 @@ class RuntimeOptions:
     top_k: int = limits.TOP_K_DEFAULT
     memory_tokens_max: int | None = 2_000  # tokens of search results in a prompt; None: unlimited
     history_turns: int = 20  # earlier turns included in the prompt
+    # "stop": a turn whose search fails ends with an error. "continue": the model answers without
+    # memory, and the turn is saved later (docs/reference/specification.md#turn-search-failed).
+    without_memory: Literal["stop", "continue"] = "stop"
 
     def query(self, message: str, last_seal: str | None) -> MemoryQuery:
         """Return the search of a turn. Raises ValueError for invalid ids and numbers."""
@@ -54,6 +57,7 @@ class SessionState:
     last_seal: str | None = None
     l1_due: bool = False
     l2_due: bool = False
+    start_facts: list[str] | None = None  # critical facts; None: not loaded yet
     has_second_look: bool = True  # False once the service has answered that it has none
     turns_saved: int = 0
     last_cube_turn: int | None = None  # value of `turns_saved` when the last cube was made
@@ -66,4 +70,6 @@ class SessionState:
         """Validate the options. Raises ValueError."""
         if self.options.second_look not in ("recalled", "always"):
             raise ValueError('second_look must be "recalled" or "always"')
+        if self.options.without_memory not in ("stop", "continue"):
+            raise ValueError('without_memory must be "stop" or "continue"')
         self.options.query("?", None)

@@ -36,6 +36,7 @@ from ..errors import (
 from .lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
 from .prompts import (
     TurnRequirements,
+    fitting_facts,
     recalled_items,
     revision_message,
     system_message,
@@ -51,6 +52,10 @@ from .text import readable
 L1_SHARE = (0.05, 0.08)
 L1_CHARACTERS_MIN = 80  # a shorter summary cannot say anything useful
 
+STOPPED = (
+    "Memory could not be searched ({error}), so I stopped before answering. Nothing was saved. "
+    "Please send your message again later."
+)
 CHECK_THE_DRAFT = "SECOND LOOK must reason about what DRAFT really says."
 NOTE_UNSURE = "This answer may not fully meet the checks."
 NOTE_NO_MEMORY = (
@@ -98,7 +103,7 @@ def _after_search(turn: TurnState, answer: MemoryAnswer | None) -> Progress:
     session = turn.session
     session.last_seal = None  # a seal is sent once, even if the turn fails
     if answer is None:
-        return _first_draft(turn)
+        return _stopped(turn) if turn.options.without_memory == "stop" else _first_draft(turn)
     turn.recalled = answer
     turn.counts.searches += 1
     if answer.duty_error:
@@ -107,12 +112,23 @@ def _after_search(turn: TurnState, answer: MemoryAnswer | None) -> Progress:
     reminders = answer.reminders or []
     session.l1_due |= any("L1 is due" in reminder for reminder in reminders)
     session.l2_due |= any("L2 is due" in reminder for reminder in reminders)
-    return save_late(turn, _gather_l2)
+    return save_late(turn, _load_start)
 
 
-def _gather_l2(turn: TurnState) -> Progress:
-    """Fetch the texts that an L2 summarizes, if one is due."""
-    if not turn.session.l2_due:
+def _stopped(turn: TurnState) -> TurnReply:
+    """End a turn whose search failed: without memory the agent must not answer."""
+    turn.counts.turns_stopped += 1
+    error = turn.failures[-1]
+    return TurnReply(
+        answer=STOPPED.format(error=str(error).rstrip(".")),
+        remarks=(*turn.remarks, f"The search failed, so the turn was stopped: {error}"),
+        failures=tuple(turn.failures),
+    )
+
+
+def _load_start(turn: TurnState) -> Progress:
+    """Fetch the start pack in the first turn of a session, and for the texts of an L2."""
+    if turn.session.start_facts is not None and not turn.session.l2_due:
         return _first_draft(turn)
     options = turn.options
     query = StartQuery(session_id=options.session_id, user_id=options.user_id, format="json")
@@ -121,6 +137,8 @@ def _gather_l2(turn: TurnState) -> Progress:
 
 def _after_start_pack(turn: TurnState, pack: StartPack | None) -> Progress:
     if pack is not None and pack.parts is not None:
+        turn.session.start_facts = pack.parts.facts
+    if pack is not None and pack.parts is not None and turn.session.l2_due:
         texts = (pack.parts.map, *reversed(pack.parts.summaries))
         turn.l2_source = "\n\n".join(text for text in texts if text)
         turn.counts.summaries_due += 1
@@ -133,7 +151,8 @@ def _after_start_pack(turn: TurnState, pack: StartPack | None) -> Progress:
 def _first_draft(turn: TurnState) -> Progress:
     options = turn.options
     system = system_message(options.instructions, options.name, full=options.full_protocol)
-    opening = user_message(turn.message, turn.recalled, _requirements(turn))
+    facts = fitting_facts(turn.session.start_facts or [], options.memory_tokens_max)
+    opening = user_message(turn.message, turn.recalled, _requirements(turn), facts)
     turn.messages = [system, *turn.session.history, opening]
     turn.counts.tokens_in += tokens(system["content"] + opening["content"])
     turn.counts.tokens_in -= tokens(options.instructions + turn.message)
