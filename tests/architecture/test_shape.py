@@ -19,6 +19,7 @@ LONGER: dict[str, str] = {}
 # Broad `except` sites: any error is caught there and not raised again. `file::function` and why.
 BROAD_EXCEPTS = {
     "remembrancer/cli/app.py::main": "users get one line instead of a traceback",
+    "remembrancer/files/readers.py::check": "readers raise anything for broken files",
     "remembrancer/http/middleware.py::RequestMiddleware.__call__": (
         "the client gets a problem with an id, the log gets the traceback under that id"
     ),

@@ -17,7 +17,7 @@ from service import Http, new_key, rows
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
-from remembrancer.files.files import create_file
+from remembrancer.files.files import FileOwner, create_file, store_file
 from remembrancer.protocol.files import FileCreate
 
 PATH = "/console/files"
@@ -153,14 +153,17 @@ class TestPictures:
 
     @pytest.mark.parametrize("kind", ["html", "svg", "js", "txt"])
     def test_only_png_files_have_a_preview(self, owner: Reader, kind: str) -> None:
-        name = make(owner, content="<svg/>", kind=kind)
+        name = make(owner, content='<svg xmlns="http://www.w3.org/2000/svg"/>', kind=kind)
 
         assert owner.get(at("picture", name)).status_code == 404
         assert f'src="{at("picture", name)}"' not in owner.get(PATH).text
 
     def test_invalid_png_has_no_preview(self, owner: Reader) -> None:
         fake = b"\x89PNG\r\n\x1a\n<script>alert(1)</script>" + b"x" * 30
-        name = make(owner, content=base64.b64encode(fake).decode(), kind="png")
+        author = FileOwner(
+            account_id=owner.caller.account_id, pinned_user_id=None, made_by="program"
+        )
+        name = store_file(owner.context, author, filename="a", ext="png", content=fake).filename
 
         assert owner.get(at("picture", name)).status_code == 404
 

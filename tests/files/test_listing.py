@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from files.archives import png
 from service import new_key
 
 from remembrancer import testing
@@ -24,12 +25,7 @@ from remembrancer.files.files import (
 from remembrancer.files.listing import list_files, picture_size
 from remembrancer.protocol.files import FileCreate
 
-PNG = (
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-    + (640).to_bytes(4, "big")
-    + (480).to_bytes(4, "big")
-    + b"\x08\x06\0\0\0"
-)
+PNG = png(640, 480)
 
 
 @pytest.fixture

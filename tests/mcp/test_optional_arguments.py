@@ -83,3 +83,19 @@ def test_null_for_a_required_argument_is_an_error(context: Context, app: Starlet
         }
 
     assert [names for names, (failed, _) in answers.items() if not failed] == []
+
+
+def test_word_for_nothing_stores_nothing(context: Context, app: Starlette) -> None:
+    """The receipt says so (specification.md#remember-empty-parts)."""
+    key = new_key(context)
+    remember = next(tool for tool in TOOLS if tool.name == "remember")
+    turn = {"query": "When?", "response": "At nine.", "critical": "None.", "l1_summary": "n/a"}
+
+    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
+        stored = call(client, key, remember, turn)
+        nothing = call(client, key, remember, {"critical": "none"})
+
+    assert (stored[0], nothing[0]) == (False, True)
+    assert "the request is empty" in nothing[1][0]["text"]
+    facts = context.store.read(lambda tx: tx.all("select text from facts"))
+    assert facts == []

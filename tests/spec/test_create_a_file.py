@@ -18,7 +18,14 @@ from remembrancer.settings import Settings
 
 PATH = "/api/v7/tools/create-file"
 CSV = {"filename": "Ferry times", "content": "harbour,leaves\nPiombino,09:40\n", "type": "csv"}
-SAMPLES = {"pdf": PDF, "png": PNG, "zip": archive({"a.txt": b"a"}), "json": b'{"a": 1}'}
+SAMPLES = {
+    "pdf": PDF,
+    "png": PNG,
+    "zip": archive({"a.txt": b"a"}),
+    "json": b'{"a": 1}',
+    "svg": '<svg xmlns="http://www.w3.org/2000/svg"><title>é</title></svg>'.encode(),
+    "py": "print('é')\n".encode(),
+}
 
 
 def sample(kind: str) -> tuple[str, bytes]:

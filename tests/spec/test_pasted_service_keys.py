@@ -19,8 +19,10 @@ from service import Http
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
+from remembrancer.agent.chat import ChatTurn, chat, finish, start_chat
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
+from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.service_keys import (
     MASK,
     WARNING,
@@ -183,6 +185,24 @@ def test_a_model_never_reads_a_key(http: Http) -> None:
 
     assert len(models.asked) >= 2
     assert KEY not in repr(models.asked)
+
+
+def test_chat_without_a_model_and_its_stream_warn_too(folder: Path) -> None:
+    """The reply ends with the warning (specification.md#service-key-warning)."""
+    context = testing.context(folder)
+    caller = caller_for(context)
+    deltas: list[Any] = []
+    message = Chat(user_id="ada", message=TEXT)
+    turn = start_chat(context, caller, message)
+    assert isinstance(turn, ChatTurn)
+    streamed = finish(turn, lambda name, part: deltas.append((name, part)))
+    reply = chat(context, caller, message).reply
+
+    assert streamed.answer_mode == "extractive"
+    assert reply.removesuffix(streamed.seal.replace("#1", "#2")).endswith(f"{WARNING}\n\n")
+    assert deltas[-1] == ("delta", {"text": f"\n\n{WARNING}"})
+    assert KEY not in reply
+    context.close()
 
 
 def test_second_look_fails_a_draft_with_a_key(http: Http) -> None:

@@ -18,10 +18,10 @@ def agent(http: Http) -> Http:
 @pytest.mark.parametrize(
     ("scope", "path", "hint"),
     [
-        ("/opt/app", "/opt/app/config.toml", "the scope for that is /opt/app/"),
-        ("/opt/app", "/opt/app/deep/er/x", "the scope for that is /opt/app/"),
-        ("/opt/app.d", "/opt/app.d/x", "the scope for that is /opt/app.d/"),
-        ("/opt/app/", "/opt/app", "its scope is /opt/app"),
+        ("/srv/app", "/srv/app/config.toml", "the scope for that is /srv/app/"),
+        ("/srv/app", "/srv/app/deep/er/x", "the scope for that is /srv/app/"),
+        ("/srv/app.d", "/srv/app.d/x", "the scope for that is /srv/app.d/"),
+        ("/srv/app/", "/srv/app", "its scope is /srv/app"),
     ],
 )
 def test_scope_without_slash_never_covers_a_folder(
@@ -43,27 +43,27 @@ def test_scope_without_slash_never_covers_a_folder(
 @pytest.mark.parametrize(
     "grant",
     [
-        {"scope": "/opt/app2"},
-        {"scope": "/opt/ap"},
-        {"scope": "/opt/app", "agent": "another"},
-        {"scope": "/opt/app", "actions": ["exec"]},
-        {"scope": "/opt/ap*"},
+        {"scope": "/srv/app2"},
+        {"scope": "/srv/ap"},
+        {"scope": "/srv/app", "agent": "another"},
+        {"scope": "/srv/app", "actions": ["exec"]},
+        {"scope": "/srv/ap*"},
     ],
 )
 def test_denial_names_only_a_grant_that_almost_allows_it(
     http: Http, agent: Http, grant: dict[str, Any]
 ) -> None:
     """Other grants are not named (specification.md#sysperm-one-path)."""
-    denied = check(agent, path="/opt/app/x")["reason"]
+    denied = check(agent, path="/srv/app/x")["reason"]
     http.post(f"{PERM}/grant", {**NGINX, **grant})
 
-    assert check(agent, path="/opt/app/x")["reason"] == denied
+    assert check(agent, path="/srv/app/x")["reason"] == denied
 
 
 def test_denial_names_no_ended_grant(http: Http, agent: Http) -> None:
     """Only a grant in force is named (specification.md#sysperm-one-path)."""
-    denied = check(agent, path="/opt/app/x")["reason"]
-    grant_id = create_grant(http, scope="/opt/app")
+    denied = check(agent, path="/srv/app/x")["reason"]
+    grant_id = create_grant(http, scope="/srv/app")
     http.post(f"{PERM}/revoke", {"grant_id": grant_id})
 
-    assert check(agent, path="/opt/app/x")["reason"] == denied
+    assert check(agent, path="/srv/app/x")["reason"] == denied

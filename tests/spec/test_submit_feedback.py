@@ -81,7 +81,7 @@ def test_severity_is_optional(http: Http, body: dict[str, Any]) -> None:
 
 
 WRONG: dict[str, list[Any]] = {
-    "severity": [0, 5, -1, "1", "low", True, False, 1.0, 1.5, [1], 10**30],
+    "severity": [0, 5, -1, "1", "low", True, False, 1.5, [1], 10**30],
     "type": [None, "", "Bug", "bug ", "question", 1, ["bug"], {"bug": 1}],
     "title": [None, "", " \n", 5, ["t"], "a\0b", "t" * (limits.FEEDBACK_TITLE_CHARACTERS_MAX + 1)],
     "description": [

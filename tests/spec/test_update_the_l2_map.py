@@ -166,7 +166,7 @@ def test_each_space_has_its_own_map(http: Http) -> None:
         {"user_id": ""},
         {"session_count": -1},
         {"session_count": "2"},
-        {"session_count": 1.0},
+        {"session_count": 1.5},
     ],
 )
 def test_invalid_fields_are_refused(http: Http, wrong: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ def create_file(
     """
     if not safe_name(request.filename, request.type):
         raise NameInvalid
-    content = content_of(request.content, request.type)
+    checked = content_of(request.content, request.type)
     require_write(caller)
     owner = FileOwner(
         account_id=caller.account_id,
@@ -78,7 +78,8 @@ def create_file(
         owner,
         filename=request.filename,
         ext=request.type,
-        content=content,
+        content=checked.content,
+        note=checked.note,
         idempotency=idempotency,
     )
 
@@ -90,6 +91,7 @@ def store_file(
     filename: str,
     ext: str,
     content: bytes,
+    note: str | None = None,
     idempotency: IdempotentRequest | None = None,
 ) -> CreatedFile:
     """Store any content as a file of the account, durable on return.
@@ -101,7 +103,7 @@ def store_file(
     with stored_file(records, owner, [(filename, ext, content)]) as files:
         answer = records.store.write(
             lambda tx: idempotent(
-                tx, idempotency, records.clock(), lambda: files[0].add(tx).model_dump_json()
+                tx, idempotency, records.clock(), lambda: files[0].add(tx, note).model_dump_json()
             ),
             account_id=owner.account_id,
         )
@@ -132,8 +134,11 @@ class StoredFile:
     size_bytes: int
     notice: str | None = None  # about a key in its text
 
-    def add(self, tx: Transaction) -> CreatedFile:
-        """Write the row. Raises AccountFull, after which the transaction must be rolled back."""
+    def add(self, tx: Transaction, note: str | None = None) -> CreatedFile:
+        """Write the row; the answer has `note`.
+
+        Raises AccountFull, after which the transaction must be rolled back.
+        """
         settings, now_ms = self.records.settings, self.records.clock()
         _charge(tx, self.size_bytes, settings.account_bytes_max)
         tx.run(
@@ -147,7 +152,9 @@ class StoredFile:
             made_by=self.owner.made_by,
         )
         created = _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
-        return created.model_copy(update={"detail": self.notice})
+        return created.model_copy(
+            update={"detail": " ".join(filter(None, (self.notice, note))) or None}
+        )
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class FileCreate(Body):
     ]
     content: Annotated[
         Text,
-        Field(description="Content: text, or base64 (RFC 4648, one line) for pdf, png and zip."),
+        Field(description="Content: text, or base64 (RFC 4648) for pdf, png and zip."),
     ]
     type: Annotated[FileType, Field(description="Type, which is also the extension.")]
 

@@ -35,6 +35,13 @@ def mask_service_keys(text: str) -> str:
     return _SHAPE.sub(_mask, text) if PREFIX in text else text
 
 
+def require_no_service_key(text: str) -> str:
+    """Return the text. Raises ValueError if it holds a key: ids are stored and shown."""
+    if mask_service_keys(text) != text:
+        raise ValueError("this must not contain an API key")
+    return text
+
+
 def service_key_warning(*texts: str | None) -> str | None:
     """Return the warning for the user if one of the texts holds a key, else None."""
     return WARNING if any(text and mask_service_keys(text) != text for text in texts) else None
