@@ -15,7 +15,7 @@ from service import Http
 from remembrancer.accounts import allow_outside_models
 
 LOOK = "/api/v7/agent/second-look"
-STORED = "Anna will not pay the 1,250 EUR for the hall. Bob pays them on 3 May."
+STORED = "Anna refuses to pay the 1,250 EUR for the hall. Bob pays them on 3 May."
 Start = Callable[..., tuple[Http, Endpoint]]
 
 
@@ -54,14 +54,14 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
     start: Start,
 ) -> None:
     """A verdict quotes the event (specification.md#look-judge)."""
-    http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
+    http, tiny = start(verdict("contradicted", "Anna refuses to pay the 1,250 EUR"))
 
     text = second_look(http)
 
     assert (text["status"], text["failed"], text["judge"]) == ("fail", 1, "on")
     assert text["checks"][0]["check"] == "said_by_ref"
     assert text["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
-    assert "Anna will not pay the 1,250 EUR" in text["checks"][0]["detail"]
+    assert "Anna refuses to pay the 1,250 EUR" in text["checks"][0]["detail"]
     assert text["usage"]["tries"][0]["model"] == "tiny"
     assert STORED in tiny.prompts[0]
 
@@ -182,7 +182,7 @@ def test_the_chat_revises_a_draft_that_an_event_contradicts(
             return json.dumps(
                 {
                     "verdicts": [
-                        {"i": 1, "verdict": word, "quote": "Anna will not pay the 1,250 EUR"}
+                        {"i": 1, "verdict": word, "quote": "Anna refuses to pay the 1,250 EUR"}
                     ]
                 }
             )
