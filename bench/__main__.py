@@ -20,6 +20,7 @@ PARTS = (
     "bench.screening",
     "bench.second_look",
     "bench.second_look.closings",
+    "bench.second_look.statements",
     "bench.chat",
     "bench.http",
     "bench.neighbours",

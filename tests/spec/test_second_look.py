@@ -167,6 +167,25 @@ def test_event_of_another_user_or_account_is_an_unknown_ref(http: Http, event_id
     )
 
 
+def test_denials_and_swapped_roles_fail_and_the_rest_is_named_as_not_checked(http: Http) -> None:
+    """Statements are compared where possible (specification.md#look-statements)."""
+    http.remember("What did we agree?", "Ada owes Ben 40 EUR. The port is not 8080.")
+    ref = http.memory("Ada Ben port")["hits"][0]["event_id"]
+
+    swapped = look(http, f"Ben owes Ada 40 EUR (ref: {ref}).")
+    denied = look(http, f"The port is 8080 (ref: {ref}).")
+    same = look(http, f"Ada owes Ben 40 EUR (ref: {ref}).")
+    other = look(http, f"Ben waits for his 40 EUR (ref: {ref}).")
+
+    assert [check for check, _ in failed(swapped)] == ["statement_in_ref"]
+    assert [check for check, _ in failed(denied)] == ["statement_in_ref"]
+    assert (same["status"], same["not_checked"]) == ("pass", 0)
+    assert (other["status"], other["not_checked"]) == ("pass", 1)
+    assert [c["check"] for c in other["checks"] if c.get("checked") is False] == [
+        "statement_in_ref"
+    ]
+
+
 def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
     """`event_id`, if given, must be among the refs (specification.md#look-event-id)."""
     assert failed(look(http, "Nothing to add.", event_id=event_id)) == [("event_id_cited", None)]

@@ -15,7 +15,7 @@ from service import Http
 from remembrancer.accounts import allow_outside_models
 
 LOOK = "/api/v7/agent/second-look"
-STORED = "Anna will not pay the 1,250 EUR for the hall. Bob pays them on 3 May."
+STORED = "Anna refuses to pay the 1,250 EUR for the hall. Bob pays them on 3 May."
 Start = Callable[..., tuple[Http, Endpoint]]
 
 
@@ -52,14 +52,14 @@ def model_checks(answer: Any) -> list[tuple[str, str]]:
 
 def test_contradiction_found_by_the_judge_fails_with_a_quotation(start: Start) -> None:
     """A verdict quotes the event (specification.md#look-judge)."""
-    http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
+    http, tiny = start(verdict("contradicted", "Anna refuses to pay the 1,250 EUR"))
 
     answer = second_look(http)
 
     assert (answer["status"], answer["failed"], answer["judge"]) == ("fail", 1, "on")
     assert answer["checks"][0]["check"] == "said_by_ref"
     assert answer["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
-    assert "Anna will not pay the 1,250 EUR" in answer["checks"][0]["detail"]
+    assert "Anna refuses to pay the 1,250 EUR" in answer["checks"][0]["detail"]
     assert answer["usage"]["tries"][0]["model"] == "tiny"
     assert STORED in tiny.prompts[0]
 
@@ -174,7 +174,7 @@ def test_chat_revises_a_draft_that_an_event_contradicts(start_with: Start) -> No
             return json.dumps(
                 {
                     "verdicts": [
-                        {"i": 1, "verdict": word, "quote": "Anna will not pay the 1,250 EUR"}
+                        {"i": 1, "verdict": word, "quote": "Anna refuses to pay the 1,250 EUR"}
                     ]
                 }
             )

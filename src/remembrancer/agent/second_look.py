@@ -156,6 +156,7 @@ def _answer(
         checks=checks[: limits.CHECKS_LISTED_MAX],
         failed=failed,
         passed=len(checks) - failed,
+        not_checked=sum(check.checked is False for check in checks),
         event_id=turn and turn.event_id,
         session_id=turn and turn.session_id,
         user_id=turn and turn.user_id,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 
 from ..search.text.analysis import terms
 from ..search.text.languages import BY_CODE, stem
+from .clauses import Statement
 from .extract import claims_in, language_of, unify_characters
 from .names import normalize_name
+from .tags import sentences
 from .values import Claim, Clock, Dates, Name, PartialDate, Quantity, Verbatim, exact_date, shift
 
 _WORD = re.compile(r"[^\W_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")
@@ -21,6 +25,12 @@ _ALTERNATIVES_MAX = 3
 _BEFORE_ADDRESS = frozenset({"", " ", "\n", "(", "<", '"', "'", "`"})
 _URL_CONTINUES = re.compile(r"[\w/%=&@-]|[.?#:]\w", re.ASCII)
 RUSSIAN = BY_CODE["ru"].number
+STATEMENTS_MAX = 5_000  # sentences of one event that are compared with a sentence of a draft
+STATEMENT_CHARACTERS_MAX = 400  # of such a sentence
+STATEMENTS_COMPARED_MAX = 10  # the most similar ones
+_PLACES_VISITED_MAX = 10_000  # of words in sentences, for one sentence of a draft
+_WORD_OR_SIGN = re.compile(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]")
+_BEGINNING_CHARACTERS = 4
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 
 
@@ -33,7 +43,58 @@ class EventEvidence:
 
     @cached_property
     def _claims(self) -> list[Claim]:
-        return claims_in(self.text, self.day, language_of(self.text), generous=True)
+        return claims_in(self.text, self.day, self.language, generous=True)
+
+    @cached_property
+    def language(self) -> str:
+        """Return the code of the language of the text."""
+        return language_of(self.text)
+
+    @cached_property
+    def _statements(self) -> list[Statement]:
+        """Return the sentences of the text that are no questions, with their claims."""
+        values = [claim for claim in self._claims if claim.kind != "name"]
+        starts = [claim.start for claim in values]
+        unbreakable = [(claim.start, claim.end) for claim in values]
+        return [
+            Statement(
+                self.text[one.start : one.end],
+                values[bisect_left(starts, one.start) : bisect_left(starts, one.end)],
+                one.start,
+            )
+            for one in islice(sentences(self.text, (), unbreakable), STATEMENTS_MAX)
+            if not one.is_question and one.end - one.start <= STATEMENT_CHARACTERS_MAX
+        ]
+
+    @cached_property
+    def _statements_of_word(self) -> dict[str, list[int]]:
+        """Return the places in `_statements` of each beginning of a word."""
+        places: dict[str, list[int]] = {}
+        for place, statement in enumerate(self._statements):
+            for word in _beginnings(statement.text):
+                places.setdefault(word, []).append(place)
+        return places
+
+    def statements_like(self, text: str) -> list[tuple[int, Statement]]:
+        """Return the sentences with most words of a text, and the number of those words.
+
+        At most ten sentences, each with two words and half of the words of the shorter one.
+        """
+        index, own_words = self._statements_of_word, _beginnings(text)
+        shared: Counter[int] = Counter()
+        visited = 0
+        for places in sorted((index.get(word, []) for word in own_words), key=len):
+            visited += len(places)
+            if visited > _PLACES_VISITED_MAX:
+                break  # the remaining words are in so many sentences that they distinguish none
+            shared.update(places)
+        similar = []
+        for place, words in shared.most_common(STATEMENTS_COMPARED_MAX):
+            statement = self._statements[place]
+            shorter = min(len(own_words), len(_beginnings(statement.text)))
+            if words >= 2 and 2 * words >= shorter:
+                similar.append((words, statement))
+        return similar
 
     @cached_property
     def _amounts(self) -> set[tuple[str | None, Fraction]]:
@@ -225,6 +286,11 @@ class EventEvidence:
         return list(dict.fromkeys(self.text[other.start : other.end] for other in similar))[
             :_ALTERNATIVES_MAX
         ]
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    words = _WORD_OR_SIGN.findall(text.lower())
+    return frozenset(word[:_BEGINNING_CHARACTERS] for word in words)
 
 
 def facets(date_: PartialDate, year_said: int) -> Iterator[PartialDate]:

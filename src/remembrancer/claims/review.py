@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,8 +12,10 @@ from typing import Literal
 from ..protocol.seal import read_seal
 from ..protocol.second_look import Check, CheckName
 from ..search.text.screening import DetectedSecret, find_secrets
-from .evidence import EventEvidence
+from .clauses import Statement
+from .evidence import STATEMENT_CHARACTERS_MAX, STATEMENTS_COMPARED_MAX, EventEvidence
 from .extract import claims_in, language_of, unify_characters
+from .statements import Verdict, compare
 from .tags import (
     Sentence,
     Tag,
@@ -31,20 +34,39 @@ CHECK_BY_KIND: dict[Kind, CheckName] = {
     "name": "name_in_ref",
     "url": "url_in_ref",
 }
+STATEMENTS_MAX = 100  # sentences of a draft that are compared with the cited events
 EXCERPT_CHARACTERS_MAX = 200  # of a claim or an id in a response
+_MARKERS = "[general], [unverified] or [assumption]"
+STATEMENT_DETAILS: dict[Verdict | None, str] = {
+    "same": "The event says the same.",
+    "negation": (
+        "The cited event says the opposite: “{quote}”. "
+        f"Correct the sentence, cite another event, or mark it {_MARKERS}."
+    ),
+    "roles": (
+        "The cited event says it the other way round: “{quote}”. "
+        f"Correct the sentence, cite another event, or mark it {_MARKERS}."
+    ),
+    None: (
+        "Not checked: who does what, and whether it is denied. "
+        "Only the values of the sentence were compared with the event."
+    ),
+}
 _SERVICE_LINE = re.compile(
     r"^[ \t]*(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\|"
     r"|RATE:[ \t]*\S+[ \t]+[+-]?[01]\b|(?:TASK_DONE|PUBLISH)[ \t]*$|memory: not used\b)[^\n]*",
     re.MULTILINE,
 )
 _SEAL_LINE = re.compile(r"^[^\n|]{0,80}\|[ \t]*#\d[^\n]{0,200}$", re.MULTILINE)
-_MARKERS = "[general], [unverified] or [assumption]"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDraft:
     """A draft with its secrets, tags, sentences and claims."""
 
+    day: date
+    language: str
+    prose: str  # the text without code, tags, secrets and list markers; offsets stay
     text: str  # secrets are blacked out, so that no check repeats them
     secrets: tuple[DetectedSecret, ...]
     tags: tuple[Tag, ...]
@@ -73,11 +95,16 @@ def parse_draft(text: str, day: date) -> ParsedDraft:
     prose = unify_characters(blank_out(text, code_blocks(text) + secret_spans))
     tags = find_tags(prose)
     tag_spans = [(tag.start, tag.end) for tag in tags]
-    claims = claims_in(blank_out(prose, tag_spans + list_markers(prose)), day, language_of(text))
+    language = language_of(text)
+    plain = blank_out(prose, tag_spans + list_markers(prose))
+    claims = claims_in(plain, day, language)
     unbreakable = sorted(
         [(claim.start, claim.end) for claim in claims if claim.kind != "name"] + tag_spans
     )
     return ParsedDraft(
+        day=day,
+        language=language,
+        prose=plain,
         text=masked,
         secrets=tuple(secrets),
         tags=tuple(tags),
@@ -106,6 +133,7 @@ def review(draft: ParsedDraft, cited: Mapping[str, CitedEvent], event_id: str) -
         *_event_id_check(draft, event_id),
         *_ref_checks(draft, cited),
         *_claim_checks(draft, cited),
+        *_statement_checks(draft, cited),
     ]
     return sorted(checks, key=sort_key)
 
@@ -288,6 +316,58 @@ def _support_checks(
     )
 
 
+def _statement_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[Check]:
+    """Compare each sentence that cites events with their sentences: negations and roles."""
+    citing = (
+        sentence
+        for sentence in draft.sentences
+        if not (sentence.is_question or sentence.is_heading)
+        and any(tag.refs for tag in sentence.tags)
+        and not any(tag.has_marker for tag in sentence.tags)
+    )
+    starts = [claim.start for claim in draft.claims]
+    for number, sentence in enumerate(citing):
+        refs = dict.fromkeys(ref for tag in sentence.tags for ref, _, _ in tag.refs)
+        evidence = [event for ref in refs if (event := cited[ref].evidence) is not None]
+        text = draft.prose[sentence.start : sentence.end].replace("\x00", " ")
+        if evidence and text.strip():
+            claims = draft.claims[
+                bisect_left(starts, sentence.start) : bisect_left(starts, sentence.end)
+            ]
+            statement = Statement(text, claims, sentence.start)
+            can_compare = number < STATEMENTS_MAX and len(text) <= STATEMENT_CHARACTERS_MAX
+            yield _statement_check(draft, statement if can_compare else None, sentence, evidence)
+
+
+def _statement_check(
+    draft: ParsedDraft,
+    statement: Statement | None,
+    sentence: Sentence,
+    evidence: Sequence[EventEvidence],
+) -> Check:
+    """Compare one sentence; None is too much to compare."""
+    result = None
+    if statement is not None:
+        similar = [one for event in evidence for one in event.statements_like(statement.text)]
+        similar.sort(key=lambda item: -item[0])
+        others = [one for _, one in similar[:STATEMENTS_COMPARED_MAX]]
+        for language in dict.fromkeys((evidence[0].language, draft.language)):
+            result = result or compare(statement, others, language)
+    verdict, quote = result or (None, "")
+    raw = draft.text[sentence.start : sentence.end]
+    start = sentence.start + len(raw) - len(raw.lstrip())
+    return _check_at(
+        draft.text,
+        start,
+        sentence.start + len(raw.rstrip()),
+        check="statement_in_ref",
+        status="pass" if verdict in (None, "same") else "fail",
+        detail=STATEMENT_DETAILS[verdict].format(quote=quote[:EXCERPT_CHARACTERS_MAX]),
+        ref=", ".join(event.event_id for event in evidence)[:EXCERPT_CHARACTERS_MAX],
+        checked=None if verdict else False,
+    )
+
+
 def _check_at(
     text: str,
     start: int,
@@ -297,6 +377,7 @@ def _check_at(
     status: Literal["pass", "fail"],
     detail: str,
     ref: str | None = None,
+    checked: bool | None = None,
 ) -> Check:
     return Check(
         check=check,
@@ -306,4 +387,5 @@ def _check_at(
         start=start,
         end=end,
         ref=ref,
+        checked=checked,
     )

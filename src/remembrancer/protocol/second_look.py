@@ -24,6 +24,7 @@ CheckName = Literal[
     "date_in_ref",
     "name_in_ref",
     "url_in_ref",
+    "statement_in_ref",
     "said_by_ref",
 ]
 Outcome = Literal["pass", "fail"]
@@ -79,6 +80,14 @@ class Check(Message):
         ABSENT_IF_NONE,
         Field(description="Cited event, or several separated by commas."),
     ] = None
+    checked: Annotated[
+        bool | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="False: this was not checked, and the check passes without a verdict. "
+            "Absent: it was checked."
+        ),
+    ] = None
 
 
 class SecondLooked(Message):
@@ -95,6 +104,10 @@ class SecondLooked(Message):
     passed: Annotated[
         int, Field(ge=0, description="Number of passed checks, including those not listed.")
     ]
+    not_checked: Annotated[
+        int,
+        Field(ge=0, description="Number of passed checks without a verdict (`checked` is false)."),
+    ] = 0
     event_id: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="Event id of the draft's turn.")
     ] = None

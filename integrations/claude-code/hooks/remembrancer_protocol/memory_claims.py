@@ -25,6 +25,7 @@ VALUES_MAX = 1_000  # of a draft that are compared with memory; 100 of one recal
 OWN_CHARACTERS_MAX = (
     400_000  # of a turn that are searched for values: the message and the latest results
 )
+_VALUE_CHECKS = frozenset({"number_in_ref", "date_in_ref", "name_in_ref", "url_in_ref"})
 _REF = re.compile(
     r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a]"
     r"[^()\uff08\uff09\[\]\n]{0,2000}[)\uff09\]]",
@@ -128,7 +129,7 @@ class MemoryClaims:
             return True
         if check == "claim_marked":
             return any(start < last and first < end for first, last in self.spans)
-        if check.endswith("_in_ref"):
+        if check in _VALUE_CHECKS:
             return not (self._is_own(start, end) and self._precedes_a_value(end))
         return True
 

@@ -1,0 +1,116 @@
+"""Negated sentences and swapped roles, compared by rules (specification.md#look-statements)."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from bench.second_look.statements import SETS, Pair, counts, pairs, verdict
+from remembrancer.claims.evidence import EventEvidence
+from remembrancer.claims.review import CitedEvent, parse_draft, review
+from remembrancer.protocol.second_look import Check
+
+DAY = date(2026, 3, 11)
+RECALL_MIN = 0.9  # of the swapped and the negated drafts
+
+
+def statement_checks(event: str, draft: str) -> list[Check]:
+    """Return the checks of the statements of a draft that cites an event as `a`."""
+    parsed = parse_draft(draft, DAY)
+    cited = {ref: CitedEvent("shown", EventEvidence(ref, event, DAY)) for ref in parsed.refs}
+    return [c for c in review(parsed, cited, "") if c.check == "statement_in_ref"]
+
+
+@pytest.mark.parametrize("file", SETS.values())
+def test_no_true_paraphrase_is_rejected(file: str) -> None:
+    """The rules have a precision of 1 (specification.md#look-statements)."""
+    all_pairs = list(pairs(file))
+    by_label = counts(all_pairs)
+
+    assert len(all_pairs) >= 120
+    assert [p for p in all_pairs if p.label == "same" and verdict(p) not in (None, "same")] == []
+    for label in ("roles", "negation"):
+        row = by_label[label]
+        assert row["roles"] + row["negation"] >= RECALL_MIN * row["pairs"]
+
+
+@pytest.mark.parametrize(
+    ("language", "event", "draft", "expected"),
+    [
+        ("en", "Ada owes Ben 40 €.", "Ben owes Ada 40 €.", "roles"),
+        ("en", "Ada owes Ben 40 €.", "Ben is owed 40 € by Ada.", "same"),
+        ("en", "The port is not 8080.", "The port is 8080.", "negation"),
+        ("en", "The port is 8080.", "The port is not 8080.", "negation"),
+        ("en", "The shop isn't open on Sundays.", "The shop is open.", None),
+        ("en", "Andrew met Audrey.", "Audrey met Andrew.", None),
+        ("de", "Paul isst kein Fleisch.", "Paul isst Fleisch.", "negation"),
+        ("fr", "Le prix passe de 12 à 15 euros.", "Le prix passe de 15 à 12 euros.", "roles"),
+        ("es", "Pablo invitó a Irene.", "Irene invitó a Pablo.", "roles"),
+        ("it", "La porta non è 9000.", "La porta è 9000.", "negation"),
+        ("ru", "Мария пригласила Ивана.", "Иван пригласил Марию.", "roles"),
+        ("ru", "Ивана пригласила Мария.", "Мария пригласила Ивана.", "same"),
+        ("zh", "小张比小赵高。", "小赵比小张高。", "roles"),
+    ],
+)
+def test_verdicts_in_seven_languages(
+    language: str, event: str, draft: str, expected: str | None
+) -> None:
+    assert verdict(Pair(language, expected or "same", event, draft)) == expected
+
+
+def test_swapped_roles_fail_with_the_sentence_of_the_event() -> None:
+    event = "We had dinner. Ada owes Ben 40 €.\n\nNoted."
+    (check,) = statement_checks(event, "By the way: Ben owes Ada 40 € (ref: a).")
+
+    assert check.status == "fail"
+    assert "“Ada owes Ben 40 €.”" in check.detail
+    assert check.claim == "By the way: Ben owes Ada 40 € (ref: a)."
+
+
+def test_negated_sentence_fails() -> None:
+    (check,) = statement_checks("The port is not 8080.", "The port is 8080 (ref: a).")
+
+    assert (check.status, check.checked) == ("fail", None)
+    assert "opposite" in check.detail
+
+
+def test_sentence_that_says_the_same_passes() -> None:
+    (check,) = statement_checks("I owe Ben 40 €.", "You owe Ben 40 € (ref: a).")
+
+    assert (check.status, check.checked) == ("pass", None)
+
+
+def test_sentence_that_cannot_be_compared_passes_as_not_checked() -> None:
+    (check,) = statement_checks("I owe Ben 40 €.", "Ben is still waiting for 40 € (ref: a).")
+
+    assert (check.status, check.checked) == ("pass", False)
+    assert check.detail.startswith("Not checked")
+
+
+def test_another_sentence_that_agrees_outweighs_a_contradiction() -> None:
+    event = "The port is not 8080. Correction: the port is 8080."
+    (check,) = statement_checks(event, "The port is 8080 (ref: a).")
+
+    assert (check.status, check.checked) == ("pass", None)
+
+
+def test_questions_of_an_event_are_no_evidence() -> None:
+    (check,) = statement_checks("The port is not 8080, is it?", "The port is 8080 (ref: a).")
+
+    assert (check.status, check.checked) == ("pass", False)
+
+
+@pytest.mark.parametrize(
+    "draft",
+    ["The port is 8080 [general].", "Is the port 8080 (ref: a)?", "The port is 8080."],
+)
+def test_only_statements_with_a_ref_are_compared(draft: str) -> None:
+    assert statement_checks("The port is not 8080.", draft) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["not " * 3_000, "a, " * 9_000, "1 2 " * 5_000, "不" * 5_000, "n't's"]
+)
+def test_any_text_is_compared(text: str) -> None:
+    statement_checks(text, f"{text} (ref: a)")
