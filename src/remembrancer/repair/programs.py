@@ -17,10 +17,12 @@ from ..protocol.execution import (
     RunUsage,
 )
 from ..sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from .comparison import why_incomparable
 from .models.budget import ModelPanel
 from .models.fix import fix
-from .models.improve import faster, tidier, why_incomparable
+from .models.improve import faster, tidier
 from .models.job import RepairJob
+from .optimize import RuleRunner, hint, optimize
 from .outcomes import failure_of, ms, outcome_of
 from .rules.proposal import Proposal, Trial
 from .rules.repair import diff, repair
@@ -147,24 +149,42 @@ class _ProgramState:
         self.extra_fields |= {"status": "fixed", "fixed": True}
 
     def _improve(self) -> None:
-        """Make the program faster and, in mode `all`, easier to read."""
+        """Make the program faster by rule, then by model, and in mode `all` easier to read."""
+        if self._is_failed:
+            if self.request.mode == "optimize":
+                self.notes.append("Not optimized: the program fails.")
+            return
+        reason = self._optimize_by_rule()
         job = self._start_job()
         if job is None:
-            if not (self._is_failed and self.request.mode == "all"):
-                self.notes.append(f"Not optimized: {self._no_model_reason}.")
+            if reason:
+                self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
+            self.notes.append(f"Only rules were tried: {self._no_model_reason}.")
             return
-        reason = (
-            "the program fails"
-            if self._is_failed
-            else job.stop_reason or why_incomparable(job, self.code, self.run)
-        )
+        self._improve_by_model(job)
+
+    def _optimize_by_rule(self) -> str | None:
+        """Apply the changes that make the program faster; return the reason if none does."""
+        runner = RuleRunner(self.sandbox, self.request.timeout_s, self.attempts)
+        result = optimize(runner, self.code, self.run)
+        if advice := hint(self.code, self.run):
+            self.notes.append(advice)
+        if isinstance(result, str):
+            return result
+        self.code, self.run = result.code, result.run
+        self.extra_fields["optimized"] = result.optimized
+        self.notes.append(f"Optimized by rule: {', '.join(result.changes)}.")
+        return None
+
+    def _improve_by_model(self, job: RepairJob) -> None:
+        reason = job.stop_reason or why_incomparable(job, self.code, self.run)
         if reason:
             self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
             return
         optimized = faster(job, self.code, self.run)
-        if isinstance(optimized, str):
+        if isinstance(optimized, str) and "optimized" not in self.extra_fields:
             self.notes.append(f"Not optimized: {optimized.rstrip('.')}.")
-        else:
+        elif not isinstance(optimized, str):
             self.code, self.run = optimized.code, optimized.run
             self.extra_fields["optimized"] = optimized.optimized
         if self.request.mode == "all":

@@ -227,7 +227,7 @@ def _closest_name(wrong: str, names: Iterable[str]) -> str | None:
 
 
 def is_typo(wrong: str, right: str) -> bool:
-    """Return True if the names differ by case, or by one letter that is neither digit nor plural."""
+    """Return True if the names differ by case or by one letter, not a digit or plural."""
     if wrong.lower() == right.lower():
         return True
     if abs(len(wrong) - len(right)) > 1 or len(right) < _LETTERS_MIN - 1:
