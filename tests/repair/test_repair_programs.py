@@ -54,6 +54,7 @@ def test_every_rule_repairs_some_program() -> None:
 
 AMBIGUOUS = {
     "two values may be meant": "a, b = 3, 4\nprint('Sum: ' + a + b)\n",
+    "decimals may be a number": "n = 3\nprint('2.5' + n)\n",
     "digits may be a number": "n = 3\nprint('2' + n)\n",
     "block may end at two lines": "x = 1\nif x:\nprint('yes')\nprint('end')\n",
     "bracket may belong inside": "print(round(2.567, 1)\n",
@@ -80,3 +81,23 @@ def test_program_that_can_mean_two_things_is_left_alone(box: Sandbox, code: str)
     outcome = run_program(box, Execution(code=code))[0]
 
     assert (outcome.status, outcome.fixed, outcome.code) == ("failed", False, code)
+
+
+def test_repair_that_changes_earlier_output_is_refused(box: Sandbox) -> None:
+    """Earlier output stays (specification.md#repair-keeps-output)."""
+    code = "items = []\nitems = items.append(1)\nprint(items)\nitems.append(2)\n"
+    outcome = run_program(box, Execution(code=code))[0]
+
+    assert (outcome.status, outcome.code, outcome.stdout) == ("failed", code, "None\n")
+    assert [(one.repair, one.outcome, one.guard) for one in outcome.attempts[1:]] == [
+        ("None", "refused", "drops_output")
+    ]
+
+
+def test_program_whose_output_varies_is_repaired(box: Sandbox) -> None:
+    """Only output that never varies must stay (specification.md#repair-keeps-output)."""
+    outcome = run_program(
+        box, Execution(code="import time\nprint(time.time_ns())\npritn('end')\n")
+    )[0]
+
+    assert (outcome.status, outcome.stdout.splitlines()[-1]) == ("fixed", "end")

@@ -125,7 +125,7 @@ class _ProgramState:
             self._improve()
 
     def _repair(self, error: ExecutionError) -> None:
-        trials = _RuleTrials(self.sandbox, self.request, self.attempts)
+        trials = _RuleTrials(self.sandbox, self.request, self.attempts, self.run)
         proposal = repair(self.code, failure_of(error), trials.attempt)
         if proposal and trials.last_run:
             self._accept_fix(proposal.code, trials.last_run)
@@ -203,8 +203,11 @@ class _ProgramState:
 class _RuleTrials:
     """Runs of the proposals of rules, within a common time limit."""
 
-    def __init__(self, sandbox: Sandbox, request: Execution, attempts: list[Attempt]) -> None:
+    def __init__(
+        self, sandbox: Sandbox, request: Execution, attempts: list[Attempt], original: SandboxRun
+    ) -> None:
         self._sandbox, self._request, self._attempts = sandbox, request, attempts
+        self._original = original
         self._deadline = time.monotonic() + limits.REPAIR_SECONDS_MAX
         self.last_run: SandboxRun | None = None
         self.stop_reason: str | None = None  # why no more proposals can run
@@ -223,19 +226,31 @@ class _RuleTrials:
             return None
         self.last_run = run
         status, failure = outcome_of(run)
+        drops_output = status == "ok" and self._drops_output(run)
         self._attempts.append(
             Attempt(
                 stage="deterministic",
                 repair=proposal.name,
-                outcome=status,
+                outcome="refused" if drops_output else status,
                 error=failure.type if failure else None,
+                guard="drops_output" if drops_output else None,
                 ms=ms(run.wall_ms),
             )
         )
         return Trial(
-            is_success=status == "ok",
+            is_success=status == "ok" and not drops_output,
             failure=failure_of(failure) if failure and status == "failed" else None,
         )
+
+    def _drops_output(self, run: SandboxRun) -> bool:
+        """Return True if the run lacks what the original always prints before it fails."""
+        if run.stdout.startswith(self._original.stdout):
+            return False
+        try:
+            rerun = self._sandbox.run(self._request.code, seconds=self._request.timeout_s)
+        except (SandboxBusy, SandboxUnavailable):
+            return True
+        return rerun.stdout == self._original.stdout
 
 
 def _executed(run: SandboxRun, request: Execution, sandbox: Sandbox) -> Executed:

@@ -12,6 +12,7 @@ _CLAUSES = {
     "except": frozenset({"try", "except"}),
     "finally": frozenset({"try", "except", "else"}),
 }
+_LOOPS = frozenset({"for", "while"})
 _OUTER = frozenset({"def", "class", "import", "from"})  # these begin a new part of a program
 
 
@@ -145,7 +146,7 @@ def _uses_count(header: SourceStatement, group: list[SourceStatement]) -> int:
 def dedent_clause(source: ProgramSource, failure: Failure) -> str:
     """Move an `else`, `elif`, `except` or `finally` with its block to the column of its header.
 
-    Applies if exactly one header above it is open and lacks that clause.
+    That is the nearest header around it, unless a loop could have the `else` too.
     """
     index = next(
         (
@@ -165,7 +166,8 @@ def dedent_clause(source: ProgramSource, failure: Failure) -> str:
             indent = above.indent
             if above.is_header and above.tokens[0].text in _CLAUSES[clause.tokens[0].text]:
                 headers.append(above)
-    if len(headers) != 1 or not clause.indent.startswith(headers[0].indent):
+    is_certain = len(headers) == 1 or (headers and headers[0].tokens[0].text not in _LOOPS)
+    if not is_certain or not clause.indent.startswith(headers[0].indent):
         return source.code
     margin = len(clause.indent) - len(headers[0].indent)
     edits = []

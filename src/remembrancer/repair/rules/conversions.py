@@ -16,6 +16,7 @@ _NO_TEXT = re.compile(
     r"can only concatenate str \(not \"\w+\"\) to str"
     r"|unsupported operand type\(s\) for \+: '\w+' and 'str'"
 )
+_DIGITS = re.compile(r"\A[rbuf]*[\"'][\s\d.,]*\d[\s\d.,]*[\"']\Z")
 _NO_POWER = re.compile(
     r"unsupported operand type\(s\) for \^=?: '(?:float|int)' and '(?:float|int)'"
 )
@@ -81,8 +82,7 @@ def convert_to_text(source: ProgramSource, failure: Failure) -> str:
         is_text = [_is_text(tokens, *operand) for operand in one.operands]
         literals = [tokens[first] for first, last in one.operands if first == last]
         has_words = any(
-            token.kind == "string" and not token.text.strip("rbuf\"'").strip().isdecimal()
-            for token in literals
+            token.kind == "string" and not _DIGITS.search(token.text) for token in literals
         )
         is_ambiguous = any(not a and not b for a, b in itertools.pairwise(is_text))
         if has_words and not is_ambiguous:

@@ -14,6 +14,7 @@ from .source import (
     ProgramSource,
     SourceStatement,
     Token,
+    after_docstring,
     indent_of,
     matching_bracket,
 )
@@ -53,6 +54,8 @@ def order_parameters(source: ProgramSource, failure: Failure) -> str:
     closing = matching_bracket(tokens, opening) if opening else None
     if tokens[0].text not in ("def", "async") or closing is None:
         return source.code
+    if "#" in source.code[tokens[opening].end : tokens[closing].start]:
+        return source.code  # a comment would lose its place
     parts = _split(tokens[opening + 1 : closing])
     texts = [source.code[part[0].start : part[-1].end] for part in parts if part]
     first_star = next((at for at, text in enumerate(texts) if text[0] == "*"), len(texts))
@@ -136,15 +139,17 @@ def move_declaration(source: ProgramSource, failure: Failure) -> str:
     ):
         return source.code
     index = source.statements.index(statement)
-    first = None
+    body: list[SourceStatement] = []
     for above in reversed(source.statements[:index]):
         if len(above.indent) < len(statement.indent):
-            if above.tokens[0].text not in ("def", "async") or first is None:
+            if above.tokens[0].text not in ("def", "async"):
                 return source.code
             break
-        first = above
-    if first is None or first.indent != statement.indent:
+        body.append(above)
+    body.reverse()
+    if not body or body[0].indent != statement.indent:
         return source.code
+    first = after_docstring(body)
     text = source.code[statement.tokens[0].start : statement.tokens[-1].end]
     start = first.tokens[0].start
     return source.apply(

@@ -9,7 +9,7 @@ from .keywords import is_close
 from .names import is_typo
 from .proposal import Failure
 from .python2_semantics import bound_names
-from .source import Edit, ProgramSource, SourceStatement
+from .source import Edit, ProgramSource, SourceStatement, after_docstring
 
 _UNBOUND = re.compile(r"local variable '(\w+)' (?:where|referenced)")
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
@@ -46,7 +46,7 @@ def declare_global(source: ProgramSource, failure: Failure) -> str:
     )
     if is_global == is_outer:
         return source.code
-    first = inside[0]
+    first = after_docstring(inside)
     keyword = "global" if is_global else "nonlocal"
     start = first.tokens[0].start
     return source.apply([Edit(start, start, f"{keyword} {name}\n{first.indent}")])
@@ -142,7 +142,7 @@ def fix_module(source: ProgramSource, failure: Failure) -> str:
     module_names = {
         name for name in sys.stdlib_module_names if not name.startswith("_")
     } | _LIBRARIES
-    candidates = [name for name in module_names if is_typo(wrong, name)]
+    candidates = [name for name in module_names if is_typo(wrong, name) or wrong == f"{name}s"]
     if len(candidates) != 1 or len(wrong) < 3:
         return source.code
     edits = []
