@@ -162,11 +162,13 @@ class Attempt(Message):
         Literal["run", "deterministic", "model", "optimize", "tidy"],
         Field(
             description="`run`: the program as sent. `deterministic`: changed by a rule. "
-            "`model`, `optimize`, `tidy`: fixed, sped up or tidied by a model."
+            "`model`, `tidy`: fixed or tidied by a model. `optimize`: sped up by a rule or a model."
         ),
     ]
     repair: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Name of the rule, for `deterministic`.")
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Name of the rule, if a rule made the change."),
     ] = None
     model: Annotated[
         str | None,
@@ -193,7 +195,7 @@ class Attempt(Message):
 
 
 class Optimized(Message):
-    """Measurements of a program that a model made faster."""
+    """Measurements of a program that a rule or a model made faster."""
 
     cpu_ms_before: Annotated[
         Milliseconds, Field(description="CPU time before: median of the runs.")
@@ -251,7 +253,9 @@ class Executed(Message):
         bool | None, ABSENT_IF_NONE, Field(description="True if the program was tidied.")
     ] = None
     note: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="What was not tried, and why.")
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="What was done or not tried, and why."),
     ] = None
     attempts: Annotated[list[Attempt], Field(description="Attempts, in order.")]
     files: Annotated[

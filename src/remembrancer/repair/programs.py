@@ -17,10 +17,12 @@ from ..protocol.execution import (
     RunUsage,
 )
 from ..sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from .comparison import why_incomparable
 from .models.budget import ModelPanel
 from .models.fix import fix
-from .models.improve import faster, tidier, why_incomparable
+from .models.improve import faster, tidier
 from .models.job import RepairJob
+from .optimize import RuleRunner, hint, optimize
 from .outcomes import failure_of, ms, outcome_of
 from .rules.proposal import Proposal, Trial
 from .rules.repair import diff, repair
@@ -123,7 +125,7 @@ class _ProgramState:
             self._improve()
 
     def _repair(self, error: ExecutionError) -> None:
-        trials = _RuleTrials(self.sandbox, self.request, self.attempts)
+        trials = _RuleTrials(self.sandbox, self.request, self.attempts, self.run)
         proposal = repair(self.code, failure_of(error), trials.attempt)
         if proposal and trials.last_run:
             self._accept_fix(proposal.code, trials.last_run)
@@ -147,24 +149,42 @@ class _ProgramState:
         self.extra_fields |= {"status": "fixed", "fixed": True}
 
     def _improve(self) -> None:
-        """Make the program faster and, in mode `all`, easier to read."""
+        """Make the program faster by rule, then by model, and in mode `all` easier to read."""
+        if self._is_failed:
+            if self.request.mode == "optimize":
+                self.notes.append("Not optimized: the program fails.")
+            return
+        reason = self._optimize_by_rule()
         job = self._start_job()
         if job is None:
-            if not (self._is_failed and self.request.mode == "all"):
-                self.notes.append(f"Not optimized: {self._no_model_reason}.")
+            if reason:
+                self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
+            self.notes.append(f"Only rules were tried: {self._no_model_reason}.")
             return
-        reason = (
-            "the program fails"
-            if self._is_failed
-            else job.stop_reason or why_incomparable(job, self.code, self.run)
-        )
+        self._improve_by_model(job)
+
+    def _optimize_by_rule(self) -> str | None:
+        """Apply the changes that make the program faster; return the reason if none does."""
+        runner = RuleRunner(self.sandbox, self.request.timeout_s, self.attempts)
+        result = optimize(runner, self.code, self.run)
+        if advice := hint(self.code, self.run):
+            self.notes.append(advice)
+        if isinstance(result, str):
+            return result
+        self.code, self.run = result.code, result.run
+        self.extra_fields["optimized"] = result.optimized
+        self.notes.append(f"Optimized by rule: {', '.join(result.changes)}.")
+        return None
+
+    def _improve_by_model(self, job: RepairJob) -> None:
+        reason = job.stop_reason or why_incomparable(job, self.code, self.run)
         if reason:
             self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
             return
         optimized = faster(job, self.code, self.run)
-        if isinstance(optimized, str):
+        if isinstance(optimized, str) and "optimized" not in self.extra_fields:
             self.notes.append(f"Not optimized: {optimized.rstrip('.')}.")
-        else:
+        elif not isinstance(optimized, str):
             self.code, self.run = optimized.code, optimized.run
             self.extra_fields["optimized"] = optimized.optimized
         if self.request.mode == "all":
@@ -183,8 +203,11 @@ class _ProgramState:
 class _RuleTrials:
     """Runs of the proposals of rules, within a common time limit."""
 
-    def __init__(self, sandbox: Sandbox, request: Execution, attempts: list[Attempt]) -> None:
+    def __init__(
+        self, sandbox: Sandbox, request: Execution, attempts: list[Attempt], original: SandboxRun
+    ) -> None:
         self._sandbox, self._request, self._attempts = sandbox, request, attempts
+        self._original = original
         self._deadline = time.monotonic() + limits.REPAIR_SECONDS_MAX
         self.last_run: SandboxRun | None = None
         self.stop_reason: str | None = None  # why no more proposals can run
@@ -203,19 +226,31 @@ class _RuleTrials:
             return None
         self.last_run = run
         status, failure = outcome_of(run)
+        drops_output = status == "ok" and self._drops_output(run)
         self._attempts.append(
             Attempt(
                 stage="deterministic",
                 repair=proposal.name,
-                outcome=status,
+                outcome="refused" if drops_output else status,
                 error=failure.type if failure else None,
+                guard="drops_output" if drops_output else None,
                 ms=ms(run.wall_ms),
             )
         )
         return Trial(
-            is_success=status == "ok",
+            is_success=status == "ok" and not drops_output,
             failure=failure_of(failure) if failure and status == "failed" else None,
         )
+
+    def _drops_output(self, run: SandboxRun) -> bool:
+        """Return True if the run lacks what the original always prints before it fails."""
+        if run.stdout.startswith(self._original.stdout):
+            return False
+        try:
+            rerun = self._sandbox.run(self._request.code, seconds=self._request.timeout_s)
+        except (SandboxBusy, SandboxUnavailable):
+            return True
+        return rerun.stdout == self._original.stdout
 
 
 def _executed(run: SandboxRun, request: Execution, sandbox: Sandbox) -> Executed:

@@ -174,6 +174,23 @@ def strip_line_numbers(source: ProgramSource) -> str:
     return _dedent_lines(rests)
 
 
+def strip_lone_prompts(source: ProgramSource, failure: Failure) -> str:
+    """Remove the prompts of a program that has other lines too, and no output between them."""
+    line_number = failure.line or 0
+    failing = source.lines[line_number - 1 : line_number]
+    if not failing or not failing[0].startswith((">>> ", "... ")):
+        return source.code
+    prompts = {
+        token.line
+        for token in source.tokens
+        if token.kind != "space" and token.text in (">>", "...")
+    }
+    return "".join(
+        line[4:] if number in prompts and line.startswith((">>> ", "... ")) else line
+        for number, line in enumerate(source.lines, 1)
+    )
+
+
 def comment_out_prose(source: ProgramSource) -> str:
     """Turn sentences before and after the program into comments.
 

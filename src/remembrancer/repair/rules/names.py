@@ -221,12 +221,13 @@ def _closest_name(wrong: str, names: Iterable[str]) -> str | None:
     candidates = [
         name
         for name in names
-        if name != wrong and not keyword.iskeyword(name) and _is_typo(wrong, name)
+        if name != wrong and not keyword.iskeyword(name) and is_typo(wrong, name)
     ]
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _is_typo(wrong: str, right: str) -> bool:
+def is_typo(wrong: str, right: str) -> bool:
+    """Return True if the names differ by case or by one letter, not a digit or plural."""
     if wrong.lower() == right.lower():
         return True
     if abs(len(wrong) - len(right)) > 1 or len(right) < _LETTERS_MIN - 1:

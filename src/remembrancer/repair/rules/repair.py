@@ -7,7 +7,22 @@ import re
 from collections.abc import Callable, Iterator
 
 from ...protocol import limits
-from . import characters, copied_text, indentation, names, python2, syntax
+from . import (
+    blocks,
+    characters,
+    conversions,
+    copied_text,
+    definitions,
+    indentation,
+    keywords,
+    literals,
+    members,
+    names,
+    punctuation,
+    python2,
+    scopes,
+    syntax,
+)
 from .proposal import Failure, Proposal, Trial
 from .source import ProgramSource, common_prefix_length, split_lines
 
@@ -24,6 +39,7 @@ _FIXABLE_ERRORS = frozenset(
         "TypeError",
     }
 )
+_VALUE_ERRORS = frozenset({"UnboundLocalError", "IndexError", "ValueError"})
 # Changed lines to compare. More are shown as one change, because comparing takes quadratic time.
 _DIFF_LINES_MAX = 2_000
 _LINE = re.compile(r"[^\n]*+\n|[^\n]++\Z")
@@ -56,21 +72,69 @@ INDENTATION_RULES: tuple[Rule, ...] = (
     ("tabs", indentation.expand_tabs),
     ("indentation", indentation.fix_stray_indent),
     ("empty block", indentation.fill_empty_block),
+    ("block", blocks.indent_block),
 )
 SYNTAX_RULES: tuple[Rule, ...] = (
+    ("keyword", keywords.join_else_if),
     ("python 2", _ignore_failure(python2.convert)),
+    ("prompts", copied_text.strip_lone_prompts),
+    ("keyword", keywords.fix_keyword),
+    ("keyword", keywords.rename_keyword),
+    ("operator", keywords.replace_operators),
+    ("declaration", keywords.remove_declarations),
+    ("loop", keywords.complete_for),
+    ("import", punctuation.fix_import),
     ("colon", syntax.add_colons),
+    ("colon", punctuation.fix_pairs),
+    ("semicolon", punctuation.replace_semicolons),
+    ("parameters", definitions.add_parentheses),
+    ("parameters", definitions.order_parameters),
+    ("parameters", definitions.unpack_parameters),
+    ("parentheses", punctuation.parenthesize),
+    ("dot", punctuation.fix_dots),
+    ("number", literals.fix_number),
+    ("number", literals.replace_fractions),
+    ("string", literals.close_string),
+    ("string", literals.close_triple_string),
+    ("string", literals.make_raw),
+    ("f-string", literals.replace_escapes),
+    ("declaration", definitions.move_declaration),
+    ("import", definitions.move_future_import),
+    ("clause", blocks.dedent_clause),
     ("comparison", syntax.fix_comparison),
+    ("assignment", syntax.fix_assignment),
+    ("operator", keywords.join_operators),
+    ("brackets", punctuation.fix_call_brackets),
+    ("comma", punctuation.add_commas),
     ("brackets", syntax.close_brackets),
+    ("brackets", punctuation.remove_surplus_bracket),
     ("f-string", syntax.fix_fstring_quotes),
 )
-NAME_RULES: tuple[Rule, ...] = (
+RUN_TIME_RULES: tuple[Rule, ...] = (
     ("JSON words", names.replace_foreign_constants),
     ("imports", names.add_imports),
+    ("module", scopes.fix_module),
     ("python 2", _ignore_failure(python2.convert_names)),
     ("python 2", python2.convert_print_streams),
+    ("self", scopes.add_self_to_name),
+    ("keyword", scopes.fix_lone_keyword),
     ("name", names.fix_typo),
     ("self", syntax.add_self),
+    ("attribute", members.fix_member),
+    ("attribute", members.add_call),
+    ("None", members.keep_object),
+    ("text", conversions.convert_to_text),
+    ("operator", conversions.fix_operators),
+    ("range", conversions.add_range),
+    ("call", conversions.replace_subscript),
+    ("integer", conversions.divide_to_integer),
+    ("pairs", conversions.iterate_pairs),
+)
+# For errors that most often need knowledge of the data: only what the message makes certain.
+VALUE_RULES: tuple[Rule, ...] = (
+    ("scope", scopes.declare_global),
+    ("range", conversions.shorten_range),
+    ("pairs", conversions.iterate_pairs),
 )
 
 
@@ -79,7 +143,7 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
 
     Yields none for an error that no rule fixes, or that the program raises deliberately.
     """
-    if failure.type not in _FIXABLE_ERRORS:
+    if failure.type not in _FIXABLE_ERRORS | _VALUE_ERRORS:
         return
     source = ProgramSource(code)
     if failure.is_syntax_error:
@@ -93,7 +157,8 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
             ("chat text", copied_text.comment_out_button),
             ("web page", characters.unescape_entity_names),
         )
-        rules = (*text_rules, *NAME_RULES)
+        is_value = failure.type in _VALUE_ERRORS
+        rules = VALUE_RULES if is_value else (*text_rules, *RUN_TIME_RULES)
     else:
         return
     versions = {code}

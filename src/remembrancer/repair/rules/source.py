@@ -218,6 +218,12 @@ def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     return next(differing, min(len(one), len(other)))
 
 
+def after_docstring(body: Sequence[SourceStatement]) -> SourceStatement:
+    """Return the first statement of a block, or the second if the first is a docstring."""
+    has_docstring = len(body) > 1 and all(token.kind == "string" for token in body[0].tokens)
+    return body[1 if has_docstring else 0]
+
+
 def matching_bracket(tokens: list[Token], at: int) -> int | None:
     """Return the index of the partner of the bracket at `at`, or None."""
     return (tokens if isinstance(tokens, Tokens) else Tokens(tokens)).pairs.get(at)

@@ -13,6 +13,7 @@ from .source import (
     ProgramSource,
     SourceStatement,
     Token,
+    Tokens,
     indent_of,
     matching_bracket,
 )
@@ -83,6 +84,35 @@ def fix_comparison(source: ProgramSource, failure: Failure) -> str:
     )
 
 
+def fix_assignment(source: ProgramSource, failure: Failure) -> str:
+    """Correct an assignment: `a = (b = 2)` to `:=`, and `a-b = 2` to `a_b = 2`.
+
+    Applies if the program has no other meaning for `b`, or for `a` and `b`.
+    """
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or "instead of '='" not in failure.message:
+        return source.code
+    tokens = statement.tokens
+    words = [token.text for token in tokens]
+    if words[1:2] == ["-"] and words[3:4] == ["="] and tokens[2].kind == "name":
+        uses = [
+            one.tokens[at]
+            for one in source.statements
+            for at in range(1, len(one.tokens) - 1)
+            if [token.text for token in one.tokens[at - 1 : at + 2]] == words[:3]
+        ]
+        # Elsewhere neither word is a name of its own.
+        if sum(token.text in (words[0], words[2]) for token in source.tokens) != 2 * len(uses):
+            return source.code
+        return source.apply(Edit(token.start, token.end, "_") for token in uses)
+    at = next((at for at in range(3, len(words)) if words[at] == "="), 0)
+    is_nested = words[1:2] == ["="] and words[at - 2 : at - 1] == ["("]
+    name_count = sum(token.text == words[at - 1] for token in source.tokens)
+    if not at or not is_nested or tokens[at - 1].kind != "name" or name_count != 1:
+        return source.code
+    return source.apply([Edit(tokens[at].start, tokens[at].end, ":=")])
+
+
 _KEYWORDS = frozenset({"if", "elif", "while", "and", "or", "not", "in", "is", "return", "else"})
 
 
@@ -121,9 +151,28 @@ def _close_statement(source: ProgramSource, statement: SourceStatement) -> list[
         elif not open_ and token.line > first.line:
             first = token
         is_outdented = is_outdented and bool(open_)
-    if open_ and (is_outdented or not _may_end(last)):
+    if open_ and (is_outdented or not _may_end(last) or _may_end_earlier(statement.tokens)):
         return []  # unknown where the brackets end
     return [*edits, _closing_edit(open_, first, last)] if open_ else edits
+
+
+def _may_end_earlier(tokens: Tokens) -> bool:
+    """Return True if the missing bracket may belong before the last ones.
+
+    `f(g(1, 2)` may be `f(g(1), 2)`, and `f(g(1).h()` may be `f(g(1)).h()`.
+    """
+    at = len(tokens) - 1
+    while at > 0 and tokens[at].text in CLOSERS:
+        opening = tokens.pairs.get(at)
+        if opening is None:
+            return False
+        if tokens.commas.get(opening, 0) and tokens[opening].text == "(":
+            return True
+        chain = [token.text for token in tokens[max(0, opening - 3) : opening]]
+        if len(chain) == 3 and chain[0] in CLOSERS and chain[1] == ".":
+            return True
+        at -= 1
+    return False
 
 
 def _close_inner(token: Token, open_: list[Token]) -> list[Edit]:

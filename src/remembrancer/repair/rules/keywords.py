@@ -1,0 +1,283 @@
+"""Correct keywords and operators: misspelt ones, and those of other languages."""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+
+from .proposal import Failure
+from .python2_semantics import bound_names
+from .source import CLOSERS, OPENERS, Edit, ProgramSource, SourceStatement, Token
+
+_LETTERS_MAX = 12
+_OPERAND_TOKENS_MAX = 50  # a longer operand of `!` is not followed to its end
+_BLOCK_KEYWORDS = frozenset({"if", "elif", "while", "def", "class", "with", "except", "for"})
+_LONE_KEYWORDS = frozenset({"else", "try", "finally"})
+_SIMPLE_KEYWORDS = frozenset({"return", "import", "del", "raise", "assert", "global", "nonlocal"})
+_KEYWORDS = _BLOCK_KEYWORDS | _LONE_KEYWORDS | _SIMPLE_KEYWORDS | {"from"}
+# Keywords of other languages that have one translation.
+_FOREIGN_KEYWORDS = {
+    "function": "def",
+    "func": "def",
+    "fun": "def",
+    "fn": "def",
+    "elseif": "elif",
+    "elsif": "elif",
+    "catch": "except",
+    "foreach": "for",
+}
+# Operators that begin an expression: after them a name may follow.
+_INFIX_WORDS = frozenset({"and", "or", "in", "is", "not", "if", "else", "for", "as", "import"})
+_DECLARATIONS = frozenset(
+    {"var", "let", "const", "int", "float", "double", "bool", "boolean", "char", "auto"}
+    | {"str", "string", "String"}
+)
+# Pairs of signs that Python never accepts one after the other.
+_FOREIGN_OPERATORS = {
+    ("&", "&"): "and",
+    ("|", "|"): "or",
+    ("=", "<"): "<=",
+    ("==", "="): "==",
+    ("!=", "="): "!=",
+}
+# Keywords that no opening parenthesis follows.
+_NEVER_CALLED = frozenset(
+    {"pass", "break", "continue", "import", "from", "class", "def", "try", "global", "nonlocal"}
+)
+_SPLIT_OPERATORS = frozenset({"**", "/=", "+=", "-=", "*=", "<=", ">=", "!=", "//"})
+
+
+def fix_keyword(source: ProgramSource, failure: Failure) -> str:
+    """Correct the keyword that begins the failing statement."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or statement.tokens[0].kind != "name":
+        return source.code
+    first = statement.tokens[0]
+    is_header = [token.text for token in statement.tokens[1:]] == [":"]
+    if first.text in _KEYWORDS or (first.text in bound_names(source) and not is_header):
+        return source.code
+    candidates = {
+        keyword
+        for keyword in _KEYWORDS
+        if is_close(first.text, keyword) and _fits(keyword, statement)
+    }
+    foreign = _FOREIGN_KEYWORDS.get(first.text.lower())
+    if foreign and _fits(foreign, statement):
+        candidates = {foreign}
+    if len(candidates) != 1:
+        return source.code
+    return source.apply([Edit(first.start, first.end, candidates.pop())])
+
+
+def is_close(wrong: str, right: str) -> bool:
+    """Return True if the words differ by case, or by one letter more, less, other or exchanged."""
+    if len(wrong) > _LETTERS_MAX or wrong.lower() == right:
+        return wrong.lower() == right
+    at = next(
+        (at for at, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b),
+        min(len(wrong), len(right)),
+    )
+    a, b = wrong[at:], right[at:]
+    return a[1:] == b[1:] or a == b[1:] or a[1:] == b or (a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+def _fits(keyword: str, statement: SourceStatement) -> bool:
+    """Return True if the rest of the statement is what follows this keyword, and no expression."""
+    words = [token.text for token in statement.tokens[1:]]
+    if not words or keyword in _LONE_KEYWORDS:
+        return words == [":"]
+    if words[0] in ("=", ".", ",", "[") or (words[0] == "(" and keyword not in _BLOCK_KEYWORDS):
+        return False
+    if keyword in _BLOCK_KEYWORDS:
+        return words[-1] == ":" and _fits_header(keyword, words)
+    is_operand = statement.tokens[1].kind in ("name", "number", "string")
+    return words[-1] != ":" and is_operand and (keyword != "from" or "import" in words[1:])
+
+
+def _fits_header(keyword: str, words: list[str]) -> bool:
+    """Return True if the words are those of a header with this keyword."""
+    if keyword == "for":
+        return "in" in words[1:-1]
+    if keyword == "def":
+        return words[1:2] == ["("]
+    if keyword == "class":
+        return len(words) == 2 or words[1] == "("
+    return len(words) > 1
+
+
+def rename_keyword(source: ProgramSource, failure: Failure) -> str:
+    """Add an underscore to a keyword that is used as an attribute or a function's name (PEP 8)."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or "syntax" not in failure.message:
+        return source.code
+    tokens = statement.tokens
+    names = {
+        token.text
+        for before, token in itertools.pairwise(tokens)
+        if before.text == "." and keyword.iskeyword(token.text)
+    }
+    if tokens[0].text == "def" and len(tokens) > 1 and tokens[1].text in _NEVER_CALLED:
+        names.add(tokens[1].text)
+    edits = []
+    for one in source.statements:
+        for before, token, after in zip(
+            [None, *one.tokens], one.tokens, [*one.tokens[1:], None], strict=False
+        ):
+            is_attribute = before is not None and before.text in (".", "def")
+            is_call = token.text in _NEVER_CALLED and after is not None and after.text == "("
+            if token.text in names and (is_attribute or is_call):
+                edits.append(Edit(token.end, token.end, "_"))
+    return source.apply(edits)
+
+
+def join_else_if(source: ProgramSource, failure: Failure) -> str:
+    """Replace `else if` at the beginning of a statement by `elif`."""
+    edits = [
+        Edit(statement.tokens[0].start, statement.tokens[1].end, "elif")
+        for statement in source.statements
+        if [token.text for token in statement.tokens[:2]] == ["else", "if"]
+    ]
+    statement = source.statement_at(failure.line or 0)
+    if not edits or statement is None or statement.tokens[0].text != "else":
+        return source.code
+    return source.apply(edits)
+
+
+def replace_operators(source: ProgramSource, failure: Failure) -> str:
+    """Replace operators of other languages: `&&`, `||`, `!`, `=<`, `=>`, `===`, `i++`.
+
+    Applies to the whole program if the failing statement has one.
+    """
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or not _operator_edits(statement):
+        return source.code
+    return source.apply(edit for one in source.statements for edit in _operator_edits(one))
+
+
+def _operator_edits(statement: SourceStatement) -> list[Edit]:
+    tokens = statement.tokens
+    edits = _increment_edit(statement)
+    openers: list[str] = []
+    for at, (before, token) in enumerate(itertools.pairwise(tokens), 1):
+        if before.text in OPENERS:
+            openers.append(before.text)
+        elif before.text in CLOSERS and openers:
+            openers.pop()
+        if before.end != token.start:
+            continue
+        pair = (before.text, token.text)
+        if pair in _FOREIGN_OPERATORS:
+            edits.append(_spaced(tokens, at, _FOREIGN_OPERATORS[pair]))
+        elif pair == ("=", ">") and openers[-1:] == ["{"]:
+            edits.append(Edit(before.start, token.end, ":"))
+        elif pair == ("=", ">") and tokens[0].text in ("if", "elif", "while"):
+            edits.append(Edit(before.start, token.end, ">="))
+        elif before.text == "!" and _is_lone_operand(tokens, at):
+            edits.append(Edit(before.start, before.end, "not "))
+    return edits
+
+
+def _spaced(tokens: list[Token], at: int, text: str) -> Edit:
+    """Return the edit that replaces the signs at `at - 1` and `at`, with spaces around a word."""
+    first, last = tokens[at - 1], tokens[at]
+    if not text.isalpha():
+        return Edit(first.start, last.end, text)
+    lead = " " if at > 1 and tokens[at - 2].end == first.start else ""
+    tail = " " if at + 1 < len(tokens) and tokens[at + 1].start == last.end else ""
+    return Edit(first.start, last.end, f"{lead}{text}{tail}")
+
+
+def _is_lone_operand(tokens: list[Token], at: int) -> bool:
+    """Return True if the operand at `at` is not compared: `!a == b` means two things."""
+    depth = 0
+    for token in tokens[at : at + _OPERAND_TOKENS_MAX]:
+        depth += (token.text in OPENERS) - (token.text in CLOSERS)
+        if depth < 0 or (depth == 0 and token.text in ("and", "or", "&", "|", ":", ",")):
+            return True
+        if depth == 0 and token.kind == "op" and token.text not in (".", *CLOSERS):
+            return False
+    return len(tokens) <= at + _OPERAND_TOKENS_MAX
+
+
+def _increment_edit(statement: SourceStatement) -> list[Edit]:
+    """Return the edit of a statement `i++` or `i--`."""
+    tokens = statement.tokens
+    is_step = (
+        len(tokens) == 3
+        and tokens[0].kind == "name"
+        and tokens[1].text == tokens[2].text
+        and tokens[1].text in ("+", "-")
+    )
+    return [Edit(tokens[0].end, tokens[2].end, f" {tokens[1].text}= 1")] if is_step else []
+
+
+def join_operators(source: ProgramSource, failure: Failure) -> str:
+    """Join the two signs of an operator that a space separates, and turn `\\` into `/`."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None:
+        return source.code
+    edits: list[Edit] = []
+    tokens = statement.tokens
+    is_condition = tokens[0].text in ("if", "elif", "while")
+    for before, token in itertools.pairwise(tokens):
+        joined = before.text + token.text
+        is_split = joined in _SPLIT_OPERATORS or (is_condition and joined == "==")
+        if is_split and before.line == token.line and before.end + 1 == token.start:
+            edits.append(Edit(before.end, token.start, ""))
+        elif before.kind in ("name", "number") and token.text == "\\":
+            edits.append(Edit(token.start, token.end, "/"))
+    return source.apply(edits) if len(edits) == 1 else source.code
+
+
+def remove_declarations(source: ProgramSource, failure: Failure) -> str:
+    """Remove words that declare a variable in other languages: `var x = 1`, `int n = 2`.
+
+    Applies to the whole program if the failing statement has one. Removes `new` and `then` too.
+    """
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or not _declaration_edits(statement):
+        return source.code
+    return source.apply(edit for one in source.statements for edit in _declaration_edits(one))
+
+
+def _declaration_edits(statement: SourceStatement) -> list[Edit]:
+    tokens = statement.tokens
+    edits = []
+    for at, token in enumerate(tokens):
+        following = tokens[at + 1 : at + 3]
+        if len(following) < 2 or following[0].kind != "name":
+            if token.text == "then" and at > 1 and [one.text for one in following] == [":"]:
+                edits.append(Edit(tokens[at - 1].end, token.end, ""))
+            continue
+        before = tokens[at - 1].text if at else ""
+        is_first = not at or before in ("if", "(", "while")
+        if (token.text in _DECLARATIONS and is_first and following[1].text in ("=", ":=")) or (
+            token.text == "new" and before in ("=", "(", "return") and following[1].text == "("
+        ):
+            edits.append(Edit(token.start, following[0].start, ""))
+    return edits
+
+
+def complete_for(source: ProgramSource, failure: Failure) -> str:
+    """Complete the header of a loop: `for x range(4):` and `for x in range 4:`."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or statement.tokens[0].text != "for" or not statement.is_header:
+        return source.code
+    tokens = statement.tokens
+    words = [token.text for token in tokens]
+    if "in" not in words:
+        at = 1
+        while at + 1 < len(tokens) and tokens[at].kind == "name" and words[at + 1] == ",":
+            at += 2
+        is_gap = tokens[at].kind == "name" and tokens[min(at + 1, len(tokens) - 1)].kind == "name"
+        return (
+            source.apply([Edit(tokens[at].end, tokens[at].end, " in")]) if is_gap else source.code
+        )
+    at = words.index("in") + 1
+    is_call = words[at] in ("range", "enumerate", "reversed", "sorted", "zip")
+    if not is_call or at + 1 >= len(tokens) or tokens[at + 1].kind not in ("name", "number"):
+        return source.code
+    if words[at + 1] in _INFIX_WORDS:
+        return source.code
+    end = tokens[-2].end
+    return source.apply([Edit(tokens[at].end, tokens[at + 1].start, "("), Edit(end, end, ")")])
