@@ -47,6 +47,29 @@ def test_forty_turns_example_matches_its_page(served: RunningServer, tmp_path: P
     )
 
 
+def test_two_users_match_their_page(served: RunningServer, tmp_path: Path) -> None:
+    """The page is the output of this run. If it differs, review the new one and copy it."""
+    records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
+    agent, other = (keys.create(records, account=f"two-{n}").key.reveal() for n in range(2))
+    records.close()
+    script = ROOT / "examples" / "two_users.py"
+
+    process = subprocess.run(
+        [sys.executable, str(script), served.url],
+        env={**os.environ, "KEY": agent, "OTHER": other},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    page = tmp_path / "two-users-two-sessions.md"
+    page.write_text(process.stdout, "utf-8")
+    expected = (ROOT / "docs" / "tutorial" / page.name).read_text("utf-8")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == expected, f"the new page is {page}"
+
+
 def test_memory_tool_example_matches_its_page(served: RunningServer) -> None:
     page = (ROOT / "docs" / "guides" / "memory-tool.md").read_text("utf-8")
     expected = page.rpartition("```text\n")[2].partition("```\n")[0]
