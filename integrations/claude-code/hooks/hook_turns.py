@@ -211,13 +211,17 @@ def _enqueue_ratings(session: Session, state: dict[str, Any], lines: Any) -> Non
 
 
 def _memory_claims(event: dict[str, Any], state: dict[str, Any], draft: str) -> Any:
-    """Return the claims of a draft that come from memory."""
+    """Return the claims of a draft that come from memory; None if the turn did not use memory."""
     from hook_transcript import tool_results
-    from remembrancer_protocol.memory_claims import MemoryClaims, turn_texts
 
     recalled, results = state.get("recalled"), state.get("results")
     memory = recalled if isinstance(recalled, list) else []
     own = [*tool_results(event.get("transcript_path")), *(results or ())]
+    if not (memory or _REF.search(draft) or any("<<memory-data" in result for result in own)):
+        return None  # most turns: the module below takes 20 ms to import
+
+    from remembrancer_protocol.memory_claims import MemoryClaims, turn_texts
+
     return MemoryClaims(draft, turn_texts(memory, str(state.get("prompt") or ""), own))
 
 
@@ -235,8 +239,9 @@ def _second_look(
     from remembrancer_protocol.pasted import without_keys
 
     draft = without_keys(readable(answer))
-    claims = None if settings.second_look == "always" else _memory_claims(event, state, draft)
-    if claims is not None and not claims.need_second_look:
+    checks_all = settings.second_look == "always"
+    claims = None if checks_all else _memory_claims(event, state, draft)
+    if not checks_all and not (claims and claims.need_second_look):
         return []
     citation = _REF.search(answer)
     look = {
