@@ -31,6 +31,7 @@ PARTS = (
     "bench.forget",
     "bench.sandbox",
     "bench.repair",
+    "bench.beginners",
     "bench.permissions",
     "bench.hooks",
     "bench.console",
