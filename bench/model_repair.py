@@ -1,11 +1,11 @@
 """Measure how many programs with one planted bug are repaired, by rule and by each of three models.
 
-    python -m bench.model_repair
+    python -m bench.model_repair [--only-configured] [--programs 40]
 
 The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
 withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may
 pass. The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3)
-are measured too.
+are measured too, and alone with --only-configured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import sys
 import tempfile
 import tomllib
 from collections import Counter
@@ -275,8 +276,10 @@ def main() -> None:
     """Print the table and keep it in bench/results.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="not needed: conversations are of no use here")
-    parser.parse_args()
-    programs = planted()
+    parser.add_argument("--only-configured", action="store_true", help="no scripted models")
+    parser.add_argument("--programs", type=int, help="use only the first ones")
+    options = parser.parse_args()
+    programs = planted()[: options.programs]
     heads = [
         "models",
         "by rule",
@@ -292,7 +295,7 @@ def main() -> None:
         settings = Settings(data=Path(folder))
         box = Sandbox(settings)
         try:
-            rows = measured(box, programs, settings)
+            rows = [] if options.only_configured else measured(box, programs, settings)
             text = table(heads, [*rows, *real(box, programs)])
         finally:
             box.close()
@@ -300,10 +303,11 @@ def main() -> None:
         f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every "
         "first run fails."
     )
+    suffix = "-configured" if options.only_configured else ""
     write_section(
-        "model_repair",
-        "Programs repaired by models",
-        "python -m bench.model_repair",
+        f"model_repair{suffix}",
+        f"Programs repaired by {'a small local model' if suffix else 'models'}",
+        " ".join(["python -m bench.model_repair", *sys.argv[1:]]),
         f"{outcome}\n\n{text}",
     )
 
