@@ -116,4 +116,4 @@ def test_agent_text_stays_in_all_later_maps_under_concurrent_writes(memory: Memo
 def test_l1_without_words_creates_no_map(memory: Memory, text: str) -> None:
     memory.tell("q", "r", l1_summary=text)
 
-    assert updated_map(memory) == MapUpdated(updated=False, map_text="", l1_count=0, version=0)
+    assert updated_map(memory) == MapUpdated(updated=False, map_text="", l1_count=1, version=0)
