@@ -23,8 +23,23 @@ One agent serves Ada and Ben with one key. Only searches name a `user_id`; every
 its `session_id`, and the service keeps each user's memory apart. This page is the output of
 `examples/two_users.py`; every test run repeats it and compares the page. Service fields that do not
 matter here are left out."""
-FIELDS = ("user_id", "step", "status", "failed", "saved", "cube_status", "hits", "facts")
-FIELDS += ("summaries", "instructions", "shared_cubes", "duty_error", "receipts")
+FIELDS = tuple(
+    [
+        "user_id",
+        "step",
+        "status",
+        "failed",
+        "saved",
+        "cube_status",
+        "hits",
+        "facts",
+        "summaries",
+        "instructions",
+        "shared_cubes",
+        "duty_error",
+        "receipts",
+    ]
+)
 
 
 class Agent:

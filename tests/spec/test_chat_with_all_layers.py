@@ -23,7 +23,7 @@ def say(http: Http, message: str, session_id: str = "two", **more: Any) -> dict[
     return result
 
 
-def asked(model: Endpoint) -> str:
+def last_prompt(model: Endpoint) -> str:
     """Return the last user message that the model got."""
     content: str = model.requests[-1]["messages"][-1]["content"]
     return content
@@ -74,8 +74,8 @@ class TestWithModel:
 
         say(http, "Am I allergic to penicillin?")
 
-        assert f"since 2026-01-01: {ALLERGY}" in asked(model)
-        assert "The doctor was asked about penicillin" in asked(model)
+        assert f"since 2026-01-01: {ALLERGY}" in last_prompt(model)
+        assert "The doctor was asked about penicillin" in last_prompt(model)
 
     def test_the_session_so_far_is_in_the_prompt_without_chat_history(
         self, start_with: Callable[..., tuple[Http, Endpoint]]
@@ -85,9 +85,9 @@ class TestWithModel:
 
         say(http, "And the rest?")
 
-        assert "The conversation so far" in asked(model)
-        assert "Let us paint the boat blue." in asked(model)
-        assert "Blue it is." in asked(model)
+        assert "The conversation so far" in last_prompt(model)
+        assert "Let us paint the boat blue." in last_prompt(model)
+        assert "Blue it is." in last_prompt(model)
 
     def test_chat_history_takes_the_place_of_the_stored_session(
         self, start_with: Callable[..., tuple[Http, Endpoint]]
@@ -97,5 +97,5 @@ class TestWithModel:
 
         say(http, "And the rest?", chat_history=[{"role": "user", "content": "Green, please."}])
 
-        assert "Green, please." in asked(model)
-        assert "Zebra?" not in asked(model).split("The conversation so far")[1]
+        assert "Green, please." in last_prompt(model)
+        assert "Zebra?" not in last_prompt(model).split("The conversation so far")[1]

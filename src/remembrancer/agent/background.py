@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..accounts import space_user_id
 from ..context import Caller, Context
-from ..memory.spaces import SQL as SPACES
+from ..memory.spaces import SQL
 from ..memory.summaries.maps import MapUnknown, map_version
 from ..protocol import limits
 from ..protocol.chat import Earlier
@@ -75,11 +75,11 @@ def session_messages(
     """
 
     def read(tx: Transaction) -> Sequence[Row]:
-        space = tx.one_or_none(SPACES.space_of, user_id=space_user_id(caller, user_id))
+        space = tx.one_or_none(SQL.space_of, user_id=space_user_id(caller, user_id))
         if space is None:
             return []
         session = {"space_id": space.id, "session_id": session_id}
-        return tx.all(SPACES.session_turns, **session, most=limits.CHAT_SESSION_TURNS_MAX)
+        return tx.all(SQL.session_turns, **session, most=limits.CHAT_SESSION_TURNS_MAX)
 
     rows = context.store.read(read, account_id=caller.account_id)
     messages = []

@@ -5,7 +5,7 @@ Matching events are inserted before the last message of a conversation, and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,13 +37,13 @@ from ..protocol.completions import (
 from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
 from ..protocol.recalled import fenced_items
-from ..protocol.search import MemoryQuery
+from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..search import EventText
 from ..store import Transaction
 from .background import background_items
 from .chat import events_of
-from .drafts import StreamFilter, clean, memory_data
+from .drafts import RetrievedEvent, StreamFilter, clean, memory_data
 
 NAME = "memory"  # model name of this endpoint
 INSTRUCTIONS = (
@@ -118,7 +118,26 @@ def start_completion(
     )
     search_result = recall(context, caller, query)
     events = events_of(context, caller, search_result.hits, message)
-    background = fenced_items(background_items(search_result))
+    model_request = _model_request(request, message, search_result, events, outside=outside)
+    return CompletionTurn(
+        context=context,
+        caller=caller,
+        request=request,
+        idempotency=idempotency,
+        model_request=model_request,
+        ids=frozenset(event.event_id for event in events),
+    )
+
+
+def _model_request(
+    request: Completion,
+    message: str,
+    search_result: MemoryAnswer,
+    events: Sequence[RetrievedEvent],
+    *,
+    outside: bool,
+) -> ModelRequest:
+    """Return the request for the model: the client's messages, and memory before the last one."""
     earlier_messages = [
         ModelMessage(
             "system" if earlier.role == "developer" else earlier.role,
@@ -126,9 +145,10 @@ def start_completion(
         )
         for earlier in request.messages[:-1]
     ]
+    background = fenced_items(background_items(search_result))
     blocks = [memory_data(events, new_delimiter())] if events else []
     data = "".join(f"{block}\n\n" for block in (background, *blocks) if block)
-    model_request = ModelRequest(
+    return ModelRequest(
         slot="chat",
         messages=(
             ModelMessage("system", INSTRUCTIONS),
@@ -138,14 +158,6 @@ def start_completion(
         tokens_max=request.max_completion_tokens or request.max_tokens,
         temperature=request.temperature,
         outside=outside,
-    )
-    return CompletionTurn(
-        context=context,
-        caller=caller,
-        request=request,
-        idempotency=idempotency,
-        model_request=model_request,
-        ids=frozenset(event.event_id for event in events),
     )
 
 
