@@ -23,23 +23,18 @@ One agent serves Ada and Ben with one key. Only searches name a `user_id`; every
 its `session_id`, and the service keeps each user's memory apart. This page is the output of
 `examples/two_users.py`; every test run repeats it and compares the page. Service fields that do not
 matter here are left out."""
-FIELDS = tuple(
-    [
-        "user_id",
-        "step",
-        "status",
-        "failed",
-        "saved",
-        "cube_status",
-        "hits",
-        "facts",
-        "summaries",
-        "instructions",
-        "shared_cubes",
-        "duty_error",
-        "receipts",
-    ]
+FIELDS = (
+    "user_id",
+    "step",
+    "status",
+    "failed",
+    "saved",
+    "cube_status",
+    "hits",
+    "facts",
+    "summaries",
 )
+OTHER_FIELDS = ("instructions", "shared_cubes", "duty_error", "receipts")
 
 
 class Agent:
@@ -60,7 +55,7 @@ class Agent:
             self.write(f"\n```text\n{'GET' if body is None else 'POST'} /api/v7/{path}")
             for name, value in (body or {}).items():
                 self.write(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
-            for name in FIELDS:
+            for name in (*FIELDS, *OTHER_FIELDS):
                 if answer.get(name) not in (None, []):
                     self.write(f"→ {name}: {_short(name, answer[name])}")
             self.write("```")
@@ -130,11 +125,12 @@ def second_sessions(agent: Agent) -> None:
     """Show what each user's next session knows, and rate a lesson."""
     agent.write("\n## Second sessions\n\nNew sessions know what the first ones stored.")
     query = "Is there a penicillin allergy, and when does the ferry go?"
-    found = agent.call("memory", {"query_text": query, "user_id": "ada", "session_id": "ada-2"})
+    search = {"query_text": query, "user_id": "ada", "session_id": "ada-2", "top_k": 1}
+    result = agent.call("memory", search)
     turn = {"query": query, "response": "Yes, and at 9:40 [unverified].", "session_id": "ada-2"}
     agent.call("remember", turn)
     agent.write("\nThe lesson of another team is new to Ada. Her agent rates it.")
-    for cube in found["shared_cubes"]:
+    for cube in result["shared_cubes"]:
         vote = {"cube_id": cube["cube_id"], "user_id": "ada", "vote": 1, "reason": "It fits."}
         agent.call("experience/vote", vote)
     agent.write("\nBen's memory has none of it, but his wish holds.")
