@@ -7,10 +7,14 @@ a real store.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import itertools
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -178,8 +182,7 @@ def context(
     embedder = embedder or HashEmbedder()
     return Context(
         settings=settings,
-        store=store
-        or open_store(store_url(settings), durability=settings.durability, pool=Pool.of(settings)),
+        store=store or _open_store(settings),
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
         index_cache=IndexCache(
@@ -189,6 +192,29 @@ def context(
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),
     )
+
+
+def _open_store(settings: Settings) -> Store:
+    """Open the store of `settings`; a new SQLite file begins as a copy of an empty one.
+
+    To migrate an empty file through all schemas takes longer than most tests.
+    """
+    url = store_url(settings)
+    path = Path(url.partition(":")[2])
+    if url.startswith("sqlite:") and not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copy(_empty_store(), path)
+    return open_store(url, durability=settings.durability, pool=Pool.of(settings))
+
+
+@cache
+def _empty_store() -> Path:
+    """Return an empty SQLite file of today's schema, made once per process."""
+    folder = tempfile.mkdtemp(prefix="empty-store-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "empty.db"
+    open_store(f"sqlite:{path}", durability="normal").close()
+    return path
 
 
 def store_url(settings: Settings) -> str:
