@@ -45,11 +45,11 @@ run: $(READY)  ## Serve on 127.0.0.1:8460
 demo: $(READY)  ## Import a small conversation into an empty store and ask three questions
 	$(BIN)/remembrancer demo $(ARGS)
 
-test: $(READY) setup-system  ## Run all tests, about 11 minutes on 2 cores
+test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
 	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadgroup $(ARGS)
 
-test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds (fuzzing, crashes)
+test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds, about 3 minutes (fuzzing, crashes)
 	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --timeout 600 $(ARGS)
 
 check: $(READY)  ## Check format, lint, types and tests: every commit passes

@@ -26,7 +26,6 @@ TURNS = [
 ]
 SESSION = "opening-the-shop"
 MISSED_TURN = 8  # the turn that the agent does not remember in time
-RATING_TURN = 10  # the turn that rates the new cubes as not relevant
 FIRST_L1, SECOND_L1 = 16, 31  # the turns that send an L1
 L1 = {
     FIRST_L1: "Spoke & Chain opens on 1 March at 12 Canal Street: lease signed, "
@@ -109,11 +108,6 @@ def turn(agent: Agent, number: int, page: Transcript, late: list[dict[str, Any]]
         notes.append("the agent does not remember this turn")
     else:
         extra = {"l1_summary": L1[number]} if number in L1 else {}
-        extra |= (
-            {"duty": "vote_nothing", "duty_reason": "nobody clamped anything"}
-            if number == RATING_TURN
-            else {}
-        )
         notes += _remember_notes(agent.remember(content | extra))
     for note in notes:
         page.write(f"- {note}")

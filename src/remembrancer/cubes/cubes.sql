@@ -55,7 +55,7 @@ select topic, essence, rules from cubes where id = :id;
 
 -- served: A cube as an account sees it, with its own rating; neither retired nor another's private one
 select cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
-    cubes.useful, cubes.useless, ratings.vote
+    cubes.useful, cubes.useless, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
 where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
 

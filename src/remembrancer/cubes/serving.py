@@ -145,6 +145,8 @@ def _shared_cube(row: Row, score: float) -> SharedCube:
 
 def _note(row: Row) -> str:
     status = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
+    if row.vote is None and row.is_own:
+        return f"own ({status}). It needs no rating from you."
     if row.vote is None:
         return f"new ({status}). {HOW_TO_RATE}"
     rating = {1: "+1", 0: "0, not needed", -1: "-1"}[row.vote]

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
-from .kinds import AnyKind, same_kind
+from .kinds import ONE_KIND, AnyKind, same_kind
 from .line import CubeKind
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
-from .text import Saying, Telling, Text
+from .text import NOT_BLANK, Saying, Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
 Visibility = Literal["private", "published"]
@@ -40,7 +40,8 @@ class CubeCreate(Body):
                     "evidence": "tried at home",
                     "cube_type": "lifehack",
                 }
-            ]
+            ],
+            **ONE_KIND,
         }
     )
 
@@ -81,7 +82,7 @@ class CubeCreated(Message):
 
 _REASON_NEEDED: list[Any] = [  # as `_has_reason` checks
     {"properties": {"vote": {"const": 1}}},
-    {"properties": {"reason": {"type": "string", "pattern": r"\S"}}, "required": ["reason"]},
+    {"properties": {"reason": {"type": "string", "pattern": NOT_BLANK}}, "required": ["reason"]},
 ]
 
 

@@ -8,13 +8,13 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .cubes import CubeMade
-from .kinds import AnyKind, same_kind
+from .kinds import ONE_KIND, AnyKind, same_kind
 from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Misfit, Saved, Topic, example
 from .search import EventId, Occurred
-from .text import EMPTY_PATTERN, Moment, Text, is_placeholder, says_nothing
+from .text import EMPTY_PATTERN, NOT_BLANK, Moment, Text, is_placeholder, says_nothing
 
 _ONE_SIDE = [
-    {"properties": {side: {"pattern": r"\S"}}} for side in ("query", "response")
+    {"properties": {side: {"pattern": NOT_BLANK}}} for side in ("query", "response")
 ]  # as `_has_text` checks
 
 
@@ -38,7 +38,7 @@ class TurnText(Body):
 _CUBE = ("cube_topic", "cube_essence", "cube_rules")  # required fields of a cube
 
 
-_NOT_BLANK = {"type": "string", "pattern": r"\S"}
+_NOT_BLANK = {"type": "string", "pattern": NOT_BLANK}
 # without the words for nothing, of which there are too many for a schema
 _SAYING = {"type": "string", "pattern": f"[^{EMPTY_PATTERN}]"}
 _EMPTY = {"type": ["string", "null"], "pattern": f"^[{EMPTY_PATTERN}]*$"}
@@ -51,6 +51,7 @@ def _with(**members: Any) -> dict[str, Any]:
 
 
 _TURN_RULES = [  # as `_is_complete` checks, for the documentation
+    ONE_KIND,
     {
         "anyOf": [
             {**_with(query={"type": "string"}, response={"type": "string"}), "anyOf": _ONE_SIDE},

@@ -17,6 +17,9 @@ from pydantic import (
 
 from .line import says_none
 
+# A character that is not white space: for Python, some control characters are.
+NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
+
 # Lone surrogates need no rule: pydantic rejects them.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
@@ -96,7 +99,7 @@ def _is_not_blank(text: str) -> str:
 Telling = Annotated[
     Text,
     AfterValidator(_is_not_blank),
-    Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]}),
+    Field(min_length=1, json_schema_extra={"allOf": [{"pattern": NOT_BLANK}]}),
 ]
 
 
