@@ -144,6 +144,17 @@ class TestSearch:
 
         assert rows(owner.context) == before
 
+    def test_search_shows_facts_instructions_and_summaries(self, owner: Reader) -> None:
+        store_turn(owner, "The boat?", "Blue.", critical="The boat is called Ella.")
+        store_turn(owner, "Language?", "Gern.", critical="Always answer in German.")
+        store_turn(owner, "And?", "Done.", session_id="yard", l1_summary="The boat got a mast.")
+
+        page_text = words_of(get_page(owner, query="boat").text)
+
+        assert "Instruction Always answer in German." in page_text
+        assert re.search(r"Fact since \d{4}-\d\d-\d\d The boat is called Ella\.", page_text)
+        assert "L1 of yard The boat got a mast." in page_text
+
     def test_focus_words_are_scored_and_missing_words_reported(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")
         page = get_page(owner, query="tools", focus="shed, zxqv")

@@ -111,6 +111,22 @@ def test_duties_are_the_same_on_every_server(servers: list[Server], key: str) ->
     assert [answer["step"] for answer in searches] == [2, 2]
 
 
+def test_sessions_keep_their_users_on_every_server(servers: list[Server], key: str) -> None:
+    """Three users of one key: only searches name them (specification.md#auth-session-user)."""
+    users = ("ada", "ben", "chen")
+    for number, user in enumerate(users):
+        search = {"query_text": "ferry", "user_id": user, "session_id": f"users-{user}"}
+        assert servers[number].post("/api/v7/memory", search, key=key).status == 200
+    for number, user in enumerate(users):
+        turn = {"query": "When?", "response": f"{user} leaves.", "session_id": f"users-{user}"}
+        second, third = servers[number - 2], servers[number - 1]
+        stored = second.post("/api/v7/remember", turn, key=key).body
+        look = third.post("/api/v7/agent/second-look", {"draft": f"{user} leaves."}, key=key).body
+        pack = third.get(f"/api/v7/memory/start?session_id=users-{user}", key=key).body
+
+        assert stored["user_id"] == look["user_id"] == pack["user_id"] == user
+
+
 def test_turn_stored_by_one_server_is_found_by_the_next_search_on_others(
     servers: list[Server], key: str
 ) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from .cubes import SharedCube
 from .message import ABSENT_IF_NONE, Message
-from .search import EventId, Help, Hit
+from .search import EventId, FactHit, Help, Hit, InstructionHit, SummaryHit
 
 Count = Annotated[int, Field(ge=0)]
 Side = Annotated[Literal["query", "response"], Field(description="Side of the turn.")]
@@ -200,6 +200,16 @@ class Explanation(Message):
     shared_cubes: Annotated[
         list[SharedCube], Field(description="Cubes relevant to the query, best first.")
     ]
+    facts: Annotated[
+        list[FactHit], Field(description="Critical facts that bear on the query, best first.")
+    ] = []  # noqa: RUF012 - pydantic copies it
+    instructions: Annotated[
+        list[InstructionHit], Field(description="Standing instructions that apply, newest first.")
+    ] = []  # noqa: RUF012 - pydantic copies it
+    summaries: Annotated[
+        list[SummaryHit],
+        Field(description="L1s and lines of the map that bear on the query, best first."),
+    ] = []  # noqa: RUF012 - pydantic copies it
     focus_missing: Annotated[
         list[str] | None,
         ABSENT_IF_NONE,

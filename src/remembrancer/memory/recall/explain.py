@@ -89,6 +89,9 @@ def _explanation(
     )
     common: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
+        "facts": answer.facts,
+        "instructions": answer.instructions,
+        "summaries": answer.summaries,
         "focus_missing": answer.focus_missing,
         "help_hits": answer.help_hits,
         "stages": stages,
