@@ -8,7 +8,6 @@ import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
 
-from remembrancer.cubes.lessons import create
 from remembrancer.cubes.votes import vote
 from remembrancer.memory.history import sessions
 from remembrancer.memory.history.forget import forget
@@ -20,8 +19,10 @@ from remembrancer.memory.history.sessions import (
     list_sessions,
     timeline,
 )
-from remembrancer.protocol.cubes import CubeCreate, CubeVote
+from remembrancer.memory.write.remember import remember
+from remembrancer.protocol.cubes import CubeMade, CubeVote
 from remembrancer.protocol.forget import Forget
+from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.seal import render
 from remembrancer.testing import FrozenClock
 
@@ -39,17 +40,23 @@ def session_page(memory: Memory, session_id: str = "default", **more: Any) -> Ti
     return timeline(memory.context, memory.caller, memory.user_id, session_id, **more)
 
 
+def published_cube(memory: Memory) -> CubeMade:
+    """Return a cube that another account shares."""
+    other = memory_in(memory.context, "bob")
+    lesson: dict[str, Any] = {
+        "cube_topic": "ferry",
+        "cube_essence": "The ferry is late in the summer months.",
+        "cube_rules": "- MUST wait for the ferry before calling a taxi",
+        "cube_publish": True,
+    }
+    turn = Turn(query="Why wait?", response="It is late.", **lesson)
+    cube = remember(other.context, other.caller, turn).cube
+    assert isinstance(cube, CubeMade)
+    return cube
+
+
 def test_session_lists_searches_turns_votes_and_duties_in_order(memory: Memory, later: Any) -> None:
-    cube = create(
-        memory.context,
-        memory.caller,
-        CubeCreate(
-            topic="ferry",
-            essence="The ferry is late.",
-            rules_markdown="- MUST wait",
-            evidence="docs",
-        ),
-    )
+    cube = published_cube(memory)
     event_id = memory.tell("When does the ferry leave?", "At nine.", session_id="before")
     later()
     memory.ask("ferry", interact=True)

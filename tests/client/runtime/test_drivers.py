@@ -15,6 +15,7 @@ from remembrancer.client.runtime.saving import NOTE_NOT_SAVED
 from remembrancer.client.runtime.turn import NOTE_LATER
 from remembrancer.context import Context
 from remembrancer.protocol.cubes import CubeCreate
+from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.prompts import PromptQuery
 from remembrancer.protocol.search import MemoryQuery
 
@@ -86,7 +87,14 @@ def test_runtime_closes_the_duties_of_a_forgetful_model(
     context: Context, checked_client: Client, url: str
 ) -> None:
     """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
-    checked_client.create_cube(_lesson())
+    lesson: dict[str, Any] = {
+        "cube_topic": "ferry",
+        "cube_essence": "A ferry may leave early in the summer months.",
+        "cube_rules": "- MUST check when the ferry will leave",
+        "cube_publish": True,
+    }
+    with Client(url, new_key(context, "bob")) as other:
+        other.remember_turn(Turn(query="Early?", response="Yes.", **lesson))
     runtime, reply = run(checked_client, "It leaves in the morning.", turns=3)
 
     assert reply.remarks == ()
