@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..context import Caller, Context
 from ..search import IndexEntry
 from ..store import Row, Transaction
-from .layers import Layer, add_layer
+from .layers import add_layer, fact_layer
 from .paging import AFTER_ALL, space_rows, split_page
 from .summaries.l1 import SQL
 
@@ -55,5 +55,5 @@ def store_fact(
     values = {"space_id": space_id, "session": session, "event": event, "text": text.strip()}
     new = tx.one_or_none(SQL.add_fact, **values, fact_id=context.ids("f_"), now_ms=context.clock())
     if new is not None:
-        add_layer(tx, space_id=space_id, layer=Layer.FACT, item=new.id, entry=entry)
+        add_layer(tx, space_id=space_id, layer=fact_layer(text), item=new.id, entry=entry)
     return new is not None

@@ -20,6 +20,7 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction, embedder_id, load_queries
+from .instructions import standing_instruction
 from .spaces import SQL as SPACES
 from .spaces import number_of, row_id, space_of
 
@@ -33,6 +34,7 @@ class Layer(IntEnum):
     FACT = 0
     SUMMARY = 1
     MAP = 2
+    INSTRUCTION = 3  # a fact that states a standing instruction or a preference
 
 
 _KIND_BITS = 2  # low bits of a number in the index
@@ -41,6 +43,11 @@ _KIND_BITS = 2  # low bits of a number in the index
 def layer_text(text: str, topic: str | None = None) -> EventText:
     """Return the text of a fact, an L1 or a map in the form that is indexed."""
     return EventText(query="", response=text.strip(), topic=topic, occurred_ms=0)
+
+
+def fact_layer(text: str) -> Layer:
+    """Return the kind of entry of a fact."""
+    return Layer.FACT if standing_instruction(text) is None else Layer.INSTRUCTION
 
 
 def add_layer(
@@ -151,7 +158,8 @@ def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
         number = embedder_id(tx, analysis_id(context.embedder), make=True)
         for row, entry in zip(rows, entries, strict=True):
             values = {"words": entry.words, "vectors": entry.vectors, "embedder": number}
-            tx.run(SQL.set_layer, id=row.id, **values)
+            kind = fact_layer(row.text) if row.fact_id else row.kind
+            tx.run(SQL.set_layer, id=row.id, kind=int(kind), **values)
         for space_id in {space_of(row.id) for row in stale}:
             tx.run(SQL.prune_layers, **_all_of(space_id))
             tx.run(SPACES.revise_space, space_id=space_id)

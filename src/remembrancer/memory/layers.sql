@@ -21,7 +21,7 @@ select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, 
     facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
-left join facts on layer_index.kind = 0 and facts.account_id = :account_id and facts.id = layer_index.item
+left join facts on layer_index.kind in (0, 3) and facts.account_id = :account_id and facts.id = layer_index.item
 left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
 left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
 left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
@@ -33,7 +33,7 @@ select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, 
     facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
-left join facts on layer_index.kind = 0 and facts.account_id = :account_id and facts.id = layer_index.item
+left join facts on layer_index.kind in (0, 3) and facts.account_id = :account_id and facts.id = layer_index.item
 left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
 left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
 left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
@@ -52,6 +52,7 @@ order by events.created_ms desc, events.id desc limit :most;
 -- prune_layers: Delete the index entries of a space whose facts, L1s and maps were erased
 delete from layer_index where account_id = :account_id and id >= :low and id < :high and case kind
     when 0 then not exists (select 1 from facts where facts.account_id = :account_id and facts.id = layer_index.item)
+    when 3 then not exists (select 1 from facts where facts.account_id = :account_id and facts.id = layer_index.item)
     when 1 then not exists (select 1 from summaries where summaries.account_id = :account_id and summaries.id = layer_index.item)
     else not exists (
         select 1 from maps where maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
@@ -66,4 +67,4 @@ select stale.account_id, stale.id, stale.kind, stale.item from (
 ) as stale;
 
 -- set_layer: Replace the index entry of a fact, an L1 or a map
-update layer_index set words = :words, embedder = :embedder, vectors = :vectors where account_id = :account_id and id = :id;
+update layer_index set kind = :kind, words = :words, embedder = :embedder, vectors = :vectors where account_id = :account_id and id = :id;

@@ -224,8 +224,12 @@ class RankedEvent:
     part: int  # its best passage
 
 
-def sources_first(ranked: Sequence[RankedEvent], rows: Mapping[int, Any]) -> list[RankedEvent]:
+def sources_first(
+    ranked: Sequence[RankedEvent], rows: Mapping[int, Any], most: int
+) -> list[RankedEvent]:
     """Return the events with each restatement below its source, in the same order otherwise.
+
+    Only the first `most` are compared with those below them.
 
     A restatement repeats the words of a question, so it matches a similar question better than the
     turn that first said it; but that turn is the evidence. `rows` are the texts by event. Scores
@@ -234,12 +238,12 @@ def sources_first(ranked: Sequence[RankedEvent], rows: Mapping[int, Any]) -> lis
     result: list[RankedEvent] = []
     waiting = list(ranked)
     words = _Words(rows)
-    while waiting:
+    while waiting and len(result) < most:
         row = rows.get(waiting[0].event)
         place = 0 if row is None else _place_of_source(row, waiting, rows, words)
         result.append(replace(waiting[place], score=waiting[0].score))
         del waiting[place]
-    return result
+    return result + waiting
 
 
 class _Words:

@@ -27,7 +27,7 @@ from .outcome import LayerHits
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
 RELEVANT_MIN = 0.2
 CANDIDATES_MAX = 24  # of each kind, in case some were erased a moment ago or repeat each other
-INSTRUCTIONS_READ_MAX = 200  # newest facts examined for standing instructions
+INSTRUCTIONS_READ_MAX = 50  # newest instructions whose conditions are compared with a query
 SUMMARY_LIFT = 0.5  # added to the score of a turn for an L1 with score 1 that covers it
 LIFTED_TURNS_MAX = 40  # of each L1
 MAP_LINES_MAX = 3
@@ -56,7 +56,9 @@ def layer_hits(
     for one in scored:
         by_layer[layer_of(one.event)].append(one)
     if "facts" in layers or "instructions" in layers:
-        _add_facts(tx, space.id, view, by_layer[Layer.FACT][:CANDIDATES_MAX], layers, hits)
+        facts = by_layer[Layer.FACT] + by_layer[Layer.INSTRUCTION]
+        facts.sort(key=lambda one: (-one.score, -one.cosine))
+        _add_facts(tx, space.id, view, facts[:CANDIDATES_MAX], layers, hits)
     if "summaries" in layers or "events" in layers:
         summaries = by_layer[Layer.SUMMARY] + by_layer[Layer.MAP]
         summaries.sort(key=lambda one: (-one.score, -one.cosine))
@@ -93,7 +95,7 @@ def _add_facts(
     if "instructions" not in layers:
         return
     events = np.unique(view["event"])
-    newest = [int(event) for event in events[::-1] if layer_of(int(event)) is Layer.FACT]
+    newest = [int(event) for event in events[::-1] if layer_of(int(event)) is Layer.INSTRUCTION]
     for row in layer_rows(tx, space_id, newest[:INSTRUCTIONS_READ_MAX]).values():
         instruction = standing_instruction(row.text)
         if instruction is None:

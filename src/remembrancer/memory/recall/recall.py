@@ -67,7 +67,7 @@ _ABOUT_SERVICE = re.compile(
     re.IGNORECASE,
 )
 
-EXTRA_HITS = 10  # ranked too: in case some were erased a moment ago, and as sources of others
+EXTRA_HITS = 5  # ranked too: in case some were erased a moment ago, and as sources of others
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
@@ -292,7 +292,7 @@ def _hits(
     ranked_hits: list[RankedEvent] = []
     ids = json.dumps([row_id(outcome.space_id, candidate.event) for candidate in ranked])
     rows = {number_of(row.id): row for row in tx.all(SQL.hits, ids=ids)}
-    ranked = sources_first(ranked, rows)
+    ranked = sources_first(ranked, rows, query.top_k)
     for candidate, reasons in zip(
         ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
     ):

@@ -8,7 +8,7 @@ alter table spaces add column layers_made bigint not null default 0;  -- index e
 create table layer_index (             -- derived from facts, summaries and maps; can be built anew at any time
     account_id bigint not null references accounts (id),
     id bigint not null,                -- the space's id, then 32 bits: the number within the space
-    kind bigint not null,              -- 0 a fact, 1 an L1, 2 the newest map
+    kind bigint not null,              -- 0 a fact, 1 an L1, 2 the newest map, 3 a fact that is a standing instruction
     item bigint not null,              -- id of the fact or the L1, version of the map
     words bytea not null,
     embedder bigint references embedders (id),

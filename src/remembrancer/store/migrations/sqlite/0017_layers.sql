@@ -8,7 +8,7 @@ alter table spaces add column layers_made integer not null default 0;  -- index 
 create table layer_index (             -- derived from facts, summaries and maps; can be built anew at any time
     account_id integer not null,
     id integer primary key,            -- the space's id, then 32 bits: the number within the space
-    kind integer not null,             -- 0 a fact, 1 an L1, 2 the newest map
+    kind integer not null,             -- 0 a fact, 1 an L1, 2 the newest map, 3 a fact that is a standing instruction
     item integer not null,             -- id of the fact or the L1, version of the map
     words blob not null,
     embedder integer references embedders (id),
