@@ -121,6 +121,7 @@ def test_sign_in_returns_to_the_page_and_sign_out_hides_it(site: Site, context: 
     with site.window() as page:
         begin(page, welcome(context, site.address))
         page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         page.goto("/profile?user_id=bo")
         page.get_by_label("Account").fill("owner")
         page.get_by_label("Password").fill(GOOD)
@@ -131,6 +132,7 @@ def test_sign_in_returns_to_the_page_and_sign_out_hides_it(site: Site, context: 
 
         assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
         page.get_by_role("button", name="Sign out", exact=True).click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         page.go_back()
         page.reload()
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
