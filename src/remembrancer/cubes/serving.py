@@ -8,6 +8,7 @@ search, like the index of a space.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +122,7 @@ def _best(
     least = RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN
     return [
         ScoredCube(fit.score, fit.cosine, fit.event)
-        for fit in fitting(view, question.words, vector, least)[:CANDIDATES_MAX]
+        for fit in islice(fitting(view, question.words, vector, least), CANDIDATES_MAX)
     ]
 
 

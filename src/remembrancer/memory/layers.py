@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
+
+import numpy.typing as npt
 
 from ..context import Context
 from ..search import (
@@ -35,9 +38,10 @@ class Layer(IntEnum):
     SUMMARY = 1
     MAP = 2
     INSTRUCTION = 3  # a fact that states a standing instruction or a preference
+    CONDITIONAL = 4  # the same with a condition
 
 
-_KIND_BITS = 2  # low bits of a number in the index
+_KIND_BITS = 3  # low bits of a number in the index
 
 
 def layer_text(text: str, topic: str | None = None) -> EventText:
@@ -47,7 +51,10 @@ def layer_text(text: str, topic: str | None = None) -> EventText:
 
 def fact_layer(text: str) -> Layer:
     """Return the kind of entry of a fact."""
-    return Layer.FACT if standing_instruction(text) is None else Layer.INSTRUCTION
+    instruction = standing_instruction(text)
+    if instruction is None:
+        return Layer.FACT
+    return Layer.INSTRUCTION if instruction.condition is None else Layer.CONDITIONAL
 
 
 def add_layer(
@@ -112,6 +119,11 @@ def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
 def layer_of(number: int) -> Layer:
     """Return the kind of an event of a layers view."""
     return Layer(number & ((1 << _KIND_BITS) - 1))
+
+
+def layers_of(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the kinds of events of a layers view: the same shape."""
+    return numbers & ((1 << _KIND_BITS) - 1)
 
 
 def layer_rows(tx: Transaction, space_id: int, events: Sequence[int]) -> dict[int, Row]:

@@ -21,7 +21,7 @@ select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, 
     facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
-left join facts on layer_index.kind in (0, 3) and facts.account_id = :account_id and facts.id = layer_index.item
+left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
 left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
 left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
 left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
@@ -33,30 +33,55 @@ select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, 
     facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
-left join facts on layer_index.kind in (0, 3) and facts.account_id = :account_id and facts.id = layer_index.item
+left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
 left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
 left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
 left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
 left join events on events.account_id = :account_id and events.id = facts.event
 where layer_index.account_id = :account_id and layer_index.id = any (array(select cast(value as bigint) from json_each(:ids)));
 
--- turns_of_l1: The turns that an L1 covers: those of its session since the L1 before it
-select events.id from summaries join events on events.account_id = :account_id and events.session = summaries.session
-where summaries.account_id = :account_id and summaries.id = :l1 and events.superseded_by is null
-    and events.created_ms <= summaries.created_ms and events.created_ms > coalesce((
+-- turns_of_l1s: The newest turns that each of some L1s covers, as JSON arrays: those of its session since the L1 before it
+with l1s as materialized (
+    select summaries.id, summaries.session, summaries.created_ms, coalesce((
         select max(before.created_ms) from summaries as before
         where before.account_id = :account_id and before.session = summaries.session and before.id < summaries.id
-    ), -1)
-order by events.created_ms desc, events.id desc limit :most;
+    ), -1) as before_ms
+    from summaries where summaries.account_id = :account_id and summaries.id in (select value from json_each(:l1s))
+)
+select l1s.id as l1, (
+    select json_group_array(turns.id) from (
+        select events.id from events where events.account_id = :account_id and events.session = l1s.session
+            and events.created_ms <= l1s.created_ms and events.created_ms > l1s.before_ms
+        order by events.created_ms desc, events.id desc limit :most
+    ) as turns
+) as turns
+from l1s;
+
+-- turns_of_l1s [postgresql]: with its own function for a JSON array
+with l1s as materialized (
+    select summaries.id, summaries.session, summaries.created_ms, coalesce((
+        select max(before.created_ms) from summaries as before
+        where before.account_id = :account_id and before.session = summaries.session and before.id < summaries.id
+    ), -1) as before_ms
+    from summaries where summaries.account_id = :account_id
+        and summaries.id = any (array(select cast(value as bigint) from json_each(:l1s)))
+)
+select l1s.id as l1, (
+    select cast(coalesce(json_agg(turns.id), '[]') as text) from (
+        select events.id from events where events.account_id = :account_id and events.session = l1s.session
+            and events.created_ms <= l1s.created_ms and events.created_ms > l1s.before_ms
+        order by events.created_ms desc, events.id desc limit :most
+    ) as turns
+) as turns
+from l1s;
 
 -- prune_layers: Delete the index entries of a space whose facts, L1s and maps were erased
 delete from layer_index where account_id = :account_id and id >= :low and id < :high and case kind
-    when 0 then not exists (select 1 from facts where facts.account_id = :account_id and facts.id = layer_index.item)
-    when 3 then not exists (select 1 from facts where facts.account_id = :account_id and facts.id = layer_index.item)
     when 1 then not exists (select 1 from summaries where summaries.account_id = :account_id and summaries.id = layer_index.item)
-    else not exists (
+    when 2 then not exists (
         select 1 from maps where maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
-    ) end;
+    )
+    else not exists (select 1 from facts where facts.account_id = :account_id and facts.id = layer_index.item) end;
 
 -- stale_layers: Some layer entries without a current index entry (ranges of one index: no full scan)
 select stale.account_id, stale.id, stale.kind, stale.item from (

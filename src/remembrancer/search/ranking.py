@@ -6,7 +6,7 @@ promising parts, or all parts of a space with up to POOL_PARTS_MAX.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -285,7 +285,10 @@ class Ranking:
         events = self.view["event"][self.pool]
         keep = self.relevant(weights)[self.pool]
         if lifts:
-            bonus = np.array([lifts.get(int(event), 0.0) for event in events], "f4")
+            numbers = np.array(sorted(lifts))
+            places = np.minimum(np.searchsorted(numbers, events), len(numbers) - 1)
+            values = np.array([lifts[number] for number in numbers.tolist()], "f4")
+            bonus = np.where(numbers[places] == events, values[places], np.float32(0))
             score = score + bonus
             keep |= bonus > 0
         # The parts of an event are adjacent in the pool; one strong part is enough.
@@ -331,13 +334,22 @@ class Ranking:
 
     def _widen(self, lifts: Mapping[int, float]) -> None:
         """Add the lifted events to the pool."""
-        event = self.view["event"]
         chosen = np.zeros(self.view.size, bool)
         chosen[self.pool] = True
-        for number in lifts:
-            chosen[slice(*np.searchsorted(event, [number, number + 1]))] = True
-        self.pool = np.flatnonzero(chosen & self.allowed)
-        self.__dict__.pop("features", None)
+        pool = np.flatnonzero(self._with_events(chosen, lifts) & self.allowed)
+        if len(pool) > len(self.pool):
+            self.pool = pool
+            self.__dict__.pop("features", None)
+
+    def _with_events(self, chosen: Array, numbers: Iterable[int]) -> Array:
+        """Return a copy of `chosen`, (size,) bool, with every part of these events chosen too."""
+        event = self.view["event"]
+        events = np.array(sorted(numbers))
+        firsts, ends = np.searchsorted(event, events), np.searchsorted(event, events, "right")
+        result = chosen.copy()
+        for first, end in zip(firsts.tolist(), ends.tolist(), strict=True):
+            result[first:end] = True
+        return result
 
     def _strength(self, keep: Array) -> float:
         """Return how well the best of the returned parts fits the query on its own: 0..1."""
@@ -354,13 +366,8 @@ class Ranking:
 
     def matching(self, weights: Weights, lifts: Mapping[int, float]) -> int:
         """Return the number of events of the whole space that are strong enough or lifted."""
-        strong = self.relevant(weights)
-        event = self.view["event"]
-        if lifts:
-            strong = strong.copy()
-        for number in lifts:
-            strong[slice(*np.searchsorted(event, [number, number + 1]))] = True
-        events = event[strong & self.allowed]  # ascending
+        strong = self._with_events(self.relevant(weights), lifts)
+        events = self.view["event"][strong & self.allowed]  # ascending
         return int(np.count_nonzero(events[1:] != events[:-1])) + 1 if len(events) else 0
 
     def place_of(self, part: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -251,13 +251,32 @@ class _Words:
 
     def __init__(self, rows: Mapping[int, Any]) -> None:
         self._rows = rows
+        self._texts: dict[int, str] = {}
         self._words: dict[int, frozenset[str]] = {}
 
     def of_turn(self, event: int) -> frozenset[str]:
         if event not in self._words:
-            row = self._rows[event]
-            self._words[event] = content_words(f"{row.query}\n{row.response}")
+            self._words[event] = frozenset(_WORD.findall(self._text(event)))
         return self._words[event]
+
+    def lacks(self, event: int, words: frozenset[str], most: int) -> bool:
+        """Return True if a turn lacks more than `most` of these words, even as parts of others.
+
+        Much faster than reading the words of the turn, and nearly always decisive.
+        """
+        text, lacking = self._text(event), 0
+        for word in words:
+            if word not in text:
+                lacking += 1
+                if lacking > most:
+                    return True
+        return False
+
+    def _text(self, event: int) -> str:
+        if event not in self._texts:
+            row = self._rows[event]
+            self._texts[event] = f"{row.query}\n{row.response}"[:COMPARED_CHARACTERS_MAX].lower()
+        return self._texts[event]
 
 
 def _place_of_source(
@@ -278,11 +297,15 @@ def _place_of_source(
             return place
         if repeated is None:
             repeated = content_words(row.response)
-        if len(repeated) >= REPEATED_WORDS_MIN:
-            new = repeated - words.of_turn(other.event)
-            is_small = len(new) <= (1 - REPEATED_SHARE_MIN) * len(repeated)
-            if is_small and not any(word[0].isdigit() for word in new):  # another value is news
-                return place
+        if len(repeated) < REPEATED_WORDS_MIN:
+            continue
+        new_max = int((1 - REPEATED_SHARE_MIN) * len(repeated))
+        if words.lacks(other.event, repeated, new_max):
+            continue
+        new = repeated - words.of_turn(other.event)
+        # Another value is news.
+        if len(new) <= new_max and not any(word[0].isdigit() for word in new):
+            return place
     return 0
 
 
@@ -302,15 +325,15 @@ class Fit(NamedTuple):
 
 def fitting(
     view: IndexView, words: Sequence[QueryWord], vector: Array, score_min: float
-) -> list[Fit]:
-    """Return the events that fit a query with at least this score, best first.
+) -> Iterator[Fit]:
+    """Yield the events that fit a query with at least this score, best first.
 
     A score combines coverage of the query's words and similarity of vectors. It does not depend on
     how well other events fit, so it suits short texts that are served unasked. `vector` is the
     query's, shape (dimensions,), or empty without an embedder.
     """
     if not view.size:
-        return []
+        return
     event = view["event"]
     coverage = np.minimum(lexical_scores(view, words).coverage, 1)
     cosine = cosines(view, vector)
@@ -324,12 +347,9 @@ def fitting(
     ends = np.r_[firsts[1:], len(event)]
     relevant = np.flatnonzero(score >= score_min)
     order = relevant[np.lexsort((-best_cosine[relevant], -score[relevant]))]
-    return [
-        Fit(
-            event=int(event[firsts[place]]),
-            part=int(firsts[place] + np.argmax(part_score[firsts[place] : ends[place]])),
-            score=float(score[place]),
-            cosine=float(best_cosine[place]),
-        )
-        for place in order
-    ]
+    columns = event[firsts], firsts, ends, score, best_cosine
+    for number, first, end, value, near in zip(
+        *(column[order].tolist() for column in columns), strict=True
+    ):
+        part = first if end == first + 1 else first + int(part_score[first:end].argmax())
+        yield Fit(event=number, part=part, score=value, cosine=near)

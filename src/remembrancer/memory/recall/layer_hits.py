@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +20,15 @@ from ...protocol.text import rfc3339
 from ...search import Fit, IndexView, ParsedQuery, fitting, normalize, passages
 from ...store import Row, Transaction
 from ..instructions import standing_instruction
-from ..layers import SQL, Layer, layer_of, layer_rows, layers_view
+from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view
 from ..spaces import number_of
 from .outcome import LayerHits
 
 # Minimum score of a fact or a summary. Chosen on facts and questions written for it: related pairs
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
 RELEVANT_MIN = 0.2
-CANDIDATES_MAX = 24  # of each kind, in case some were erased a moment ago or repeat each other
-INSTRUCTIONS_READ_MAX = 50  # newest instructions whose conditions are compared with a query
+CANDIDATES_MAX = 8  # of each kind, in case some were erased a moment ago or repeat each other
+INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some were just erased
 SUMMARY_LIFT = 0.5  # added to the score of a turn for an L1 with score 1 that covers it
 LIFTED_TURNS_MAX = 40  # of each L1
 MAP_LINES_MAX = 3
@@ -51,78 +52,81 @@ def layer_hits(
     if not space.layers_made:
         return hits
     view = layers_view(context, tx, space)
-    scored = fitting(view, question.words, vector, RELEVANT_MIN)
-    by_layer: dict[Layer, list[Fit]] = {layer: [] for layer in Layer}
-    for one in scored:
-        by_layer[layer_of(one.event)].append(one)
-    if "facts" in layers or "instructions" in layers:
-        facts = by_layer[Layer.FACT] + by_layer[Layer.INSTRUCTION]
-        facts.sort(key=lambda one: (-one.score, -one.cosine))
-        _add_facts(tx, space.id, view, facts[:CANDIDATES_MAX], layers, hits)
-    if "summaries" in layers or "events" in layers:
-        summaries = by_layer[Layer.SUMMARY] + by_layer[Layer.MAP]
-        summaries.sort(key=lambda one: (-one.score, -one.cosine))
-        _add_summaries(tx, space.id, view, summaries[:CANDIDATES_MAX], question, hits)
+    facts: list[Fit] = []
+    summaries: list[Fit] = []
+    for one in fitting(view, question.words, vector, RELEVANT_MIN):
+        is_summary = layer_of(one.event) in (Layer.SUMMARY, Layer.MAP)
+        candidates = summaries if is_summary else facts
+        if len(candidates) < CANDIDATES_MAX:
+            candidates.append(one)
+        if len(facts) == len(summaries) == CANDIDATES_MAX:
+            break
+    instructions = _instructions(view, facts) if "instructions" in layers else []
+    facts = facts if "facts" in layers else []
+    summaries = summaries if "summaries" in layers or "events" in layers else []
+    events = dict.fromkeys([*instructions, *(one.event for one in [*facts, *summaries])])
+    rows = layer_rows(tx, space.id, list(events))
+    _add_facts(rows, facts, hits)
+    _add_instructions(rows, instructions, hits)
+    _add_summaries(rows, view, summaries, question, hits)
+    if "events" in layers:
+        hits.lifts = _lifts(tx, rows, summaries)
     if "summaries" not in layers:
         hits.summaries = []
-    if "events" not in layers:
-        hits.lifts = {}
     return hits
 
 
-def _add_facts(
-    tx: Transaction,
-    space_id: int,
-    view: IndexView,
-    scored: Sequence[Fit],
-    layers: Collection[str],
-    hits: LayerHits,
-) -> None:
-    scores = {one.event: one.score for one in scored}
-    if "facts" in layers:
-        rows = layer_rows(tx, space_id, list(scores))
-        hits.facts = [
+def _instructions(view: IndexView, facts: Sequence[Fit]) -> list[int]:
+    """Return the instructions among facts that bear on a query, then the newest of the others.
+
+    An instruction that names a condition is only returned if it bears on the query.
+    """
+    kinds = (Layer.INSTRUCTION, Layer.CONDITIONAL)
+    bearing = [one.event for one in facts if layer_of(one.event) in kinds]
+    event = view["event"]
+    unconditional: list[int] = np.unique(event[layers_of(event) == Layer.INSTRUCTION]).tolist()
+    return list(dict.fromkeys(bearing + unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]))
+
+
+def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
+    for one in scored:
+        row = rows.get(one.event)
+        if row is None or len(hits.facts) == FACTS_FOUND_MAX:
+            continue
+        hits.facts.append(
             FactHit(
                 fact_id=row.fact_id,
                 text=row.text,
                 status="current",
                 valid_from=rfc3339(row.since_ms),
                 event_id=row.event_id,
-                score=round(scores[event], 4),
+                score=round(one.score, 4),
             )
-            for event, row in rows.items()
-        ][:FACTS_FOUND_MAX]
-    if "instructions" not in layers:
-        return
-    events = np.unique(view["event"])
-    newest = [int(event) for event in events[::-1] if layer_of(int(event)) is Layer.INSTRUCTION]
-    for row in layer_rows(tx, space_id, newest[:INSTRUCTIONS_READ_MAX]).values():
+        )
+
+
+def _add_instructions(rows: Mapping[int, Row], events: Sequence[int], hits: LayerHits) -> None:
+    for row in (rows[event] for event in events if event in rows):
         instruction = standing_instruction(row.text)
-        if instruction is None:
+        if instruction is None or len(hits.instructions) == INSTRUCTIONS_FOUND_MAX:
             continue
-        bears = any(fact.fact_id == row.fact_id for fact in hits.facts)
-        if instruction.condition is None or bears:
-            hits.instructions.append(
-                InstructionHit(
-                    instruction_id=row.fact_id,
-                    text=row.text,
-                    condition=instruction.condition,
-                    event_id=row.event_id,
-                )
+        hits.instructions.append(
+            InstructionHit(
+                instruction_id=row.fact_id,
+                text=row.text,
+                condition=instruction.condition,
+                event_id=row.event_id,
             )
-        if len(hits.instructions) == INSTRUCTIONS_FOUND_MAX:
-            return
+        )
 
 
 def _add_summaries(
-    tx: Transaction,
-    space_id: int,
+    rows: Mapping[int, Row],
     view: IndexView,
     scored: Sequence[Fit],
     question: ParsedQuery,
     hits: LayerHits,
 ) -> None:
-    rows = layer_rows(tx, space_id, [one.event for one in scored])
     for one in scored:
         row = rows.get(one.event)
         if row is None or len(hits.summaries) == SUMMARIES_FOUND_MAX:
@@ -138,12 +142,23 @@ def _add_summaries(
                 score=round(one.score, 4),
             )
         )
-        if row.kind == Layer.SUMMARY:
-            turns = tx.all(SQL.turns_of_l1, l1=row.item, most=LIFTED_TURNS_MAX)
-            for turn in turns:
-                number = number_of(turn.id)
-                lift = SUMMARY_LIFT * one.score
-                hits.lifts[number] = max(hits.lifts.get(number, 0.0), lift)
+
+
+def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> dict[int, float]:
+    """Return the score to add to each turn that one of the best L1s covers."""
+    l1s = [(rows[one.event].item, one.score) for one in scored if _is_l1(rows, one.event)]
+    best = dict(reversed(l1s[:SUMMARIES_FOUND_MAX]))
+    lifts: dict[int, float] = {}
+    for row in tx.all(SQL.turns_of_l1s, l1s=json.dumps(list(best)), most=LIFTED_TURNS_MAX):
+        lift = SUMMARY_LIFT * best[row.l1]
+        for turn in json.loads(row.turns):
+            number = number_of(turn)
+            lifts[number] = max(lifts.get(number, 0.0), lift)
+    return lifts
+
+
+def _is_l1(rows: Mapping[int, Row], event: int) -> bool:
+    return event in rows and rows[event].kind == Layer.SUMMARY
 
 
 def _relevant_text(row: Row, part: int, question: ParsedQuery) -> str:
