@@ -19,6 +19,8 @@ OWING = {
     "seal_missing": replace(GOOD, last_seal=None),
     "seal_malformed": replace(GOOD, last_seal="sealed"),
     "cubes_unrated": replace(GOOD, unrated=("c_0000000000001",)),
+    "look_due": replace(GOOD, is_look_due=True),
+    "cube_due": replace(GOOD, turns_without_cube=3),
     "l1_due": replace(GOOD, turns=20, turns_summarised=5),
     "l2_due": replace(GOOD, l1_count=13, l1_mapped=3),
 }
@@ -49,6 +51,7 @@ def test_first_search_of_a_session_has_no_duties(last_seal: str | None) -> None:
         (replace(GOOD, last_seal=f"  {render(4)}\n"), None),
         (replace(GOOD, turns=19, turns_summarised=5), None),
         (replace(GOOD, l1_count=9), None),
+        (replace(GOOD, turns_without_cube=2), None),
         (replace(GOOD, seal_name="SVC", last_seal=render(4, "SVC")), None),
     ],
 )

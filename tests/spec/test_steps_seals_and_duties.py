@@ -9,6 +9,12 @@ from service import Http
 
 from remembrancer.protocol.seal import render
 
+CUBE = {
+    "cube_type": "fact",
+    "cube_topic": "ferry",
+    "cube_essence": "Ferries leave from Piombino.",
+    "cube_rules": "Name the pier.",
+}
 FERRY = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino."}
 
 
@@ -111,10 +117,62 @@ def test_read_only_search_counts_no_step_and_checks_no_duty(http: Http) -> None:
     assert http.memory("ferry")["step"] == 2
 
 
+def no_cube(http: Http, **more: Any) -> None:
+    """Say that no cube was learned in the turns until now."""
+    http.post(
+        "/api/v7/remember", {"duty": "cube_nothing", "duty_reason": "Nothing new.", **more}
+    ).raise_for_status()
+
+
+def test_cube_is_due_after_three_turns_until_one_comes_or_a_reason(http: Http) -> None:
+    """Three turns without a cube or cube_nothing are reported (specification.md#duty-cube-due)."""
+    reminders = []
+    for n in range(1, 6):
+        last_seal = {"last_seal": render(n - 1)} if n > 1 else {}
+        reminders.append(http.memory("ferry", **last_seal).get("reminders"))
+        http.remember(f"Question {n}?", "Answer.")
+        if n == 4:
+            no_cube(http)
+
+    assert [line and line[0].split(":")[0] for line in reminders] == [
+        None, None, None, "A cube is due", None,
+    ]  # fmt: skip
+
+
+def test_cube_settles_what_three_turns_owed(http: Http) -> None:
+    """A cube settles it too (specification.md#duty-cube-due)."""
+    http.memory("ferry")
+    for n in range(3):
+        http.remember(f"Question {n}?", "Answer.")
+    owing = search_with_seal(http, 1)["reminders"]
+    http.remember("Question 4?", "Answer.", **CUBE)
+
+    assert owing[0].startswith("A cube is due: the last 3 turns")
+    assert "reminders" not in search_with_seal(http, 2)
+
+
+def test_second_look_is_due_for_a_reply_that_cites(http: Http) -> None:
+    """The latest turn's missing second look is reported (specification.md#duty-look-due)."""
+    http.remember(**FERRY)
+    http.memory("ferry")
+    event_id = http.memory("ferry", last_seal=render(1))["hits"][0]["event_id"]
+    draft = f"The ferry leaves at 9:40 (ref: {event_id})."
+    http.remember("And the ferry?", draft)
+    owing = search_with_seal(http, 2)["reminders"]
+    http.post("/api/v7/agent/second-look", {"draft": draft, "query": "And the ferry?"})
+    checked = search_with_seal(http, 3)
+    http.remember("Thanks!", "Gladly.", duty="cube_nothing", duty_reason="Nothing new.")
+
+    assert [line.split(" and ")[0] for line in owing] == ["The last reply cites events"]
+    assert not any("second look" in line for line in checked.get("reminders", []))
+    assert "reminders" not in search_with_seal(http, 4)
+
+
 def test_l1_is_due_after_fifteen_turns_until_it_is_saved(http: Http) -> None:
     """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
     http.memory("a")
+    no_cube(http)
     reminded = search_with_seal(http, 1)["reminders"]
     value = http.remember("Question?", "Answer.", l1_summary="Fifteen questions were answered.")
 
@@ -132,6 +190,7 @@ def test_l2_is_due_after_ten_l1s_until_it_is_saved(http: Http) -> None:
         for n in range(10)
     ]
     http.memory("a")
+    no_cube(http)
     reminded = search_with_seal(http, 1)["reminders"]
     body = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
 

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 from ..accounts import name_session_user
 from ..context import Caller, Context
 from ..cubes import record_exposure, unrated_cubes
-from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX
+from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
-from ..store import Transaction
+from ..store import Row, Transaction
 from .spaces import SQL
 
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
@@ -47,6 +47,10 @@ class SessionCounts:
     turns_summarised: int = 0
     l1_count: int = 0
     l1_mapped: int = 0
+    turns_without_cube: int = (
+        0  # since the last cube or cube_nothing; counted to TURNS_PER_CUBE_MIN
+    )
+    is_look_due: bool = False  # the latest turn cites events and had no second look
     unrated: tuple[str, ...] = ()  # cubes shown as new by earlier searches of the session
     last_seal: str | None = None  # of the request
     seal_name: str = "REM"
@@ -134,6 +138,28 @@ RULES: tuple[DutyRule, ...] = (
         lambda s: bool(s.unrated),
     ),
     DutyRule(
+        "look_due",
+        "reminders",
+        "the latest turn of this session cites events and had no second look",
+        lambda _: (
+            "The last reply cites events and had no second look. Check each draft that cites "
+            "memory with POST /api/v7/agent/second-look before you show it."
+        ),
+        lambda s: s.is_look_due,
+    ),
+    DutyRule(
+        "cube_due",
+        "reminders",
+        f"{TURNS_PER_CUBE_MIN} or more turns of this session came with neither a cube nor "
+        "`cube_nothing`",
+        lambda s: (
+            f"A cube is due: the last {s.turns_without_cube} turns brought none. Send the cube_* "
+            "fields with the next remember if something learned changes later answers, else duty "
+            '"cube_nothing" with a duty_reason.'
+        ),
+        lambda s: s.turns_without_cube >= TURNS_PER_CUBE_MIN,
+    ),
+    DutyRule(
         "l1_due",
         "reminders",
         f"{L1_TURNS} or more turns of this session are not covered by an L1",
@@ -194,6 +220,7 @@ def count_search(
         )
         step = int(session.step) + 1
         unrated = unrated_cubes(tx, session=session.id, before_step=step)
+        turns_without_cube, is_look_due = _due_of_turns(tx, session)
         counts = SessionCounts(
             step=session.step,
             remembered_step=session.remembered_step,
@@ -201,6 +228,8 @@ def count_search(
             turns_summarised=session.turns_summarised,
             l1_count=space.l1_count,
             l1_mapped=space.l1_mapped,
+            turns_without_cube=turns_without_cube,
+            is_look_due=is_look_due,
             unrated=tuple(unrated),
             last_seal=query.last_seal,
             seal_name=context.settings.seal_name,
@@ -227,6 +256,15 @@ def count_search(
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
     return context.store.write(count, account_id=caller.account_id, flush=False)
+
+
+def _due_of_turns(tx: Transaction, session: Row) -> tuple[int, bool]:
+    """Return the turns since a cube or cube_nothing, and True if the latest needs a second look."""
+    if not session.turns:
+        return 0, False
+    row = tx.one(SQL.due_of_turns, session=session.id, most=TURNS_PER_CUBE_MIN)
+    turns_without_cube = min(session.turns - (session.cube_turn or 0), row.turns_since)
+    return turns_without_cube, bool(row.is_look_due)
 
 
 def record_hits(tx: Transaction, *, session: int, step: int, answer: MemoryAnswer) -> None:

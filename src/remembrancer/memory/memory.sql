@@ -111,6 +111,23 @@ from sessions cross join lateral (
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
+-- due_of_turns: The turns of a session since its last cube_nothing, at most :most, and whether its latest reply cites events and had no second look
+select
+    (select count(*) from (
+        select 1 from events where events.account_id = :account_id and events.session = :session and events.superseded_by is null
+            and events.created_ms > coalesce((
+                select max(closed_duties.created_ms) from closed_duties
+                where closed_duties.account_id = :account_id and closed_duties.session = :session and closed_duties.duty = 'cube_nothing'
+            ), -1)
+        limit :most
+    ) as recent) as turns_since,
+    (select (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
+            select 1 from looks where looks.account_id = :account_id and looks.session = :session and looks.event = latest.id
+        )
+        from events as latest where latest.account_id = :account_id and latest.session = :session
+        order by latest.created_ms desc, latest.id desc limit 1
+    ) as is_look_due;
+
 -- next_step: Count one more search of a session
 update sessions set step = step + 1 where account_id = :account_id and id = :session;
 
