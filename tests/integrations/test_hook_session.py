@@ -224,10 +224,46 @@ def test_recalled_text_respects_the_budget(agent: Agent, owner: Http) -> None:
 
     wide = context_of(agent.trigger("UserPromptSubmit", prompt="What grows in the garden beds?"))
     agent.environment["REMEMBRANCER_HOOK_TOKENS"] = "150"
+    agent.session = "s2"
     narrow = context_of(agent.trigger("UserPromptSubmit", prompt="What grows in the garden beds?"))
 
     assert 0 < len(narrow) < len(wide)
     assert len(narrow) < 4 * 150 + 400  # plus the text around it
+
+
+def test_nothing_in_the_context_is_recalled_twice(agent: Agent, owner: Http) -> None:
+    """Neither the start pack's facts nor earlier recalls (specification.md#recall-once)."""
+    owner.remember(
+        "Any allergies?",
+        "Noted.",
+        session_id="old",
+        critical="Allergic to penicillin.\nSince 2019.",
+    )
+    start = context_of(agent.trigger("SessionStart"))
+    first, second = [
+        context_of(agent.trigger("UserPromptSubmit", prompt=prompt))
+        for prompt in ("Any allergies to penicillin?", "Which allergies again, penicillin?")
+    ]
+    agent.trigger("SessionStart", source="compact")
+    third = context_of(agent.trigger("UserPromptSubmit", prompt="Any allergies to penicillin?"))
+
+    assert "Allergic to penicillin." in start
+    assert "Allergic to penicillin." not in first
+    assert "user: Any allergies?" in first
+    assert "user: Any allergies?" not in second
+    assert second.startswith("Recalled before in this session: event e_")
+    assert "user: Any allergies?" in third
+
+
+def test_answer_from_an_earlier_recall_still_needs_a_ref(agent: Agent, owner: Http) -> None:
+    """A claim of what an earlier prompt recalled is from memory (specification.md#look-when)."""
+    owner.remember("When does the ferry leave?", "At 9:40 from Piombino.", session_id="old")
+    for _ in range(2):
+        recall = agent.trigger("UserPromptSubmit", prompt="When does the ferry leave Piombino?")
+    end = agent.trigger("Stop", last_assistant_message="The ferry leaves Piombino at 9:40.")
+
+    assert context_of(recall).startswith("Recalled before")
+    assert end["decision"] == "block"
 
 
 def test_turn_with_rejected_lines_is_saved_without_them(agent: Agent, owner: Http) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import hook_output
 from hook_service import (
     InvalidSetupError,
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
+SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
     "Hooks follow the protocol of this memory for you: they search it before you answer and "
     "remember each turn afterwards. Do not call `remember` for whole turns, and write no service "
@@ -59,8 +62,11 @@ def answer(
 def start_session(
     event: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
-    """Send what earlier sessions could not send, and return the start pack."""
-    session.update(project=settings.project or event.get("cwd") or "")
+    """Send what earlier sessions could not send, and return the start pack.
+
+    Also after a compaction, which removes what was recalled before from the context.
+    """
+    session.update(project=settings.project or event.get("cwd") or "", start_pack="", shown=[])
     try:
         session.send_all(service)
         instructions = START_WITHOUT_RECALL if settings.agent == "cursor" else START
@@ -73,6 +79,7 @@ def start_session(
     except (InvalidSetupError, ServiceUnreachableError, ServiceError) as error:
         message = f"Remembrancer: {error}. Turns are queued on disk until it answers."
         return hook_output.context(settings.agent, "SessionStart", "", message)
+    session.update(start_pack=pack["prompt_text"])
     text = f"{instructions.format(session=session.id)}\n\n{pack['prompt_text']}"
     return hook_output.context(settings.agent, "SessionStart", text)
 
@@ -119,11 +126,15 @@ def recall(
         for cube in results["shared_cubes"]
         if str(cube.get("note", "")).startswith("new")
     ]
-    items = recalled_items(results, settings.tokens)
-    text = recalled_text(results, items)
+    recalled = Recalled(results, state, settings.tokens)
     session.update(
-        step=results["step"], span=results["total_hits"], recalled=items, cubes=new_cubes
+        step=results["step"],
+        span=results["total_hits"],
+        recalled=recalled.in_context,
+        shown=recalled.shown,
+        cubes=new_cubes,
     )
+    text = recalled.text()
     return hook_output.context(settings.agent, "UserPromptSubmit", text)
 
 
@@ -168,27 +179,59 @@ def _is_command(prompt: str) -> bool:
     return prompt.startswith("/") and not any(character.isspace() for character in prompt.strip())
 
 
-def recalled_items(results: dict[str, Any], tokens: int) -> list[str]:
-    """Return the search results that fit the budget, as texts."""
-    from remembrancer_protocol.recalled import answer_items
+class Recalled:
+    """The items of a search's answer: those the context has already, and new ones that fit."""
 
-    fitting: list[str] = []
-    characters = 4 * tokens
-    for text in answer_items(results):
-        if fitting and len(text) > characters:
-            continue
-        fitting.append(text)
-        characters -= len(text)
-    return fitting
+    def __init__(self, results: dict[str, Any], state: dict[str, Any], tokens: int) -> None:
+        from remembrancer_protocol.recalled import answer_items
+
+        pack, earlier = state.get("start_pack") or "", state.get("shown") or []
+        pack_ids = frozenset(
+            one.get("fact_id") or one.get("instruction_id")
+            for one in [*(results.get("facts") or []), *(results.get("instructions") or [])]
+            if _pack_line(one["text"]) in pack
+        )
+        items = answer_items(results, in_context=pack_ids)
+        self.new: list[str] = []
+        self.omitted = 0
+        # With those shown before: a reply may claim from them.
+        self.in_context = [item for item in answer_items(results) if item not in items]
+        self.repeated: list[str] = []  # first lines of those shown before
+        characters = 4 * tokens
+        for item in items:
+            if _digest(item) in earlier:
+                self.repeated.append(item.split("]")[0].lstrip("["))
+                self.in_context.append(item)
+            elif self.new and len(item) > characters:
+                self.omitted += 1
+            else:
+                self.new.append(item)
+                self.in_context.append(item)
+                characters -= len(item)
+        self.shown = [*earlier, *map(_digest, self.new)][-SHOWN_MAX:]
+
+    def text(self) -> str:
+        """Return the new items, fenced, for the model, and the names of those shown before."""
+        from remembrancer_protocol.recalled import fenced_items
+
+        lines = [fenced_items(self.new)]
+        if self.omitted:
+            lines.append(f"{self.omitted} more did not fit; `recall` shows them.")
+        if self.repeated:
+            lines.append(f"Recalled before in this session: {', '.join(self.repeated)}.")
+        return "\n".join(line for line in lines if line)
 
 
-def recalled_text(results: dict[str, Any], items: list[str]) -> str:
-    """Return fenced search results for the model; empty if there are none."""
-    from remembrancer_protocol.recalled import answer_items, fenced_items
+def _digest(item: str) -> str:
+    """Return a short digest of an item."""
+    return f"{zlib.crc32(item.encode()):x}-{len(item)}"
 
-    omitted = len(answer_items(results)) - len(items)
-    more = f"\n{omitted} more did not fit; `recall` shows them." if omitted else ""
-    return f"{fenced_items(items)}{more}"
+
+def _pack_line(text: str) -> str:
+    """Return a fact as a line of the start pack."""
+    from remembrancer_protocol.fence import defused
+
+    return "\n- " + defused(text).strip().replace("\n", "\n  ") + "\n"
 
 
 def check_permissions(
