@@ -78,3 +78,15 @@ def test_specification_test_files_cite_a_rule() -> None:
     files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "spec").glob("test_*.py")}
 
     assert files - cited == set()
+
+
+def test_each_test_that_the_documentation_names_exists() -> None:
+    missing = [
+        f"{path}::{name}"
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for path, name in re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page.read_text("utf-8"))
+        if not (ROOT / path).exists()
+        or not re.search(rf"^\s*(?:async )?def {name}\b", (ROOT / path).read_text("utf-8"), re.M)
+    ]
+
+    assert missing == []
