@@ -155,6 +155,18 @@ class TestSearch:
         assert re.search(r"Fact since \d{4}-\d\d-\d\d The boat is called Ella\.", page_text)
         assert "L1 of yard The boat got a mast." in page_text
 
+    def test_contributions_of_a_hit_add_up_to_its_total(self, owner: Reader) -> None:
+        store_turn(owner, "The boat?", "Blue.", session_id="yard")
+        store_turn(owner, "The mast?", "New.", session_id="yard", l1_summary="A mast for the boat.")
+
+        page = get_page(owner, query="boat mast", focus="blue").text
+        first_table = page.split('<th scope="row">total</th>')[0]
+        *parts, _ = re.findall(r">([+-]\d+\.\d\d)</td>", first_table + ">+0.00</td>")
+        total = re.findall(r"total</th>.*?>([+-]\d+\.\d\d)</td>", page)[0]
+
+        assert 'scope="row">summary</th><td>an L1 that matches covers it' in first_table
+        assert sum(map(float, parts)) == pytest.approx(float(total), abs=0.05)
+
     def test_focus_words_are_scored_and_missing_words_reported(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")
         page = get_page(owner, query="tools", focus="shed, zxqv")

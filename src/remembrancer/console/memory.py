@@ -193,6 +193,8 @@ def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
             yield signal, labels[signal], rank, adds
     if hit.focus_lift:
         yield "focus", "contains the exact words", None, hit.focus_lift
+    if hit.summary_lift:
+        yield "summary", "an L1 that matches covers it", None, hit.summary_lift
     if hit.order_cost:
         yield "orders", "possible prompt injection", None, -hit.order_cost
     if abs(other) >= ADDS_MIN / 10:
