@@ -33,7 +33,8 @@ from .lessons import SQL, cube_text
 RELEVANT_MIN = 0.35
 RELEVANT_BY_WORDS_MIN = 0.25  # minimum score without vectors
 TRUSTED_LIFT = 0.03  # ranks a trusted cube above others that fit as well
-CANDIDATES_MAX = 24  # best cubes of each index, in case some are retired
+CANDIDATES_MAX = 24  # served cubes of each index; trust reorders them
+CANDIDATES_READ_MAX = 500  # cubes of each index to read, retired and rejected ones included
 ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
 ALL = "cubes"  # key of the index of shared cubes; that of an account is (ALL, account_id)
 HOW_TO_RATE = (
@@ -55,27 +56,21 @@ def relevant_cubes(
     context: Context,
     tx: Transaction,
     caller: Caller,
+    user_id: str,
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
 ) -> list[SharedCube]:
     """Return at most CUBES_SHOWN_MAX cubes relevant to a query, best first.
 
-    The account's own private cubes and all shared ones, except retired ones. `vector` is the
-    query's, shape (dimensions,), or empty without an embedder.
+    The account's own private cubes and all shared ones, except retired ones and those that the user
+    rated -1. `vector` is the query's, shape (dimensions,), or empty without an embedder.
     """
     newest = tx.one(SQL.newest)
-    scored: list[ScoredCube] = []
-    if newest.shared is not None:
-        scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
-    if newest.own is not None:
-        scored += _best(
-            _view(context, tx, newest.revision, newest.own, caller.account_id), question, vector
-        )
-    visible = [
-        (cube, row)
-        for cube in scored
-        if (row := tx.one_or_none(SQL.served, id=cube.number)) is not None
-    ]
+    visible: list[tuple[ScoredCube, Row]] = []
+    for last, account_id in ((newest.shared, None), (newest.own, caller.account_id)):
+        if last is not None:
+            view = _view(context, tx, newest.revision, last, account_id)
+            visible += _best(tx, view, question, vector, user_id)
     visible.sort(key=lambda cube: (_score_of(*cube), cube[0].cosine, cube[0].number), reverse=True)
     return [
         _shared_cube(row, min(_score_of(cube, row), 1.0)) for cube, row in visible[:CUBES_SHOWN_MAX]
@@ -116,14 +111,24 @@ def _text(tx: Transaction, number: int) -> EventText:
 
 
 def _best(
-    view: IndexView, question: ParsedQuery, vector: npt.NDArray[np.float32]
-) -> list[ScoredCube]:
-    """Return the relevant cubes of an index, best first, at most CANDIDATES_MAX."""
+    tx: Transaction,
+    view: IndexView,
+    question: ParsedQuery,
+    vector: npt.NDArray[np.float32],
+    user_id: str,
+) -> list[tuple[ScoredCube, Row]]:
+    """Return the relevant cubes of an index that the user is served, best first.
+
+    At most CANDIDATES_MAX. Cubes that the user rejected take no place from those below them.
+    """
     least = RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN
-    return [
-        ScoredCube(fit.score, fit.cosine, fit.event)
-        for fit in islice(fitting(view, question.words, vector, least), CANDIDATES_MAX)
-    ]
+    fits = islice(fitting(view, question.words, vector, least), CANDIDATES_READ_MAX)
+    served = (
+        (ScoredCube(fit.score, fit.cosine, fit.event), row)
+        for fit in fits
+        if (row := tx.one_or_none(SQL.served, id=fit.event, user_id=user_id)) is not None
+    )
+    return list(islice(served, CANDIDATES_MAX))
 
 
 def _score_of(one: ScoredCube, row: Row) -> float:
@@ -150,7 +155,7 @@ def _note(row: Row) -> str:
         return f"own ({status}). It needs no rating from you."
     if row.vote is None:
         return f"new ({status}). {HOW_TO_RATE}"
-    rating = {1: "+1", 0: "0, not needed", -1: "-1"}[row.vote]
+    rating = {1: "+1", 0: "0, not needed"}[row.vote]  # -1 is not served
     return f"rated {rating} by you ({status})."
 
 
@@ -167,18 +172,18 @@ def record_exposure(
 
 
 def unrated_cubes(tx: Transaction, *, session: int, before_step: int) -> list[str]:
-    """Return the ids of cubes that a session was shown as new before a step and its account has not
+    """Return the ids of cubes that a session was shown as new before a step and its user has not
     rated since.
     """
     return [row.cube_id for row in tx.all(SQL.unrated, session=session, before_step=before_step)]
 
 
 def close_ratings(tx: Transaction, *, session: int, reason: str, now_ms: int) -> list[str]:
-    """Rate 0 every cube that a session was shown as new and its account has not rated.
+    """Rate 0, for the session's user, every cube it was shown as new and the user has not rated.
 
     Returns their ids. 0 is not a vote.
     """
     unrated = tx.all(SQL.unrated, session=session, before_step=AFTER_EVERY_STEP)
     for row in unrated:
-        tx.run(SQL.rate, cube=row.id, vote=0, reason=reason, now_ms=now_ms)
+        tx.run(SQL.rate, cube=row.id, user_id=row.user_id, vote=0, reason=reason, now_ms=now_ms)
     return [row.cube_id for row in unrated]
