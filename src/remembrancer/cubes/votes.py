@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..accounts import require_write, space_user_id
+from ..accounts import name_session_user, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
 from ..protocol.cubes import CubeVote, CubeVoted, Votes
@@ -57,6 +57,8 @@ def vote(
         )
         if status != counts.status:
             tx.run(SQL.set_status, id=cube.id, status=status)
+        reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
+        notices = (service_key_warning(request.reason), reminder)
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(
             voted=True,
@@ -64,7 +66,7 @@ def vote(
             user_id=user_id,
             cube_status=status,
             votes=votes,
-            detail=service_key_warning(request.reason),
+            detail=" ".join(filter(None, notices)) or None,
         ).model_dump_json()
 
     return CubeVoted.model_validate_json(

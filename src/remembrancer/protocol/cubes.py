@@ -142,6 +142,10 @@ class CubeVote(Body):
         Annotated[Text, Field(max_length=limits.REASON_CHARACTERS_MAX)] | None,
         Field(description="Reason. Required for -1."),
     ] = None
+    session_id: Annotated[
+        Id | None,
+        Field(description="Session that was shown the cube. It then belongs to this user."),
+    ] = None
 
     @model_validator(mode="after")
     def _has_reason(self) -> CubeVote:
