@@ -339,9 +339,10 @@ def _forget_user(
         forget_session_users(tx, user_id)
         cubes.anonymize_votes(context, tx, user_id)
         counts["files"] = files.erase_all(tx, outcome.blobs, pinned_to=user_id)
+    if space is not None or not request.is_narrowed:
+        delete_answers(tx)  # also without a space: the answer of a vote names the user
     if space is None:
         return Erased(**counts)
-    delete_answers(tx)
     if request.path is not None:
         return Erased(memory_files=erase_files(tx, space.id, request.path))
     if not request.is_narrowed:
