@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -223,14 +224,19 @@ def test_votes_of_a_forgotten_user_count_without_name_and_reason(
 ) -> None:
     """The majority of the account stays the same (specification.md#forget-votes)."""
     cube_id, own = ada.publish(), anna.make().cube_id
+    ada.publish(essence="Descaling a kettle takes lemon and an hour, not scrubbing.")
+    search(anna, interact=True)
     for user, vote in ((anna, -1), (ben, -1), (carl, 1)):
         user.vote(cube_id, vote, f"{user.user_id} says so")
     anna.vote(own, -1)
+    memory_of(anna).add(duty="vote_nothing", duty_reason="not now")
+    votes_before = {row.vote for row in ratings(ada.context)}
 
     for user in (anna, ben):
         forget(user.context, user.caller, Forget(user_id=user.user_id, confirm=user.user_id))
 
     rows = ratings(ada.context)
+    assert votes_before == {1, 0, -1}
     assert sorted((row.user_id[:7], row.vote, row.reason) for row in rows) == [
         ("carl", 1, "carl says so"),
         ("erased_", -1, None),
@@ -274,3 +280,5 @@ def test_board_shows_the_votes_of_the_users_of_the_account(
     assert voters(ada) == []
     detail = board.cube_detail(ada.context, ada.caller, cube_id)
     assert {row.user_id for row in detail.votes} == {None}
+    pinned = replace(ben.caller, pinned_user_id="ben")
+    assert [row.user_id for row in board.cube_detail(ben.context, pinned, cube_id).votes] == ["ben"]

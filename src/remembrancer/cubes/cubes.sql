@@ -53,12 +53,14 @@ where cubes.account_id = :account_id and cubes.status = 'private' and cubes.id >
 -- cube_texts: The text of a cube
 select topic, essence, rules from cubes where id = :id;
 
--- served: A cube as a user sees it, with the user's rating; not retired, not another account's private one, not rated -1 by the user
+-- rejected: The cubes that a user rated -1
+select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
+
+-- served: A cube as a user sees it, with the user's rating; neither retired nor another account's private one
 select cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
-where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id)
-    and coalesce(ratings.vote, 0) <> -1;
+where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
 -- visible: A cube that an account may vote on: shared, even if retired, or its own
 select id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);

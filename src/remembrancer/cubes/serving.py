@@ -33,8 +33,7 @@ from .lessons import SQL, cube_text
 RELEVANT_MIN = 0.35
 RELEVANT_BY_WORDS_MIN = 0.25  # minimum score without vectors
 TRUSTED_LIFT = 0.03  # ranks a trusted cube above others that fit as well
-CANDIDATES_MAX = 24  # served cubes of each index; trust reorders them
-CANDIDATES_READ_MAX = 500  # cubes of each index to read, retired and rejected ones included
+CANDIDATES_MAX = 24  # best cubes of each index, in case some are retired
 ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
 ALL = "cubes"  # key of the index of shared cubes; that of an account is (ALL, account_id)
 HOW_TO_RATE = (
@@ -66,11 +65,17 @@ def relevant_cubes(
     rated -1. `vector` is the query's, shape (dimensions,), or empty without an embedder.
     """
     newest = tx.one(SQL.newest)
-    visible: list[tuple[ScoredCube, Row]] = []
+    rejected = {row.cube for row in tx.all(SQL.rejected, user_id=user_id)}
+    scored: list[ScoredCube] = []
     for last, account_id in ((newest.shared, None), (newest.own, caller.account_id)):
         if last is not None:
             view = _view(context, tx, newest.revision, last, account_id)
-            visible += _best(tx, view, question, vector, user_id)
+            scored += _best(view, question, vector, rejected)
+    visible = [
+        (cube, row)
+        for cube in scored
+        if (row := tx.one_or_none(SQL.served, id=cube.number, user_id=user_id)) is not None
+    ]
     visible.sort(key=lambda cube: (_score_of(*cube), cube[0].cosine, cube[0].number), reverse=True)
     return [
         _shared_cube(row, min(_score_of(cube, row), 1.0)) for cube, row in visible[:CUBES_SHOWN_MAX]
@@ -111,24 +116,21 @@ def _text(tx: Transaction, number: int) -> EventText:
 
 
 def _best(
-    tx: Transaction,
     view: IndexView,
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
-    user_id: str,
-) -> list[tuple[ScoredCube, Row]]:
-    """Return the relevant cubes of an index that the user is served, best first.
+    rejected: set[int],
+) -> list[ScoredCube]:
+    """Return the relevant cubes of an index that are not rejected, best first.
 
-    At most CANDIDATES_MAX. Cubes that the user rejected take no place from those below them.
+    At most CANDIDATES_MAX.
     """
     least = RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN
-    fits = islice(fitting(view, question.words, vector, least), CANDIDATES_READ_MAX)
-    served = (
-        (ScoredCube(fit.score, fit.cosine, fit.event), row)
-        for fit in fits
-        if (row := tx.one_or_none(SQL.served, id=fit.event, user_id=user_id)) is not None
-    )
-    return list(islice(served, CANDIDATES_MAX))
+    fits = fitting(view, question.words, vector, least)
+    candidates = (fit for fit in fits if fit.event not in rejected)
+    return [
+        ScoredCube(fit.score, fit.cosine, fit.event) for fit in islice(candidates, CANDIDATES_MAX)
+    ]
 
 
 def _score_of(one: ScoredCube, row: Row) -> float:

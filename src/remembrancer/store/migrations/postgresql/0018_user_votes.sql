@@ -10,4 +10,4 @@ update ratings set user_id = coalesce(
 from accounts where accounts.id = ratings.account_id;
 alter table ratings alter column user_id set not null;
 alter table ratings drop constraint ratings_pkey, add primary key (cube, account_id, user_id);
-create index ratings_user on ratings (account_id, user_id);
+create index ratings_user on ratings (account_id, user_id, vote, cube);

@@ -19,4 +19,4 @@ select ratings.cube, ratings.account_id, coalesce(
 from ratings join accounts on accounts.id = ratings.account_id;
 drop table ratings;
 alter table user_ratings rename to ratings;
-create index ratings_user on ratings (account_id, user_id);
+create index ratings_user on ratings (account_id, user_id, vote, cube);
