@@ -133,7 +133,7 @@ def second_sessions(agent: Agent) -> None:
     for cube in result["shared_cubes"]:
         vote = {"cube_id": cube["cube_id"], "user_id": "ada", "vote": 1, "reason": "It fits."}
         agent.call("experience/vote", vote)
-    agent.write("\nBen's memory has none of it, but his wish holds.")
+    agent.write("\nBen's memory has none of it, and the lesson is new to him. His wish holds.")
     agent.call("memory", {"query_text": query, "user_id": "ben", "session_id": "ben-2"})
 
 

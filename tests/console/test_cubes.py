@@ -127,10 +127,29 @@ def test_vote_is_counted_and_its_reason_is_shown_anonymously(owner: Reader, ada:
     page_text = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
 
     assert "Vote saved. The lesson is published." in page.text
-    assert "useless yours <i>It ruined mine.</i>" in words_of(page.text)
+    assert "useless yours: ada <i>It ruined mine.</i>" in words_of(page.text)
     assert "0 useful, 1 useless" in page_text
     assert "<i>It ruined mine.</i>" in page_text
     assert "ada" not in page_text
+
+
+def test_form_votes_as_the_chosen_user_and_the_page_names_the_voters(
+    owner: Reader, ada: Reader
+) -> None:
+    cube_id = create_public(owner)
+    api_client(ada).remember("Hello?", "Hello.", user_id="anna")
+    path = f"{HERE}?cube_id={cube_id}"
+    choices = re.findall(r"<option( selected)?>(\w+)</option>", ada.get(path).text)
+    first = ada.followed(ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful", user_id="anna"))
+    ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="It ruined mine.")
+    ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="No.", user_id="ben")
+    page_text, board_text = words_of(ada.get(path).text), words_of(ada.get(HERE).text)
+
+    assert choices == [(" selected", "ada"), ("", "anna")]
+    assert "<option selected>anna</option>" in first.text
+    assert all(f"yours: {user}" in page_text for user in ("ada", "anna", "ben"))
+    assert "0 useful, 1 useless" in page_text
+    assert "yours −1" in board_text
 
 
 def test_useless_vote_requires_a_reason(owner: Reader, ada: Reader) -> None:

@@ -26,11 +26,12 @@ QUESTION = "How is a kettle descaled?"
 
 
 class Agent:
-    """An account that uses cubes."""
+    """A user of an account that uses cubes; by default the user named like the account."""
 
-    def __init__(self, context: Context, account: str) -> None:
+    def __init__(self, context: Context, account: str, user_id: str | None = None) -> None:
         keys.create(context, account=account)
         self.context, self.caller = context, caller_for(context, account)
+        self.user_id = user_id or account
 
     def make(self, *, session: int | None = None, **more: Any) -> StoredCube:
         """Create a cube, about kettles by default."""
@@ -61,7 +62,7 @@ class Agent:
         )
         return context.store.read(
             lambda tx: shared.relevant_cubes(
-                context, tx, caller or self.caller, parse_query(question), vector
+                context, tx, caller or self.caller, self.user_id, parse_query(question), vector
             ),
             account_id=self.caller.account_id,
         )
@@ -74,7 +75,7 @@ class Agent:
         """Vote on a cube."""
         body = {
             "cube_id": cube_id,
-            "user_id": self.caller.account_name,
+            "user_id": self.user_id,
             "vote": vote,
             "reason": reason,
         }

@@ -125,15 +125,13 @@ def test_retired_cubes_do_not_displace_candidates(ada: Agent, bob: Agent) -> Non
     assert bob.shown_ids() == [good]
 
 
-def test_note_begins_with_new_until_the_account_has_voted(
-    ada: Agent, bob: Agent, cleo: Agent
-) -> None:
+def test_note_begins_with_new_until_the_user_has_voted(ada: Agent, bob: Agent, cleo: Agent) -> None:
     """`note` begins with `new` until then (specification.md#cube-note-new)."""
     cube_id = ada.publish()
     bob.vote(cube_id, 1)
 
     new, rated = cleo.matching_cubes()[0].note, bob.matching_cubes()[0].note
-    cleo.vote(cube_id, -1, "It is about pots.")
+    cleo.vote(cube_id, 1)
 
     assert new.startswith("new (published; 1 found it useful, 0 did not)")
     assert all(
@@ -142,7 +140,7 @@ def test_note_begins_with_new_until_the_account_has_voted(
     assert rated.startswith("rated +1 by you")
     assert (
         cleo.matching_cubes()[0].note
-        == "rated -1 by you (published; 1 found it useful, 1 did not)."
+        == "rated +1 by you (published; 2 found it useful, 0 did not)."
     )
 
 
@@ -403,7 +401,7 @@ def test_cubes_are_loaded_in_batches(ada: Agent, monkeypatch: pytest.MonkeyPatch
 
 
 def test_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:
-    """Votes and visibility belong to the account (specification.md#vote-one-per-account)."""
+    """Cubes belong to the account (specification.md#cube-visibility)."""
     cube_id = ada.make().cube_id
 
     assert [

@@ -172,6 +172,28 @@ def test_complete_turn_uses_all_memory_tools(context: Context, port: int) -> Non
     assert "voted" in vote
 
 
+def test_vote_without_a_user_is_of_the_user_of_the_session(context: Context, port: int) -> None:
+    """The session's user votes (specification.md#auth-session-user)."""
+
+    async def work(client: Client) -> Any:
+        lesson = {
+            "topic": "halls",
+            "essence": "Halls want a deposit.",
+            "rules_markdown": "- MUST ask for the deposit",
+            "evidence": "docs",
+        }
+        cube = await tool_output(client, "save_cube", **lesson)
+        await tool_output(client, "recall", query_text="halls", user_id="ada", session_id="s")
+        body = {"cube_id": cube["cube_id"], "vote": 1}
+        return [
+            await tool_output(client, "vote", **body, **more) for more in ({"session_id": "s"}, {})
+        ]
+
+    votes = run(port, new_key(context), work)
+
+    assert [vote["user_id"] for vote in votes] == ["ada", "owner"]
+
+
 def test_sandbox_file_and_permission_tools_work(context: Context, port: int) -> None:
     async def work(client: Client) -> Any:
         ran = await tool_output(client, "run_python", code="print(6 * 7)")

@@ -118,6 +118,31 @@ def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:
     assert parts(report(http)["total"])["rated"] == (1, len(page)) == (1, 2)
 
 
+def test_rating_of_another_user_does_not_count(http: Http) -> None:
+    """The session's user rates (specification.md#compliance-rated)."""
+    cube_id = http.as_account("bob").remember(
+        "What about boats?",
+        "Ask early.",
+        cube_topic="boats",
+        cube_essence="Ask about boats early.",
+        cube_rules="- MUST ask about them early, before the season begins",
+        cube_publish=True,
+    )["cube"]["cube_id"]
+    for user_id in ("anna", "ben"):
+        http.memory("boats", session_id=user_id, user_id=user_id)
+    http.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": "anna", "vote": 1})
+
+    rated = {
+        user_id: [
+            parts(answer["total"])["rated"],
+            answer["sessions"][0]["figures"]["rated"]["done"],
+        ]
+        for user_id in ("anna", "ben")
+        if (answer := report(http, user_id=user_id))
+    }
+    assert rated == {"anna": [(1, 1), 1], "ben": [(0, 1), 0]}
+
+
 def test_last_second_look_at_a_turn_decides(http: Http) -> None:
     """The last second look decides (specification.md#compliance-last-look)."""
     http.remember("When?", "It leaves at 9:40.", session_id="s")

@@ -87,6 +87,24 @@ def test_a_summary_names_the_user(http: Http) -> None:
     assert other.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
 
 
+def test_a_vote_names_the_user(http: Http) -> None:
+    """A vote with a session records its user (specification.md#auth-session-user)."""
+    lesson = {"topic": "tea", "essence": "Tea wakes.", "rules_markdown": "- MUST wait"}
+    body = {**lesson, "evidence": "docs"}
+    cube_id = http.post("/api/v7/experience/create", body).json()["cube_id"]
+    answers = [
+        http.post(
+            "/api/v7/experience/vote",
+            {"cube_id": cube_id, "user_id": user_id, "session_id": "s", "vote": 1},
+        ).json()
+        for user_id in ("ben", "ada")
+    ]
+
+    assert http.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
+    assert "detail" not in answers[0]
+    assert "two users within a day" in answers[1]["detail"]
+
+
 def test_a_request_that_names_no_session_is_the_accounts_own(http: Http) -> None:
     http.memory("tea", "ada")
     http.memory("tea", "ada", session_id="s")

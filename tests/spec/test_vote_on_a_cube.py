@@ -41,6 +41,7 @@ def test_response_has_status_and_votes(http: Http, cube_id: str) -> None:
     assert answer == {
         "voted": True,
         "cube_id": cube_id,
+        "user_id": "owner",
         "cube_status": "published",
         "votes": {"useful": 1, "useless": 0},
     }
@@ -160,18 +161,30 @@ def test_read_only_key_cannot_vote(http: Http, cube_id: str) -> None:
     )
 
 
-def test_account_has_one_vote_per_cube(http: Http, cube_id: str) -> None:
-    """An account has one vote per cube (specification.md#vote-one-per-account)."""
-    first = vote(http, cube_id).json()
-    second = http.post(
-        PATH, {"cube_id": cube_id, "user_id": "bob", "vote": -1, "reason": "no"}
-    ).json()
+def test_user_has_one_vote_per_cube(http: Http, cube_id: str) -> None:
+    """Voting again replaces the vote (specification.md#vote-one-per-user)."""
+    votes = [
+        vote(http, cube_id, value, reason="It is about pots.").json()["votes"]
+        for value in (1, 1, -1)
+    ]
 
-    assert (first["votes"], second["votes"]) == (
-        {"useful": 1, "useless": 0},
-        {"useful": 0, "useless": 1},
-    )
+    assert votes == [{"useful": 1, "useless": 0}] * 2 + [{"useful": 0, "useless": 1}]
     assert http.rows()["ratings"] == 1
+
+
+def test_account_counts_once_by_the_majority_of_its_users(http: Http, cube_id: str) -> None:
+    """A tie counts for neither side (specification.md#vote-one-per-account)."""
+    answers = [
+        vote(http, cube_id, value, user_id=user_id, reason="It is about pots.").json()
+        for user_id, value in (("ada", 1), ("bob", -1), ("cleo", -1))
+    ]
+
+    assert [answer["user_id"] for answer in answers] == ["ada", "bob", "cleo"]
+    assert [answer["votes"] for answer in answers] == [
+        {"useful": 1, "useless": 0},
+        {"useful": 0, "useless": 0},
+        {"useful": 0, "useless": 1},
+    ]
 
 
 def test_repeated_request_is_counted_once(http: Http, cube_id: str) -> None:

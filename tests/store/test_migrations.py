@@ -8,8 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import psycopg
 import pytest
+from engines import ENGINES, empty_store
 
+from remembrancer.store import open_store
+from remembrancer.store.postgresql.pool import of_account
 from remembrancer.store.schema import migrations
 from remembrancer.store.sqlite.store import SqliteStore
 
@@ -180,6 +184,48 @@ def test_migration_fills_account_id_in_existing_rows(tmp_path: Path) -> None:
     assert whose.pop("layer_index") == [2, 2, 2]  # a fact, an L1 and a map
     assert whose == {table: [2] for table in whose}
     assert len(whose) == 9
+
+
+VOTES_OF_ACCOUNTS = """
+insert into accounts (id, name, role, created_ms)
+    values (1, 'ada', 'owner', 0), (2, 'bob', 'member', 0), (3, 'cleo', 'member', 0), (4, 'dan', 'member', 0);
+insert into spaces (id, account_id, user_id, created_ms)
+    values (1, 1, 'anna', 0), (2, 2, 'ben', 0), (3, 2, 'carl', 0), (4, 4, 'dora', 0), (5, 4, 'erased_1', 0);
+insert into cubes (id, cube_id, account_id, kind, topic, essence, rules, evidence, status, created_ms)
+    values (1, 'cube_1', 1, 'fact', 'tea', 'e', 'r', 'evt', 'published', 0);
+insert into ratings (cube, account_id, vote, reason, rated_ms)
+    values (1, 1, 1, null, 10), (1, 2, -1, 'no', 20), (1, 3, 1, null, 30), (1, 4, 0, 'not now', 40);
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vote_of_an_account_goes_to_its_only_user_or_its_default_user(
+    tmp_path: Path, engine: str
+) -> None:
+    url = empty_store(engine, tmp_path)
+    sql = [step.sql for step in migrations(engine) if step.number <= 17]
+    if engine == "sqlite":
+        with closing(apsw.Connection(url.removeprefix("sqlite:"))) as db:
+            db.execute("".join(sql) + VOTES_OF_ACCOUNTS).fetchall()
+            db.pragma("user_version", 17)
+            db.pragma("application_id", 0x52454D42)
+    else:
+        with psycopg.connect(url) as connection:
+            number = "create table schema_version (number bigint not null)"
+            connection.execute(f"{number}; insert into schema_version values (17)".encode())
+            for text in (of_account(None), *sql, VOTES_OF_ACCOUNTS):
+                connection.execute(text.encode())
+
+    with closing(open_store(url, durability="normal")) as store:
+        rows = store.read(lambda tx: tx.all("select * from ratings order by rated_ms"))
+
+    assert [(row.account_id, row.user_id, row.vote, row.reason) for row in rows] == [
+        (1, "anna", 1, None),
+        (2, "bob", -1, "no"),
+        (3, "cleo", 1, None),
+        (4, "dora", 0, "not now"),
+    ]
+    assert [row.rated_ms for row in rows] == [10, 20, 30, 40]
 
 
 RACER = """

@@ -12,10 +12,10 @@ where sessions.account_id = steps.account_id and sessions.id = steps.session
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by steps.key_id, steps.session, spaces.account_id, spaces.user_id, sessions.session_id;  -- join order: filtering steps by time first leaves the fewest rows
 
--- cubes_since: Count the cubes that those searches showed for the first time, and how many the account rated
+-- cubes_since: Count the cubes that those searches showed for the first time, and how many the session's user rated
 select steps.session, steps.key_id, spaces.account_id, count(*) as shown, count(ratings.cube) as rated
 from steps cross join sessions cross join spaces cross join shown_cubes
-left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = spaces.account_id
+left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = spaces.account_id and ratings.user_id = spaces.user_id
 where sessions.account_id = steps.account_id and sessions.id = steps.session
     and spaces.account_id = steps.account_id and spaces.id = sessions.space_id
     and shown_cubes.account_id = steps.account_id and shown_cubes.session = steps.session and shown_cubes.step = steps.step
@@ -65,7 +65,10 @@ cross join (
 ) as found
 cross join (
     select count(*) as shown, count(ratings.cube) as rated from shown_cubes
-    left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id where shown_cubes.account_id = :account_id and shown_cubes.session = :session
+    join sessions as shown_in on shown_in.account_id = :account_id and shown_in.id = shown_cubes.session
+    join spaces on spaces.account_id = :account_id and spaces.id = shown_in.space_id
+    left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
+    where shown_cubes.account_id = :account_id and shown_cubes.session = :session
 ) as cubes
 cross join (
     select coalesce(sum(passed + failed), 0) as looks, count(*) as turns_looked, coalesce(sum(last_passed), 0) as passed

@@ -398,7 +398,7 @@ TOOLS: tuple[Tool, ...] = (
         description="Rate a lesson that recall returned: 1 if it helped, 0 if it did not matter, "
         "-1 if it was wrong (give a reason).",
         request_model=CubeVote,
-        arguments=("cube_id", "vote", "reason", "user_id"),
+        arguments=("cube_id", "vote", "reason", "session_id", "user_id"),
         required=("cube_id", "vote"),
         answer_model=CubeVoted,
         function=_one_request(requests.vote_on_cube),

@@ -75,6 +75,9 @@ def _one(
         card=detail.card,
         bar=bar,
         error=error,
+        users=parameters.users(
+            browser.context, browser.caller(), browser.form or browser.request.query_params
+        ),
         reason=browser.form.get("reason", ""),
     )
 
@@ -91,12 +94,13 @@ def _bar(card: Card) -> tuple[float, float, float]:
 
 
 def rate_cube(browser: BrowserRequest) -> Response:
-    """Vote on a lesson."""
+    """Vote on a lesson as the chosen user, by default the one named like the account."""
     form, caller = browser.form, browser.caller()
     cube_id = parameters.identifier(form, "cube_id")
+    user_id = parameters.identifier(form, "user_id") or caller.account_name
     values = {
         "cube_id": cube_id,
-        "user_id": caller.account_name,
+        "user_id": user_id,
         "vote": {"useful": 1, "useless": -1}.get(form.get("vote", ""), 0),
         "reason": form.get("reason", "").strip() or None,
     }
@@ -106,7 +110,8 @@ def rate_cube(browser: BrowserRequest) -> Response:
         return _one(browser, cube_id, status=422, error=error.detail)
     receipt = vote(browser.context, caller, request)
     return browser.redirect(
-        link_to(PATH, cube_id=cube_id), notice=f"Vote saved. The lesson is {receipt.cube_status}."
+        link_to(PATH, cube_id=cube_id, user_id=form.get("user_id", "").strip()),
+        notice=f"Vote saved. The lesson is {receipt.cube_status}.",
     )
 
 

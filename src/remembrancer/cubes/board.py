@@ -35,7 +35,7 @@ class Card:
     useless: int
     created_ms: int
     own: bool  # belongs to this account
-    vote: int | None  # this account's
+    vote: int | None  # the account's: 1, -1, or 0 without a majority; None: no user rated it
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -61,7 +61,7 @@ class CubeDetail:
     """A cube with its votes and its origin."""
 
     card: Card
-    votes: list[Row]  # vote, reason, rated_ms, own: newest first
+    votes: list[Row]  # vote, reason, rated_ms, own, user_id (None: not own): newest first
     user_id: str | None  # of the session that created it, if it is the account's own
     session_id: str | None
     event_id: str | None  # its evidence, if it is the account's own and still exists
@@ -104,8 +104,9 @@ def page(
 def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
     """Return a cube with its votes.
 
-    Reasons are visible to the author's account, to owners, and to the accounts that gave them;
-    voters stay anonymous. Raises CubeUnknown, also for another account's private cube.
+    Reasons are visible to the author's account, to owners, and to the accounts that gave them. An
+    account sees which of its users voted; other voters stay anonymous. A pinned key sees no vote of
+    its account's other users. Raises CubeUnknown, also for another account's private cube.
     """
 
     def read(tx: Transaction) -> CubeDetail:
@@ -115,6 +116,8 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
         votes = tx.all(SQL.votes, cube=row.id, most=VOTES_LISTED_MAX)
         if not (row.own or caller.is_owner):
             votes = [vote for vote in votes if vote.own]
+        if caller.pinned_user_id is not None:
+            votes = [vote for vote in votes if vote.user_id in (None, caller.pinned_user_id)]
         session = (
             tx.one_or_none(SQL.session_of_cube, session=row.session)
             if row.own and row.session is not None
@@ -159,6 +162,6 @@ def _card(row: Row) -> Card:
         useless=row.useless,
         created_ms=row.created_ms,
         own=bool(row.own),
-        vote=row.vote,
+        vote=None if row.vote_sum is None else (row.vote_sum > 0) - (row.vote_sum < 0),
         **texts,
     )

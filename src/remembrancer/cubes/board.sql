@@ -4,32 +4,37 @@ union all select status, count(*) from cubes where status <> 'private' group by 
 
 -- shared_page: Shared cubes of one status below an id, newest first
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
-    cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own, ratings.vote
-from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+    cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own,
+    (select sum(ratings.vote) from ratings where ratings.cube = cubes.id and ratings.account_id = :account_id) as vote_sum
+from cubes
 where cubes.status <> 'private' and cubes.status = :status and cubes.id < :below and (cast(:kind as text) is null or cubes.kind = :kind)
 order by cubes.id desc limit :most;
 
 -- own_page: The same for an account's own cubes
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
-    cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own, ratings.vote
-from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+    cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own,
+    (select sum(ratings.vote) from ratings where ratings.cube = cubes.id and ratings.account_id = :account_id) as vote_sum
+from cubes
 where cubes.account_id = :account_id and cubes.status = :status and cubes.id < :below and (cast(:kind as text) is null or cubes.kind = :kind)
 order by cubes.id desc limit :most;
 
 -- card: One cube, shared or the account's own
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
-    cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own, ratings.vote
-from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+    cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own,
+    (select sum(ratings.vote) from ratings where ratings.cube = cubes.id and ratings.account_id = :account_id) as vote_sum
+from cubes
 where cubes.cube_id = :cube_id and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
 -- cubes_of_evidence: The cubes of an account whose evidence is an event
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
-    cubes.useless, cubes.created_ms, cubes.session, 1 as own, ratings.vote
-from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+    cubes.useless, cubes.created_ms, cubes.session, 1 as own,
+    (select sum(ratings.vote) from ratings where ratings.cube = cubes.id and ratings.account_id = :account_id) as vote_sum
+from cubes
 where cubes.account_id = :account_id and cubes.evidence = :event_id order by cubes.id limit :most;
 
 -- session_of_cube: The session in which a cube was created
 select spaces.user_id, sessions.session_id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id where sessions.account_id = :account_id and sessions.id = :session;
 
--- votes: The ratings of a cube, newest first, without the accounts
-select vote, reason, rated_ms, account_id = :account_id as own from ratings where cube = :cube order by rated_ms desc limit :most;
+-- votes: The ratings of a cube, newest first; the users of the own account only, no other voters
+select vote, reason, rated_ms, account_id = :account_id as own, case when account_id = :account_id then user_id end as user_id
+from ratings where cube = :cube order by rated_ms desc, user_id limit :most;

@@ -24,9 +24,9 @@ select cube_id, status from cubes
 where account_id = :account_id and session = :session and topic = :topic and essence = :essence and rules = :rules
 order by id desc limit 1;
 
--- best_cubes: Cubes for every session: an account's own, those it rated useful, and trusted ones; most useful first, then newest
+-- best_cubes: Cubes for every session of a user: the account's own, those the user rated useful, and trusted ones, but none the user rated otherwise; most useful first, then newest
 select cubes.topic, cubes.essence, cubes.rules
-from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.status <> 'retired' and coalesce(ratings.vote, 1) = 1
     and (cubes.account_id = :account_id or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
 order by cubes.useful - cubes.useless desc, cubes.id desc limit :most;
@@ -53,23 +53,34 @@ where cubes.account_id = :account_id and cubes.status = 'private' and cubes.id >
 -- cube_texts: The text of a cube
 select topic, essence, rules from cubes where id = :id;
 
--- served: A cube as an account sees it, with its own rating; neither retired nor another's private one
+-- rejected: The cubes that a user rated -1
+select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
+
+-- served: A cube as a user sees it, with the user's rating; neither retired nor another account's private one
 select cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
-from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
 -- visible: A cube that an account may vote on: shared, even if retired, or its own
 select id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
 
--- rate: Store an account's rating of a cube, replacing the previous one
-insert into ratings (cube, account_id, vote, reason, rated_ms) values (:cube, :account_id, :vote, :reason, :now_ms)
-on conflict (cube, account_id) do update set vote = excluded.vote, reason = excluded.reason, rated_ms = excluded.rated_ms;
+-- rate: Store a user's rating of a cube, replacing the previous one
+insert into ratings (cube, account_id, user_id, vote, reason, rated_ms) values (:cube, :account_id, :user_id, :vote, :reason, :now_ms)
+on conflict (cube, account_id, user_id) do update set vote = excluded.vote, reason = excluded.reason, rated_ms = excluded.rated_ms;
 
--- recount: Count the votes of a cube, without the author's
+-- recount: Count the accounts for and against a cube by the majority of their users, without the author's; a tie and ratings of 0 count for neither
 update cubes set
-    useful = (select count(*) from ratings where cube = cubes.id and vote = 1 and account_id <> cubes.account_id),
-    useless = (select count(*) from ratings where cube = cubes.id and vote = -1 and account_id <> cubes.account_id)
+    useful = (
+        select count(*) from (
+            select account_id from ratings where cube = cubes.id and account_id <> cubes.account_id group by account_id having sum(vote) > 0
+        ) as agreed
+    ),
+    useless = (
+        select count(*) from (
+            select account_id from ratings where cube = cubes.id and account_id <> cubes.account_id group by account_id having sum(vote) < 0
+        ) as opposed
+    )
 where id = :id
 returning status, useful, useless;
 
@@ -81,10 +92,12 @@ insert into shown_cubes (account_id, session, cube, step)
 select :account_id, :session, cubes.id, :step from cubes where cubes.cube_id = :cube_id
 on conflict do nothing;
 
--- unrated: The cubes that a session was shown as new before a step and its account has not rated, in that order
-select cubes.id, cubes.cube_id
+-- unrated: The cubes that a session was shown as new before a step and its user has not rated, in that order
+select cubes.id, cubes.cube_id, spaces.user_id
 from shown_cubes join cubes on cubes.id = shown_cubes.cube
-left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id
+join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
 where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
 order by shown_cubes.step, shown_cubes.cube;
 
@@ -115,8 +128,16 @@ delete from cube_index where id in (select cubes.id from cubes where cubes.accou
 -- erase_cubes_of: Erase an account's cubes
 delete from cubes where account_id = :account_id;
 
--- erase_reasons_of: Erase the reasons of an account's votes; the votes still count
-update ratings set reason = null where account_id = :account_id;
+-- voters: The users of an account who rated a cube
+select distinct user_id from ratings where account_id = :account_id;
+
+-- erase_uncounted_ratings: Erase a user's ratings that count nowhere: 0, and those of the account's own cubes
+delete from ratings
+where account_id = :account_id and user_id = :user_id
+    and (vote = 0 or cube in (select cubes.id from cubes where cubes.account_id = :account_id));
+
+-- anonymize_ratings: Erase the reasons of a user's votes and replace the user_id; the votes still count
+update ratings set user_id = :tombstone, reason = null where account_id = :account_id and user_id = :user_id;
 
 -- move_evidence: Replace the evidence of an account's cubes
 update cubes set evidence = :new where account_id = :account_id and evidence = :old;

@@ -176,12 +176,13 @@ def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube |
     )
 
 
-def best_cubes(tx: Transaction, *, most: int) -> list[str]:
-    """Return cubes for the start of any session of an account, each as one text, most useful first.
+def best_cubes(tx: Transaction, *, user_id: str, most: int) -> list[str]:
+    """Return cubes for the start of any session of a user, each as one text, most useful first.
 
-    Its own cubes, those it rated useful, and trusted ones, but none that it rated otherwise.
+    The account's own cubes, those the user rated useful, and trusted ones, but none that the user
+    rated otherwise.
     """
-    rows = tx.all(SQL.best_cubes, most=most)
+    rows = tx.all(SQL.best_cubes, user_id=user_id, most=most)
     return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
 
 
@@ -230,17 +231,30 @@ def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | N
     return None if row is None else int(row.id)
 
 
-def erase_all(tx: Transaction) -> int:
-    """Erase the cubes of the account, shared ones too, and the reasons of its votes.
+def erase_all(context: Context, tx: Transaction) -> int:
+    """Erase the cubes of the account, shared ones too, and the reasons and users of its votes.
 
     Returns the number of cubes.
     """
     for statement in (SQL.erase_ratings_of, SQL.erase_shown_of, SQL.erase_index_of):
         tx.run(statement)
     erased = tx.run(SQL.erase_cubes_of)
-    tx.run(SQL.erase_reasons_of)
+    for voter in tx.all(SQL.voters):
+        anonymize_votes(context, tx, voter.user_id)
     tx.run(SQL.revise)
     return erased
+
+
+def anonymize_votes(context: Context, tx: Transaction, user_id: str) -> None:
+    """Erase the name of a user from its votes, and the reasons. The votes still count.
+
+    Votes are kept because accounts share their result: otherwise forgetting a user could make a
+    retired cube return to all accounts. Each forgotten user gets a random name, so that an
+    account's majority stays the same. Ratings that count nowhere are erased: 0, and those of the
+    account's own cubes.
+    """
+    tx.run(SQL.erase_uncounted_ratings, user_id=user_id)
+    tx.run(SQL.anonymize_ratings, user_id=user_id, tombstone=context.ids("erased_"))
 
 
 def move_evidence(tx: Transaction, old: str, new: str) -> None:

@@ -55,26 +55,26 @@ def relevant_cubes(
     context: Context,
     tx: Transaction,
     caller: Caller,
+    user_id: str,
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
 ) -> list[SharedCube]:
     """Return at most CUBES_SHOWN_MAX cubes relevant to a query, best first.
 
-    The account's own private cubes and all shared ones, except retired ones. `vector` is the
-    query's, shape (dimensions,), or empty without an embedder.
+    The account's own private cubes and all shared ones, except retired ones and those that the user
+    rated -1. `vector` is the query's, shape (dimensions,), or empty without an embedder.
     """
     newest = tx.one(SQL.newest)
+    rejected = {row.cube for row in tx.all(SQL.rejected, user_id=user_id)}
     scored: list[ScoredCube] = []
-    if newest.shared is not None:
-        scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
-    if newest.own is not None:
-        scored += _best(
-            _view(context, tx, newest.revision, newest.own, caller.account_id), question, vector
-        )
+    for last, account_id in ((newest.shared, None), (newest.own, caller.account_id)):
+        if last is not None:
+            view = _view(context, tx, newest.revision, last, account_id)
+            scored += _best(view, question, vector, rejected)
     visible = [
         (cube, row)
         for cube in scored
-        if (row := tx.one_or_none(SQL.served, id=cube.number)) is not None
+        if (row := tx.one_or_none(SQL.served, id=cube.number, user_id=user_id)) is not None
     ]
     visible.sort(key=lambda cube: (_score_of(*cube), cube[0].cosine, cube[0].number), reverse=True)
     return [
@@ -116,13 +116,20 @@ def _text(tx: Transaction, number: int) -> EventText:
 
 
 def _best(
-    view: IndexView, question: ParsedQuery, vector: npt.NDArray[np.float32]
+    view: IndexView,
+    question: ParsedQuery,
+    vector: npt.NDArray[np.float32],
+    rejected: set[int],
 ) -> list[ScoredCube]:
-    """Return the relevant cubes of an index, best first, at most CANDIDATES_MAX."""
+    """Return the relevant cubes of an index that are not rejected, best first.
+
+    At most CANDIDATES_MAX.
+    """
     least = RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN
+    fits = fitting(view, question.words, vector, least)
+    candidates = (fit for fit in fits if fit.event not in rejected)
     return [
-        ScoredCube(fit.score, fit.cosine, fit.event)
-        for fit in islice(fitting(view, question.words, vector, least), CANDIDATES_MAX)
+        ScoredCube(fit.score, fit.cosine, fit.event) for fit in islice(candidates, CANDIDATES_MAX)
     ]
 
 
@@ -150,7 +157,7 @@ def _note(row: Row) -> str:
         return f"own ({status}). It needs no rating from you."
     if row.vote is None:
         return f"new ({status}). {HOW_TO_RATE}"
-    rating = {1: "+1", 0: "0, not needed", -1: "-1"}[row.vote]
+    rating = {1: "+1", 0: "0, not needed"}[row.vote]  # -1 is not served
     return f"rated {rating} by you ({status})."
 
 
@@ -167,18 +174,18 @@ def record_exposure(
 
 
 def unrated_cubes(tx: Transaction, *, session: int, before_step: int) -> list[str]:
-    """Return the ids of cubes that a session was shown as new before a step and its account has not
+    """Return the ids of cubes that a session was shown as new before a step and its user has not
     rated since.
     """
     return [row.cube_id for row in tx.all(SQL.unrated, session=session, before_step=before_step)]
 
 
 def close_ratings(tx: Transaction, *, session: int, reason: str, now_ms: int) -> list[str]:
-    """Rate 0 every cube that a session was shown as new and its account has not rated.
+    """Rate 0, for the session's user, every cube it was shown as new and the user has not rated.
 
     Returns their ids. 0 is not a vote.
     """
     unrated = tx.all(SQL.unrated, session=session, before_step=AFTER_EVERY_STEP)
     for row in unrated:
-        tx.run(SQL.rate, cube=row.id, vote=0, reason=reason, now_ms=now_ms)
+        tx.run(SQL.rate, cube=row.id, user_id=row.user_id, vote=0, reason=reason, now_ms=now_ms)
     return [row.cube_id for row in unrated]

@@ -1,8 +1,8 @@
-"""Vote on a cube: each account has one rating, its latest."""
+"""Vote on a cube: each user has one rating, its latest; each account counts once."""
 
 from __future__ import annotations
 
-from ..accounts import require_write, space_user_id
+from ..accounts import name_session_user, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
 from ..protocol.cubes import CubeVote, CubeVoted, Votes
@@ -25,13 +25,15 @@ def vote(
     request: CubeVote,
     idempotency: IdempotentRequest | None = None,
 ) -> CubeVoted:
-    """Rate a cube that the account can see, replacing its previous rating.
+    """Rate a cube that the account can see, replacing the user's previous rating.
 
-    The author's own rating is stored but not counted. Raises KeyIsReadOnly, PinnedToOtherUser,
-    CubeUnknown, IdempotencyKeyReused, StoreUnavailable.
+    An account counts once, for the side of most of its users; a tie counts for neither. Votes of
+    the author's account are stored but not counted. Searches no longer return the cube to a user
+    who rated it -1. Raises KeyIsReadOnly, PinnedToOtherUser, CubeUnknown, IdempotencyKeyReused,
+    StoreUnavailable.
     """
     require_write(caller)
-    space_user_id(caller, request.user_id)
+    user_id = space_user_id(caller, request.user_id)
     now_ms = context.clock()
 
     def count(tx: Transaction) -> str:
@@ -41,6 +43,7 @@ def vote(
         tx.run(
             SQL.rate,
             cube=cube.id,
+            user_id=user_id,
             vote=request.vote,
             reason=None if request.reason is None else mask_service_keys(request.reason),
             now_ms=now_ms,
@@ -54,13 +57,16 @@ def vote(
         )
         if status != counts.status:
             tx.run(SQL.set_status, id=cube.id, status=status)
+        reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
+        notices = (service_key_warning(request.reason), reminder)
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(
             voted=True,
             cube_id=request.cube_id,
+            user_id=user_id,
             cube_status=status,
             votes=votes,
-            detail=service_key_warning(request.reason),
+            detail=" ".join(filter(None, notices)) or None,
         ).model_dump_json()
 
     return CubeVoted.model_validate_json(

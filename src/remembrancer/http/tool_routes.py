@@ -65,8 +65,9 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         path="/api/v7/experience/vote",
         operation_id="vote_on_cube",
         summary="Vote on a cube",
-        description="Rate a cube. Replaces an earlier rating by the account. Three accounts that "
-        "agree make a published cube trusted or retired.",
+        description="Rate a cube. Replaces an earlier rating by the user. An account counts once, "
+        "by the majority of its users. Three accounts that agree make a published cube trusted or "
+        "retired.",
         write=vote,
         body=CubeVote,
         answer=CubeVoted,

@@ -130,7 +130,7 @@ RULES: tuple[DutyRule, ...] = (
     DutyRule(
         "cubes_unrated",
         "reminders",
-        "an earlier search of this session returned cubes as new that this account has not rated",
+        "an earlier search of this session returned cubes as new that this user has not rated",
         lambda s: (
             f"Rate {', '.join(s.unrated)} with POST /api/v7/experience/vote. To rate all of them "
             '0, send POST /api/v7/remember with duty "vote_nothing" and a duty_reason.'

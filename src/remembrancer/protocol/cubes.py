@@ -124,7 +124,12 @@ class CubeVote(Body):
 
     cube_id: Annotated[Id, Field(description="Cube id, as a search returned it.")]
     user_id: Annotated[
-        Id, Field(description="User whose agent votes. The vote counts for the account.")
+        Id,
+        Field(
+            description="User whose agent votes. Each user has one vote per cube; an account "
+            "counts once, by the majority of its users. After -1, this user's searches no longer "
+            "return the cube."
+        ),
     ]
     vote: Annotated[
         int,  # not a Literal, which accepts true for 1
@@ -137,6 +142,10 @@ class CubeVote(Body):
         Annotated[Text, Field(max_length=limits.REASON_CHARACTERS_MAX)] | None,
         Field(description="Reason. Required for -1."),
     ] = None
+    session_id: Annotated[
+        Id | None,
+        Field(description="Session that was shown the cube. It then belongs to this user."),
+    ] = None
 
     @model_validator(mode="after")
     def _has_reason(self) -> CubeVote:
@@ -148,8 +157,15 @@ class CubeVote(Body):
 class Votes(Message):
     """Votes of accounts other than the author's."""
 
-    useful: Annotated[int, Field(ge=0, description="Accounts that voted useful.")]
-    useless: Annotated[int, Field(ge=0, description="Accounts that voted irrelevant or wrong.")]
+    useful: Annotated[
+        int, Field(ge=0, description="Accounts most of whose voting users found it useful.")
+    ]
+    useless: Annotated[
+        int,
+        Field(
+            ge=0, description="Accounts most of whose voting users found it irrelevant or wrong."
+        ),
+    ]
 
 
 class CubeVoted(Message):
@@ -157,9 +173,11 @@ class CubeVoted(Message):
 
     voted: Annotated[bool, Field(description="True once the vote is counted.")]
     cube_id: CubeId
+    user_id: Annotated[str, Field(description="User whose vote it is.")]
     cube_status: Status
     votes: Annotated[
-        Votes, Field(description="Counted votes. The author's own vote is not counted.")
+        Votes,
+        Field(description="Counted accounts. Votes of the author's account are not counted."),
     ]
     detail: Detail = None
 
@@ -182,7 +200,7 @@ class SharedCube(Message):
     note: Annotated[
         str,
         Field(
-            description="Starts with `new` until the account has rated the cube, and says how to "
+            description="Starts with `new` until this user has rated the cube, and says how to "
             "rate it. Then its status."
         ),
     ]

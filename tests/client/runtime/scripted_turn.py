@@ -111,7 +111,11 @@ _DEFAULT_ANSWERS: dict[str, Any] = {
     "remember": remember_answer(),
     "second look": PASS,
     "vote": CubeVoted(
-        voted=True, cube_id="c_1", cube_status="private", votes=Votes(useful=0, useless=0)
+        voted=True,
+        cube_id="c_1",
+        user_id="ada",
+        cube_status="private",
+        votes=Votes(useful=0, useless=0),
     ),
     "duty": remember_answer(None),
     "start pack": StartPack(

@@ -116,15 +116,16 @@ def _lesson() -> CubeCreate:
 def test_ratings_reach_the_service(checked_client: Client) -> None:
     cube_id = checked_client.create_cube(_lesson()).cube_id
     _, reply = run(checked_client, f"It leaves.\nRATE: {cube_id} -1 they never do\n{{seal}}")
-    after = checked_client.search_memory(
-        MemoryQuery(
-            query_text="When does the ferry leave?", user_id="ada", session_id="s", interact=False
-        )
-    )
+    query = {"query_text": "When does the ferry leave?", "session_id": "s", "interact": False}
+    after = {
+        user_id: checked_client.search_memory(MemoryQuery(user_id=user_id, **query)).shared_cubes
+        for user_id in ("ada", "ben")
+    }
 
     assert [cube.cube_id for cube in reply.cubes] == [cube_id]
     assert reply.remarks == ()
-    assert [cube.note.startswith("new") for cube in after.shared_cubes] == [False]
+    assert after["ada"] == []  # the -1 hides it from this user only
+    assert [cube.cube_id for cube in after["ben"]] == [cube_id]
 
 
 def test_malformed_lines_do_not_affect_the_answer(checked_client: Client) -> None:

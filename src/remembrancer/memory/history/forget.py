@@ -3,6 +3,9 @@
 An L1 summarises turns: it is erased with them when a session, a period or a user is forgotten. A
 map summarises the L1s of all sessions: once an L1 is erased, every version of the map is erased,
 and the next one is built from the remaining L1s.
+
+Votes of a forgotten user still count for the account, but without reasons and under a random name:
+`cubes.anonymize_votes`.
 """
 
 from __future__ import annotations
@@ -334,10 +337,12 @@ def _forget_user(
     if not request.is_narrowed:
         counts["prompts"] = prompts.erase(tx, user_id)
         forget_session_users(tx, user_id)
+        cubes.anonymize_votes(context, tx, user_id)
         counts["files"] = files.erase_all(tx, outcome.blobs, pinned_to=user_id)
+    if space is not None or not request.is_narrowed:
+        delete_answers(tx)  # also without a space: the answer of a vote names the user
     if space is None:
         return Erased(**counts)
-    delete_answers(tx)
     if request.path is not None:
         return Erased(memory_files=erase_files(tx, space.id, request.path))
     if not request.is_narrowed:
@@ -460,7 +465,7 @@ def _forget_account(context: Context, tx: Transaction, outcome: _Outcome) -> Era
     total["prompts"] = prompts.erase(tx)
     forget_session_users(tx)
     total["files"] = files.erase_all(tx, outcome.blobs)
-    total["cubes"] = cubes.erase_all(tx)
+    total["cubes"] = cubes.erase_all(context, tx)
     total["feedback"] = feedback.erase_all(tx)
     return Erased(**total)
 

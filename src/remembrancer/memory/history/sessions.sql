@@ -57,9 +57,11 @@ select text from facts where account_id = :account_id and event = :event and ses
 select duty, reason, step, created_ms from closed_duties
 where account_id = :account_id and session = :session and created_ms >= :low and created_ms < :high order by created_ms, id limit :most;
 
--- votes_in: The account's ratings of the cubes that a session was shown, in a period
+-- votes_in: The user's ratings of the cubes that a session was shown, in a period
 select cubes.cube_id, cubes.topic, ratings.vote, ratings.reason, ratings.rated_ms as created_ms
-from shown_cubes join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id
+from shown_cubes join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
 join cubes on cubes.id = shown_cubes.cube
 where shown_cubes.account_id = :account_id and shown_cubes.session = :session and ratings.rated_ms >= :low and ratings.rated_ms < :high order by ratings.rated_ms limit :most;
 

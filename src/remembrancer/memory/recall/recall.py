@@ -140,7 +140,7 @@ def search(
     """
     space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
     if space is None:
-        return _search_without_events(context, tx, caller, query, stages)
+        return _search_without_events(context, tx, caller, user_id, query, stages)
     view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
     weights = _weights(context.embedder.name)
@@ -167,7 +167,7 @@ def search(
     stages.end("ranking")
     hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget)
     stages.end("texts")
-    relevant = relevant_cubes(context, tx, caller, ranking.question, vector)
+    relevant = relevant_cubes(context, tx, caller, user_id, ranking.question, vector)
     stages.end("cubes")
     outcome.answer = MemoryAnswer(
         hits=hits,
@@ -195,13 +195,18 @@ def _view(
 
 
 def _search_without_events(
-    context: Context, tx: Transaction, caller: Caller, query: MemoryQuery, stages: StageTimer
+    context: Context,
+    tx: Transaction,
+    caller: Caller,
+    user_id: str,
+    query: MemoryQuery,
+    stages: StageTimer,
 ) -> SearchOutcome:
     question = parse_query(query.query_text)
     vector = context.query_vectors(question.text)
     answer = MemoryAnswer(
         hits=[],
-        shared_cubes=relevant_cubes(context, tx, caller, question, vector),
+        shared_cubes=relevant_cubes(context, tx, caller, user_id, question, vector),
         step=0,
         total_hits=0,
         focus_missing=list(query.focus_words) or None,

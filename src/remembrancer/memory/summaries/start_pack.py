@@ -143,7 +143,7 @@ def _cost(text: str) -> int:
 
 def _parts(tx: Transaction, user_id: str, session_id: str) -> tuple[StartParts, int]:
     """Return the candidates for the pack, and how many more facts and L1s exist."""
-    cubes = best_cubes(tx, most=LESSONS_MAX)
+    cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
         return StartParts(map="", facts=[], summaries=[], cubes=cubes), 0

@@ -1,0 +1,284 @@
+"""Votes of the users of one account: each has its own, and the account counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cubes.agents import KETTLE, QUESTION, Agent
+from engines import ENGINES, empty_store
+from memory.asking import Memory
+
+from remembrancer import testing
+from remembrancer.agent.compliance import session_compliance
+from remembrancer.context import Context
+from remembrancer.cubes import board
+from remembrancer.cubes.serving import CANDIDATES_MAX
+from remembrancer.memory.history.forget import forget
+from remembrancer.memory.history.sessions import timeline
+from remembrancer.memory.summaries.start_pack import start_pack
+from remembrancer.protocol.cubes import SharedCube
+from remembrancer.protocol.forget import Forget
+from remembrancer.protocol.summaries import StartQuery
+from remembrancer.store import Row, open_store
+
+
+@pytest.fixture(params=ENGINES)
+def context(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Context]:
+    """Return a context on each engine in turn."""
+    url = empty_store(str(request.param), tmp_path)
+    with closing(testing.context(tmp_path, store=open_store(url, durability="normal"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def anna(bob: Agent) -> Agent:
+    """Return the first of three users of Bob's account."""
+    return Agent(bob.context, "bob", "anna")
+
+
+@pytest.fixture
+def ben(bob: Agent) -> Agent:
+    """Return the second user."""
+    return Agent(bob.context, "bob", "ben")
+
+
+@pytest.fixture
+def carl(bob: Agent) -> Agent:
+    """Return the third user."""
+    return Agent(bob.context, "bob", "carl")
+
+
+def memory_of(agent: Agent) -> Memory:
+    """Return the memory of the agent's user."""
+    return Memory(agent.context, agent.caller, agent.user_id)
+
+
+def search(agent: Agent, *, interact: bool = False) -> tuple[SharedCube, ...]:
+    """Return the cubes of a whole search."""
+    return tuple(memory_of(agent).ask(QUESTION, interact=interact).shared_cubes)
+
+
+def start_lessons(agent: Agent) -> list[str]:
+    """Return the cubes of the user's start pack."""
+    query = StartQuery(user_id=agent.user_id, format="json")
+    parts = start_pack(agent.context, agent.caller, query).parts
+    assert parts is not None
+    return parts.cubes
+
+
+def ratings(context: Context) -> list[Row]:
+    """Return all ratings."""
+    sql = "select user_id, vote, reason from ratings order by cube, account_id, rated_ms, user_id"
+    return context.store.read(lambda tx: tx.all(sql))
+
+
+@pytest.mark.parametrize("visibility", ["private", "published"])
+def test_rejected_cube_of_the_own_account_is_hidden_from_that_user_only(
+    anna: Agent, ben: Agent, carl: Agent, visibility: str
+) -> None:
+    """A -1 hides the cube from its user (specification.md#cube-rejected-hidden)."""
+    cube_id = anna.make(publish=visibility == "published").cube_id
+    before = [len(search(user)) for user in (anna, ben, carl)]
+
+    answer = anna.vote(cube_id, -1)
+
+    assert before == [1, 1, 1]
+    assert (answer.user_id, answer.cube_status) == ("anna", visibility)
+    assert [len(search(user)) for user in (anna, ben, carl)] == [0, 1, 1]
+    assert [len(start_lessons(user)) for user in (anna, ben, carl)] == [0, 1, 1]
+
+
+def test_rejected_cube_of_another_account_is_hidden_from_that_user_only(
+    ada: Agent, anna: Agent, ben: Agent, carl: Agent
+) -> None:
+    """Every user of an account rates for itself (specification.md#cube-note-new)."""
+    cube_id = ada.publish()
+    ben.vote(cube_id, 1)
+    anna.vote(cube_id, -1)
+
+    notes = [[cube.note.split()[0] for cube in search(user)] for user in (ada, anna, ben, carl)]
+    assert notes == [["own"], [], ["rated"], ["new"]]
+
+    anna.vote(cube_id, 1)
+    assert len(search(anna)) == 1
+
+
+def test_cube_enters_the_start_pack_of_the_user_who_voted_it_useful(
+    ada: Agent, anna: Agent, ben: Agent
+) -> None:
+    """Votes of a user select its start pack (specification.md#start-cubes)."""
+    anna.vote(ada.publish(), 1)
+
+    assert [len(start_lessons(user)) for user in (anna, ben)] == [1, 0]
+
+
+def test_users_of_one_account_cannot_change_the_status(ada: Agent, bob: Agent) -> None:
+    """An account counts once (specification.md#vote-one-per-account)."""
+    cube_id = ada.publish()
+    users = [Agent(bob.context, "bob", f"user {n}") for n in range(5)]
+
+    answers = [user.vote(cube_id, -1) for user in users]
+
+    assert {answer.cube_status for answer in answers} == {"published"}
+    assert answers[-1].votes.model_dump() == {"useful": 0, "useless": 1}
+
+
+def test_majority_of_the_users_decides_the_side_of_an_account(
+    ada: Agent, anna: Agent, ben: Agent, carl: Agent
+) -> None:
+    """A tie and a 0 count for neither side (specification.md#vote-one-per-account)."""
+    cube_id = ada.publish()
+    search(ben, interact=True)
+    memory_of(ben).add(duty="vote_nothing", duty_reason="not about kettles")
+
+    counts = [
+        tuple(user.vote(cube_id, vote).votes.model_dump().values())
+        for user, vote in ((anna, 1), (carl, -1), (ben, 1), (anna, -1))
+    ]
+
+    assert counts == [(1, 0), (0, 0), (1, 0), (0, 1)]
+
+
+def test_three_accounts_make_a_cube_trusted_against_a_minority_of_their_users(
+    ada: Agent,
+) -> None:
+    """Trust counts accounts (specification.md#cube-trusted)."""
+    cube_id = ada.publish()
+    status = "published"
+    for account in ("b", "c", "d"):
+        for user_id, vote in (("x", -1), ("y", 1), ("z", 1)):
+            status = Agent(ada.context, account, user_id).vote(cube_id, vote).cube_status
+
+    assert status == "trusted"
+
+
+def test_vote_nothing_rates_for_the_user_of_the_session(
+    ada: Agent, anna: Agent, ben: Agent
+) -> None:
+    """Another user still owes its rating (specification.md#cube-rating-duty)."""
+    ada.publish()
+    for user in (anna, ben):
+        search(user, interact=True)
+
+    memory_of(anna).add(duty="vote_nothing", duty_reason="not now")
+
+    assert [(row.user_id, row.vote, row.reason) for row in ratings(ada.context)] == [
+        ("anna", 0, "not now")
+    ]
+    assert [search(user)[0].note.split()[0] for user in (anna, ben)] == ["rated", "new"]
+    reminders = [
+        memory_of(user).ask(QUESTION, interact=True).reminders or [] for user in (anna, ben)
+    ]
+    assert [any("vote_nothing" in text for text in texts) for texts in reminders] == [False, True]
+
+
+def test_timeline_of_a_session_shows_the_votes_of_its_user(
+    ada: Agent, anna: Agent, ben: Agent
+) -> None:
+    cube_id = ada.publish()
+    for user in (anna, ben):
+        search(user, interact=True)
+    ben.vote(cube_id, 1)
+
+    kinds = [
+        [
+            entry.kind
+            for entry in timeline(user.context, user.caller, user.user_id, "default").entries
+        ]
+        for user in (anna, ben)
+    ]
+    assert kinds == [["search"], ["search", "vote"]]
+
+
+def test_figures_of_a_session_count_the_ratings_of_its_user(
+    ada: Agent, anna: Agent, ben: Agent
+) -> None:
+    """A rating of another user does not count (specification.md#compliance-rated)."""
+    cube_id = ada.publish()
+    for user in (anna, ben):
+        search(user, interact=True)
+    ben.vote(cube_id, 1)
+
+    figures = [
+        session_compliance(user.context, user.caller, user.user_id, "default").rated
+        for user in (anna, ben)
+    ]
+    assert [(part.done, part.of) for part in figures] == [(0, 1), (1, 1)]
+
+
+def test_rejected_cubes_displace_no_candidates(ada: Agent, anna: Agent, ben: Agent) -> None:
+    for _ in range(CANDIDATES_MAX + 1):
+        anna.vote(ada.publish(essence="How is a kettle descaled?"), -1)
+    good = ada.publish(essence="Descaling a kettle takes vinegar and ten long minutes of patience.")
+
+    assert anna.shown_ids() == [good]
+    assert good not in ben.shown_ids()
+
+
+def test_votes_of_a_forgotten_user_count_without_name_and_reason(
+    ada: Agent, anna: Agent, ben: Agent, carl: Agent
+) -> None:
+    """The majority of the account stays the same (specification.md#forget-votes)."""
+    cube_id, own = ada.publish(), anna.make().cube_id
+    ada.publish(essence="Descaling a kettle takes lemon and an hour, not scrubbing.")
+    search(anna, interact=True)
+    for user, vote in ((anna, -1), (ben, -1), (carl, 1)):
+        user.vote(cube_id, vote, f"{user.user_id} says so")
+    anna.vote(own, -1)
+    memory_of(anna).add(duty="vote_nothing", duty_reason="not now")
+    votes_before = {row.vote for row in ratings(ada.context)}
+
+    for user in (anna, ben):
+        forget(user.context, user.caller, Forget(user_id=user.user_id, confirm=user.user_id))
+
+    rows = ratings(ada.context)
+    assert votes_before == {1, 0, -1}
+    assert sorted((row.user_id[:7], row.vote, row.reason) for row in rows) == [
+        ("carl", 1, "carl says so"),
+        ("erased_", -1, None),
+        ("erased_", -1, None),
+    ]
+    assert ada.vote(cube_id, 1).votes.model_dump() == {"useful": 0, "useless": 1}
+    assert {cube.note.split()[0] for cube in search(anna)} == {"own", "new"}
+
+
+def test_votes_of_a_forgotten_account_count_without_names_and_reasons(
+    ada: Agent, anna: Agent, ben: Agent, carl: Agent
+) -> None:
+    """Its own cubes go with every vote on them (specification.md#forget-votes)."""
+    cube_id, own = ada.publish(), anna.publish(**{**KETTLE, "topic": "old kettles"})
+    for user in (anna, ben):
+        user.vote(cube_id, 1, f"{user.user_id} says so")
+    carl.vote(own, -1)
+    ada.vote(own, 1)
+
+    forget(anna.context, anna.caller, Forget(account=True, confirm="bob"))
+
+    rows = ratings(ada.context)
+    assert [(row.user_id[:7], row.vote, row.reason) for row in rows] == [("erased_", 1, None)] * 2
+    assert ada.vote(cube_id, 1).votes.model_dump() == {"useful": 1, "useless": 0}
+
+
+def test_board_shows_the_votes_of_the_users_of_the_account(
+    ada: Agent, anna: Agent, ben: Agent, carl: Agent
+) -> None:
+    cube_id = ada.publish()
+    for user, vote in ((anna, -1), (ben, -1), (carl, 1)):
+        user.vote(cube_id, vote)
+
+    def voters(agent: Agent) -> list[tuple[str | None, int]]:
+        detail = board.cube_detail(agent.context, agent.caller, cube_id)
+        return sorted((row.user_id, row.vote) for row in detail.votes if row.own)
+
+    [card] = board.page(ben.context, ben.caller, "published").cards
+    assert voters(ben) == [("anna", -1), ("ben", -1), ("carl", 1)]
+    assert card.vote == -1
+    assert voters(ada) == []
+    detail = board.cube_detail(ada.context, ada.caller, cube_id)
+    assert {row.user_id for row in detail.votes} == {None}
+    pinned = replace(ben.caller, pinned_user_id="ben")
+    assert [row.user_id for row in board.cube_detail(ben.context, pinned, cube_id).votes] == ["ben"]
