@@ -116,9 +116,15 @@ def _lesson() -> CubeCreate:
 def test_ratings_reach_the_service(checked_client: Client) -> None:
     cube_id = checked_client.create_cube(_lesson()).cube_id
     _, reply = run(checked_client, f"It leaves.\nRATE: {cube_id} -1 they never do\n{{seal}}")
-    query = {"query_text": "When does the ferry leave?", "session_id": "s", "interact": False}
     after = {
-        user_id: checked_client.search_memory(MemoryQuery(user_id=user_id, **query)).shared_cubes
+        user_id: checked_client.search_memory(
+            MemoryQuery(
+                query_text="When does the ferry leave?",
+                user_id=user_id,
+                session_id="s",
+                interact=False,
+            )
+        ).shared_cubes
         for user_id in ("ada", "ben")
     }
 
