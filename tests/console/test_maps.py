@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from service import Http, new_key
 
 from remembrancer.console.text_diff import LINES_MAX, WORDS_MAX, diff_lines
-from remembrancer.memory.facts import FACTS_LISTED_MAX
 
 HERE = "/console/map"
+
+
+FACTS_LISTED = 50  # on a page
 
 
 def api_client(reader: Reader) -> Http:
@@ -87,14 +89,14 @@ def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
 
 
 def test_critical_facts_link_to_their_turns_and_are_paginated(owner: Reader) -> None:
-    for n in range(FACTS_LISTED_MAX):
+    for n in range(FACTS_LISTED):
         api_client(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
     event_id = api_client(owner).remember("q", "r", critical="The car is long.")["event_id"]
     page = owner.get(HERE).text
     [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
 
     assert words_of(page).index("The car is long.") < words_of(page).index(
-        f"fact {FACTS_LISTED_MAX - 1}."
+        f"fact {FACTS_LISTED - 1}."
     )
     assert f"event_id={event_id}" in page
     assert "fact 0." not in words_of(page).partition("Start pack")[0]

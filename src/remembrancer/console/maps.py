@@ -9,9 +9,10 @@ from starlette.responses import Response
 from ..agent.summarize import make_map
 from ..http.endpoint import ThreadPool
 from ..memory.duties import L2_SUMMARIES
-from ..memory.facts import list_facts
+from ..memory.facts.listing import list_facts
 from ..memory.summaries.maps import MapUnknown, map_history, map_version
 from ..memory.summaries.start_pack import start_pack
+from ..protocol.facts import FactsQuery
 from ..protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery
 from . import parameters
 from .browser_session import BrowserRequest, Page
@@ -31,7 +32,9 @@ def show(browser: BrowserRequest) -> Response:
     current = _map(browser, users.chosen, version)
     other = _map(browser, users.chosen, against) if against else None
     facts = list_facts(
-        context, caller, users.chosen, below=parameters.number(params, "facts_below")
+        context,
+        caller,
+        FactsQuery(user_id=users.chosen, below=parameters.number(params, "facts_below")),
     )
     values: dict[str, Any] = {
         "facts": facts.facts,

@@ -23,6 +23,7 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction, embedder_id, load_queries
+from .changes import change_keys
 from .instructions import standing_instruction
 from .spaces import SQL as SPACES
 from .spaces import number_of, row_id, space_of
@@ -39,6 +40,7 @@ class Layer(IntEnum):
     MAP = 2
     INSTRUCTION = 3  # a fact that states a standing instruction or a preference
     CONDITIONAL = 4  # the same with a condition
+    OLD_FACT = 5  # a superseded fact: for questions about an earlier time
 
 
 _KIND_BITS = 3  # low bits of a number in the index
@@ -77,6 +79,23 @@ def add_layer(
     if not tx.run(SQL.add_layer, derived_by=entry.by, **values):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_layer, derived_by=entry.by, **values)
+
+
+def move_layer(tx: Transaction, *, item: int, layer: Layer) -> None:
+    """Let the entry of a fact (its row id) be of another kind, under a new number.
+
+    Cached indexes keep the old number, which has no row any more, so they need no reload.
+    """
+    for row in tx.all(SQL.layers_of_fact, item=item):
+        number = tx.one(SQL.claim_layer, space_id=space_of(row.id)).number
+        moved = row_id(space_of(row.id), number)
+        tx.run(SQL.move_layer, id=row.id, new_id=moved, kind=int(layer))
+
+
+def drop_layer(tx: Transaction, space_id: int, item: int) -> None:
+    """Delete the entry of a fact (its row id), also from cached indexes."""
+    if tx.run(SQL.drop_fact_layer, item=item):
+        tx.run(SPACES.revise_space, space_id=space_id)
 
 
 def prune_layers(tx: Transaction, space_id: int) -> None:
@@ -170,7 +189,11 @@ def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
         number = embedder_id(tx, analysis_id(context.embedder), make=True)
         for row, entry in zip(rows, entries, strict=True):
             values = {"words": entry.words, "vectors": entry.vectors, "embedder": number}
-            kind = fact_layer(row.text) if row.fact_id else row.kind
+            kind = row.kind
+            if row.fact_id and kind != Layer.OLD_FACT:
+                kind = fact_layer(row.text)
+                for key in change_keys(row.text):
+                    tx.run(SQL.add_fact_key, space_id=space_of(row.id), key=key, fact=row.item)
             tx.run(SQL.set_layer, id=row.id, kind=int(kind), **values)
         for space_id in {space_of(row.id) for row in stale}:
             tx.run(SQL.prune_layers, **_all_of(space_id))

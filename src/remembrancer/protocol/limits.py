@@ -36,6 +36,7 @@ SUMMARY_SOURCE_CHARACTERS_MAX = 200_000  # characters of all turns that the draf
 SUMMARY_MODEL_CHARACTERS_MAX = 24_000
 SUMMARY_DROPPED_MAX = 20  # dropped sentences of a model that a response lists
 MAP_CHARACTERS_MAX = 50_000  # characters of a map
+FACTS_LISTED_MAX = 100  # facts on one page of a list
 FACTS_FOUND_MAX = 5  # facts in the response of a search
 INSTRUCTIONS_FOUND_MAX = 3  # standing instructions in the response of a search
 SUMMARIES_FOUND_MAX = 3  # summaries in the response of a search
