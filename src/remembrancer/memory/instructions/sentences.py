@@ -39,9 +39,11 @@ _END = re.compile(
     r"[.!?…\n。！？](?:(?<=[\n。！？])|(?<![.!?…][.!?…])[.!?…]{0,7}(?=[\s\"'»”)\]*]|$))"
 )
 _WORD = re.compile(r"\w+")
-_ASCII_MARKS = {ord(mark): " " for mark in string.punctuation if mark != "_"}
+_HAN = re.compile("[\u4e00-\u9fff]")
+_SPACES = bytes(32 if chr(code) in string.punctuation else code for code in range(256))
+_WIDE_MARKS = "«»“”„…—–¿¡·•（）"  # marks before or after words, beyond ASCII
 _HEADER = re.compile(r"[:：][ \t]{0,8}\n")
-_SAME_LENGTH = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "\t": " ", "\r": " ", "\u00a0": " "})
+_SAME_LENGTH = (("’", "'"), ("‘", "'"), ("ʼ", "'"), ("\t", " "), ("\r", " "), ("\u00a0", " "))
 
 
 class Candidate(NamedTuple):
@@ -59,12 +61,14 @@ def candidates(message: str, grammars: Sequence[Grammar]) -> list[Candidate]:
     """Return the sentences to examine, in order: at most `CANDIDATES_MAX`, from both ends."""
     text = _QUOTED.sub(_mask, message)
     text = _lower(_FOREIGN_LINE.sub(_mask, f"\n{text}")[1:])
-    present = _words(text)
+    present: set[str | None] = {*_words(text)}
+    if _HAN.search(text):
+        present.add(None)
     places = [
         (place, grammar)
         for grammar in grammars
         for trigger, word in _triggers(grammar)
-        if word is None or word in present
+        if word in present
         for place in _occurrences(text, trigger)
     ]
     if not places:
@@ -102,10 +106,16 @@ def _triggers(grammar: Grammar) -> list[tuple[str, str | None]]:
 
 
 def _words(text: str) -> set[str]:
-    """Return the words of a text in lower case."""
-    if text.isascii():  # four times as fast as the pattern
-        return set(text.translate(_ASCII_MARKS).split())
-    return set(_WORD.findall(text))
+    """Return the words of a text in lower case, without the marks around them.
+
+    A table of bytes is several times as fast as a pattern.
+    """
+    if not text.isascii():
+        for mark in _WIDE_MARKS:
+            text = text.replace(mark, " ")
+    return set(
+        text.encode(errors="surrogatepass").translate(_SPACES).decode(errors="replace").split()
+    )
 
 
 def _mask(match: re.Match[str]) -> str:
@@ -155,4 +165,6 @@ def _lower(text: str) -> str:
     lowered = text.lower()
     if len(lowered) != len(text):  # one capital of Turkish becomes two characters
         lowered = "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
-    return lowered.translate(_SAME_LENGTH) if not lowered.isascii() else lowered.replace("\t", " ")
+    for mark, plain in _SAME_LENGTH:
+        lowered = lowered.replace(mark, plain)
+    return lowered
