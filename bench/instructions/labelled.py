@@ -13,6 +13,7 @@ from typing import NamedTuple
 from remembrancer.memory.instructions import Instruction, instructions_in
 
 MESSAGES = Path(__file__).with_name("messages.toml")
+UNSEEN = Path(__file__).with_name("unseen.toml")  # written after the rules
 HELD_OUT_EVERY = 3
 OVERLAP_MIN = 0.5  # common characters of two sentences, as a share of both together
 _LABEL = re.compile(r"\{(?P<kind>[ip]) (?P<sentence>[^{}]+)\}")
@@ -65,9 +66,9 @@ class Counts(NamedTuple):
         return self.correct / self.labels if self.labels else 1.0
 
 
-def messages() -> list[Message]:
-    """Return the labelled messages of all languages."""
-    table = tomllib.loads(MESSAGES.read_text("utf-8"))
+def messages(path: Path = MESSAGES) -> list[Message]:
+    """Return the labelled messages of a file, in all languages."""
+    table = tomllib.loads(path.read_text("utf-8"))
     return [
         _message(language, line)
         for language, row in table.items()

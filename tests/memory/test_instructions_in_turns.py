@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.instructions import channel
-from bench.instructions.labelled import counts, messages
+from bench.instructions.labelled import UNSEEN, counts, messages
 from remembrancer.memory.instructions import (
     Instruction,
     applies,
@@ -24,7 +24,7 @@ from remembrancer.memory.instructions import (
 from remembrancer.memory.instructions.sentences import CANDIDATES_MAX
 
 PRECISION_MIN = 0.9
-RECALL_MIN = {"all": 0.95, "held out": 0.9}  # measured: 0.975 and 0.940
+RECALL_MIN = {"all": 0.95, "held out": 0.9, "unseen": 0.85}  # measured: 0.975, 0.940, 0.906
 CONDITIONS_MIN = 0.9
 HOSTILE_CHARACTERS = 400_000
 
@@ -32,6 +32,7 @@ EVERYTHING = messages()
 PARTS = {
     "all": EVERYTHING,
     "held out": [message for message in EVERYTHING if message.is_held_out],
+    "unseen": messages(UNSEEN),
 }
 
 
@@ -107,6 +108,14 @@ def test_a_late_condition_is_recognised() -> None:
     instruction = one_in("Always include version numbers when I ask about dependencies.")
 
     assert instruction.condition == "when I ask about dependencies"
+
+
+def test_traditional_chinese_is_recognised() -> None:
+    instruction = one_in("謝謝！當我問到食譜的時候，請總是用克來寫分量。")
+
+    assert instruction.text == "當我問到食譜的時候，請總是用克來寫分量。"
+    assert instruction.condition == "當我問到食譜的時候"
+    assert one_in("我更喜歡簡短的回答。").kind == "preference"
 
 
 def test_a_preference_in_a_request_is_recognised() -> None:

@@ -134,6 +134,7 @@ LATE_ORDER = re.compile(
 _EN_ALWAYS = r"(?:always|never ever|never|don'?t ever|do not ever)"
 _EN_WHEN = (
     r"(?:when|if)(?:ever)? (?:i|we|i'm|i am|we're)\b"
+    r"|when (?:you're )?(?:writing|answering|replying|reviewing|explaining|coding|giving)\b"
     r"|(?:when|if) (?:you|u|you're|you are) (?:answer|reply|respond|write|show|give|explain"
     r"|change|suggest"
     r"|generate|create|review|translate|summari[sz]e|mention|provide|edit|cite|list|refer"
@@ -142,10 +143,13 @@ _EN_WHEN = (
     r" (?!you (?:need|want|like|feel|can|have|are|get|wish)|you're|possible)"
 )
 _EN_FUTURE = (
-    r"(?:from (?:now|here|today|this point|here on|now) ?(?:on|onwards?|forward|out)?"
+    r"(?:(?:from|for) now on|from (?:now|here|today|this point|this moment|here on) ?(?:on"
+    r"|onwards?|forward|out)?"
     r"|starting (?:now|today)|going forward|moving forward|in (?:the )?future|for the future"
     r"|in general|as a (?:general )?rule|by default|henceforth|unless i (?:say|tell|ask)[^,]{0,30}"
     r"|for all (?:my )?future [a-z]+|in all (?:my |your )?future [a-z]+|at all times"
+    r"|in (?:all|every)(?: of)? (?:our |my |your |future )*(?:conversations?|chats?|sessions?"
+    r"|answers?|replies|messages|projects?)"
     r"|for the rest of (?:this|our) [a-z]+)(?![\w'])"
 )
 _EN_SUBJECT_WORK = (
@@ -160,6 +164,27 @@ ENGLISH = Grammar(
     code="en",
     triggers=(
         "always",
+        "anymore",
+        "any more",
+        "again",
+        "ever",
+        "in general",
+        "for now on",
+        "this moment on",
+        "in all",
+        "in every",
+        "remember that",
+        "keep in mind",
+        "pronouns",
+        "want you to",
+        "stop",
+        "when writing",
+        "when answering",
+        "when replying",
+        "when reviewing",
+        "when explaining",
+        "when coding",
+        "when giving",
         "never",
         "t ever",
         "not ever",
@@ -251,6 +276,17 @@ ENGLISH = Grammar(
         rf" (?:to )?(?:please )?(?:always|never) {_EN_VERB_AFTER}",
         rf"(?:make sure|be sure|remember|try|ensure|make certain|take care|see to it),?"
         rf" (?:that )?(?:you |to )?(?:always|never) {_EN_VERB_AFTER}",
+        r"(?:(?:don'?t|do not|no|never|stop|no need to|(?:you|u) (?:don'?t|do not) (?:need"
+        r"|have) to)\b)"
+        r"(?!.{0,60}\b(?:this|that|it|the)\b) [^.]{2,80}[, ](?:anymore|any more|ever again"
+        r"|ever|every ?time|each time|always)$",
+        r"i(?:'d| would)? (?:want|need|like|expect) (?!to |you )[^.]{2,60},? always$",
+        r"(?:i (?:want|need) (?:you|u) to |i'd like you to )?(?:remember|keep in mind)(?: that)? i"
+        r" (?:always |never |only |don'?t |do not )?(?:use|prefer|like|want|eat|drink|hate|work)\b",
+        r"i (?:don'?t|do not|never) (?:ever )?want (?:you|u) to (?!.{0,60}\b(?:this|that|it|the"
+        r"|yet)\b)",
+        r"stop (?:apologi[sz]|us|add|includ)ing\b"
+        r"(?!.{0,40}\b(?:this|that|it|the|now)\b)",
         r"keep (?:(?:all|your|the|my|any) ){0,2}"
         + _EN_SUBJECT_WORK
         + r" (?:and [a-z]+ )?(?:short|brief|concise|simple|to|under|below|within|in|as|free|polite"
@@ -283,6 +319,7 @@ ENGLISH = Grammar(
         r"|use)\b)"
     ),
     address=alternatives(
+        r"my pronouns are |use (?:they/them|she/her|he/him)",
         r"(?:you can |just |always |please |from now on )*(?:call me|refer to me as|address me as"
         r"|stop calling me|don'?t call me|do not call me|never call me|i go by"
         r"|i prefer to be called"
@@ -292,10 +329,10 @@ ENGLISH = Grammar(
         r"|paranoid|my|his|her|out|over|what|whatever|whenever|tmrw|using|with|on|by|first|ishmael"
         r"|many|is|are|not|it|that|soon|sometime|via|about|regarding|because|until)\b)"
         r"[^\W\d][\w.'-]{0,24}(?: [\w.'-]{1,24}){0,2} ?(?:$|[,.!;)?-]|\b(?:from|instead|please|pls"
-        r"|ok|in|not|and|btw|thanks|when|if|for|everywhere|always|only|too)\b)"
+        r"|ok|in|not|and|btw|thanks|when|if|for|everywhere|always|only|too)\b)",
     ),
     preference=alternatives(
-        rf"i {_EN_ADVERBS}prefer(?! not\b| to (?:wait|leave|meet)\b| \d)\b",
+        rf"i {_EN_ADVERBS}prefer(?!\s*(?:[,.;!?]|$)| not\b| to (?:wait|leave|meet)\b| \d)\b",
         r"i'd (?:really |strongly |much |generally )?prefer"
         r" (?:(?:it )?if (?:you|your|answers)\b(?!.{0,60}\b(?:first|specific|this|those|these"
         r"|now)\b)|that you|you|your"
@@ -341,7 +378,8 @@ ENGLISH = Grammar(
     ),
     late_future=re.compile(
         r"\b(?:from (?:now|here|this point) ?(?:on|onwards?|forward|out)|going forward"
-        r"|moving forward|in (?:the )?future|as a (?:general )?rule|by default|henceforth"
+        r"|moving forward|in (?:the )?future|in general|as a (?:general )?rule|by default"
+        r"|henceforth"
         r"|at all times|for all future|starting now|every single time)\b"
     ),
     late_when=re.compile(

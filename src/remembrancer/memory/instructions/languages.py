@@ -41,6 +41,8 @@ GERMAN = Grammar(
     code="de",
     triggers=(
         "immer",
+        "mehr",
+        "hör auf",
         "stets",
         "grundsätzlich",
         "niemals",
@@ -94,6 +96,9 @@ GERMAN = Grammar(
         rf"{{0,4}}?{_DE_ALWAYS}(?!\w)",
         rf"(?:denk daran|achte darauf|stell sicher"
         rf"|vergiss nicht),? (?:\S{{1,30}} ){{0,4}}?{_DE_ALWAYS}",
+        rf"{_DE_VERBS} (?:\S{{1,30}} ){{0,3}}?(?:kein|keine|keinen"
+        rf"|nicht) (?:\S{{1,30}} ){{0,5}}?mehr\b",
+        r"hör (?:bitte )?auf,? \S",
         r"halte? (?:deine |die |alle |alle deine )(?:antworten|erklärungen|texte|mails) ",
     ),
     order=alternatives(
@@ -101,6 +106,7 @@ GERMAN = Grammar(
         r"(?:bitte|nur|nur noch|kein|keine|keinen|nicht|nicht mehr|alle|alles|immer|nie"
         r"|niemals) \S",
         r"(?:sollst|musst|sollten|solltest|kannst|möchte ich|will ich|hätte ich gern)\b",
+        r"(?:kannst|könntest|würdest) du ",
         r"(?:du (?:sollst|musst|solltest|kannst)|ich (?:möchte|will),? dass du|dann)\b",
     ),
     when=alternatives(_DE_WHEN),
@@ -176,6 +182,10 @@ RUSSIAN = Grammar(
     code="ru",
     triggers=(
         "всегда",
+        "больше не",
+        "больше",
+        "перестань",
+        "перестаньте",
         "никогда",
         "впредь",
         "отныне",
@@ -223,6 +233,8 @@ RUSSIAN = Grammar(
         r"никогда (?:\S{1,30} )?не (?:\w+(?:й|йте|ите|и|ь|ьте))\b(?! не)",
         r"(?:хочу|хотел бы|хотела бы|прошу|нужно|надо),? чтобы ты (?:\S{1,30} ){0,4}?(?:всегда"
         r"|никогда)\b",
+        r"не \w+(?:й|йте|и|ите|ь|ьте) (?:\S{1,30} ){0,6}?(?:больше|никогда)\b",
+        r"(?:больше )?не \w+(?:й|йте) больше\b|больше не \w+(?:й|йте)\b|перестань(?:те)? \w+ть",
         r"ты (?:должен|должна) (?:всегда|никогда) ",
     ),
     order=alternatives(
@@ -231,6 +243,7 @@ RUSSIAN = Grammar(
         rf"(?:[^\s,]{{1,20}} ){{1,3}}?{_RU_VERBS}",
         r"(?:всегда|никогда|только|никаких|без|нужно|надо) \S",
         r"(?:хочу|прошу),? чтобы ты\b",
+        r"(?:можешь|мог бы ты) ",
     ),
     when=alternatives(_RU_WHEN),
     domain=alternatives(r"(?:для|в|при) (?!это|общем|целом|принципе|меня)[^,]{2,60}$"),

@@ -34,6 +34,10 @@ FRENCH = Grammar(
     code="fr",
     triggers=(
         "toujours",
+        "plus de",
+        "plus",
+        "arrête",
+        "arrêtez",
         "jamais",
         "systématiquement",
         "désormais",
@@ -72,6 +76,8 @@ FRENCH = Grammar(
         r"(?:ne |n')(?!a |ai |as |est |ont |avons |sont )(?:(?:me|m'|te|le|la|les|y"
         r"|en) ?)?[\wéèêà]+(?:-\w+)?"
         r" (?:\S{1,30} ){0,2}?jamais\b",
+        r"(?:ne |n')[\wéèêà]+(?:-\w+)? plus (?:de |d'|ça|les |la |le |comme )",
+        r"arrête[sz]? de \S",
         r"il (?:faut|ne faut|faudrait) (?:toujours|jamais|systématiquement) ",
         r"tu (?:dois|devrais|peux|ne dois) (?:toujours|jamais) ",
         r"(?:je (?:veux|voudrais|souhaite)|j'aimerais) que tu (?:\S{1,30} ){0,4}?(?:toujours"
@@ -169,6 +175,8 @@ SPANISH = Grammar(
     code="es",
     triggers=(
         "siempre",
+        "deja de",
+        "ya no",
         "nunca",
         "jamás",
         "a partir de",
@@ -210,6 +218,8 @@ SPANISH = Grammar(
         rf"siempre {_ES_VERBS}",
         rf"(?:nunca|jamás|no) (?:\S{{1,6}} )?{_ES_SUBJUNCTIVE}(?=.*\b(?:nunca|jamás)\b)",
         rf"(?:nunca|jamás) (?:(?:me|te|lo|la|los|las|le) )?{_ES_SUBJUNCTIVE}",
+        r"(?:deja|dejá) de \w+r",
+        rf"ya no (?:me )?{_ES_SUBJUNCTIVE}",
         r"quiero que (?:\S{1,30} ){0,3}?(?:siempre|nunca) ",
         r"(?:debes|tienes que) (?:siempre|nunca) ",
         r"(?:siempre|nunca) (?:debes|tienes que) ",
@@ -285,6 +295,9 @@ ITALIAN = Grammar(
     code="it",
     triggers=(
         "sempre",
+        "smetti",
+        "smettila",
+        "più",
         "mai ",
         "ora in poi",
         "ora in avanti",
@@ -322,6 +335,8 @@ ITALIAN = Grammar(
         rf"non {_IT_VERBS} mai\b",
         r"mai \w+(?:are|ere|ire)\b",
         r"(?:voglio|vorrei) che (?:tu )?(?:\S{1,30} ){0,4}?(?:sempre|mai)\b",
+        r"smett(?:i|ila) di \S",
+        r"non (?:\w{1,4} )?\w+(?:are|ere|ire) più\b",
         r"(?:devi|dovresti|non devi|puoi) (?:sempre|mai) ",
     ),
     order=alternatives(

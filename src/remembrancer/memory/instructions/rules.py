@@ -33,6 +33,18 @@ _POLITE = re.compile(
     r"|potresti"
     r"|можешь|посмотришь|ты можешь|能|可以|你能"
 )
+# "Can you always answer ...?" is an order, "can you always see ...?" none.
+_REQUEST = re.compile(
+    r"(?:can|could|would|will) (?:you|u) |kannst du |könntest du |würdest du |peux-tu |tu peux "
+    r"|pourrais-tu |puedes |podrías |puoi |potresti |можешь "
+)
+_LASTING = re.compile(
+    r"\b(?:from now on|for now on|from here on|going forward|in (?:the )?future|whenever i"
+    r"|when i ask"
+    r"|by default|ab jetzt|ab sofort|in zukunft|künftig|désormais|à partir de maintenant|à l'avenir"
+    r"|a partir de ahora|de ahora en adelante|en el futuro|d'ora in (?:poi|avanti)|in futuro|впредь"
+    r"|в будущем|с этого момента)\b"
+)
 _FINAL = " \t\r\n.!?。！？…,;*_\"')"
 TAGS = (
     "ok", "okay", "alright", "right", "please", "pls", "plz", "thanks", "thank you", "thx", "stp",
@@ -49,7 +61,8 @@ _REQUESTS = re.compile(
 )
 # A condition about what the user says or sends, or about every time: an order with it lasts.
 _RECURS = re.compile(
-    r"\b(?:ask|mention|say|talk|speak|request|write|send|tell|discuss|bring up|share|paste"
+    r"\b(?:for me|to me|with me|my (?:code|e-?mails?|texts?)|ask|mention|say|talk|speak|request"
+    r"|write|send|tell|discuss|bring up|share|paste"
     r"|upload|type"
     r"|inquire|give you|want|need|plan|whenever|every ?time|each time|any ?time|immer wenn"
     r"|jedes mal|wann immer"
@@ -85,7 +98,8 @@ _PAUSE = re.compile(r"[,，:：]|\s[-–—]\s")
 WHEN_MIN = 8  # characters of a condition before an order that follows without a comma
 FUTURE_WITHIN = 30  # characters of a clause before "from now on": a name, "so I think"
 _ONCE = re.compile(
-    r"\b(?:this time|just this once|for now|for this one|diesmal|dieses mal|cette fois|esta vez"
+    r"\b(?:this time|just this once|for now(?! on)|for this one|diesmal|dieses mal|cette fois"
+    r"|esta vez"
     r"|stavolta"
     r"|questa volta|в этот раз|на этот раз)\b|这次"
 )
@@ -312,6 +326,9 @@ def _order_end(sentence: str, clauses: list[tuple[int, int]], end: int) -> int:
     if opening is not None:
         return opening
     if not _ENDS_AS_QUESTION.search(sentence) or _has_tag(sentence):
+        return end
+    first = _after_fillers(sentence, 0, end)
+    if _REQUEST.match(sentence, first) and _LASTING.search(sentence, 0, end):
         return end
     last = clauses[-1][0]
     return last if last and _POLITE.match(sentence, _after_fillers(sentence, last, end)) else 0

@@ -40,6 +40,11 @@ _END = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _HAN = re.compile("[\u4e00-\u9fff]")
+# Traditional characters of the Chinese patterns.
+_SIMPLIFIED = str.maketrans(
+    "後從現開總當時歡請給寫說稱別絕對討厭個種這會應該為麼問發將來願萬務許們讓嗎認確檢查鐘題點號譯獲續優傾與嘆標",
+    "后从现开总当时欢请给写说称别绝对讨厌个种这会应该为么问发将来愿万务许们让吗认确检查钟题点号译获续优倾与叹标",
+)
 _SPACES = bytes(32 if chr(code) in string.punctuation else code for code in range(256))
 _WIDE_MARKS = "«»“”„…—–¿¡·•（）"  # marks before or after words, beyond ASCII
 _HEADER = re.compile(r"[:：][ \t]{0,8}\n")
@@ -161,10 +166,13 @@ def _pasted_from(text: str) -> int:
 
 
 def _lower(text: str) -> str:
-    """Return a text in lower case, of the same length, with plain apostrophes and spaces."""
+    """Return a text in lower case, of the same length, with plain apostrophes and spaces.
+
+    Chinese is in simplified characters.
+    """
     lowered = text.lower()
     if len(lowered) != len(text):  # one capital of Turkish becomes two characters
         lowered = "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
     for mark, plain in _SAME_LENGTH:
         lowered = lowered.replace(mark, plain)
-    return lowered
+    return lowered.translate(_SIMPLIFIED) if _HAN.search(lowered) else lowered
