@@ -7,7 +7,36 @@ repeats are bounded, and none nests one unbounded repeat in another: cost is lin
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
+
+
+class LatePattern:
+    """A regular expression that is compiled by its first use.
+
+    To compile all of them takes 0.1 s, which a start of the service need not wait for.
+    """
+
+    __slots__ = ("_compiled", "source")
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._compiled: re.Pattern[str] | None = None
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The compiled expression."""
+        if self._compiled is None:
+            self._compiled = re.compile(self.source)
+        return self._compiled
+
+    def match(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """Return the match at `start`, or None."""
+        return self.compiled.match(text, start, end)
+
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """Return the first match from `start`, or None."""
+        return self.compiled.search(text, start, end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,24 +47,24 @@ class Grammar:
 
     code: str
     triggers: tuple[str, ...]  # whole words; a sentence without any of these is not examined
-    future: re.Pattern[str]  # "from now on": makes an order lasting
-    standing: re.Pattern[str]  # an order that lasts by its own words: "never push ..."
-    order: re.Pattern[str]  # an order that lasts only with a condition or a word for the future
-    when: re.Pattern[str]  # opens a condition that may occur again: "whenever I ..."
-    domain: re.Pattern[str]  # a clause that names a subject: "for Python code"
-    domain_open: re.Pattern[str] | None  # the same before an order without a comma
-    address: re.Pattern[str]  # how to address the user
-    preference: re.Pattern[str]
-    one_choice: re.Pattern[str]  # a preference among things at hand: "I prefer the second one"
-    late_future: re.Pattern[str]  # "... from now on"
-    late_when: re.Pattern[str]  # "... when I ask about X"
-    domain_end: re.Pattern[str]  # "... in Python code"
+    future: LatePattern  # "from now on": makes an order lasting
+    standing: LatePattern  # an order that lasts by its own words: "never push ..."
+    order: LatePattern  # an order that lasts only with a condition or a word for the future
+    when: LatePattern  # opens a condition that may occur again: "whenever I ..."
+    domain: LatePattern  # a clause that names a subject: "for Python code"
+    domain_open: LatePattern | None  # the same before an order without a comma
+    address: LatePattern  # how to address the user
+    preference: LatePattern
+    one_choice: LatePattern  # a preference among things at hand: "I prefer the second one"
+    late_future: LatePattern  # "... from now on"
+    late_when: LatePattern  # "... when I ask about X"
+    domain_end: LatePattern  # "... in Python code"
     is_spaced: bool = True  # words have spaces between them
 
 
-def alternatives(*patterns: str) -> re.Pattern[str]:
+def alternatives(*patterns: str) -> LatePattern:
     """Return a pattern that matches any of these."""
-    return re.compile("|".join(f"(?:{one})" for one in patterns))
+    return LatePattern("|".join(f"(?:{one})" for one in patterns))
 
 
 def any_of(words: str) -> str:
@@ -44,7 +73,7 @@ def any_of(words: str) -> str:
 
 
 # Words before an order that do not change it, in all languages: messages mix them.
-FILLER = re.compile(
+FILLER = LatePattern(
     r"(?:"
     + any_of(
         "ok okay thanks thank_you thx hi hey hello btw by_the_way also and but so oh well please"
@@ -67,7 +96,7 @@ CLAUSE = re.compile(
     r"[,，;；:：–—()]\s*|\s-\s|\.\.+\s*|\s(?=(?:and|but|so|btw|und|aber|et|mais|y|pero|e|ma|и|но)\s)"
 )
 # Somebody else's words or orders to somebody else.
-REPORT = re.compile(
+REPORT = LatePattern(
     r"\b(?:he|she|they|boss|manager|teacher|docs?|documentation|readme|policy|guide|customers?"
     r"|client|people|who|someone|everyone|team|wife|husband|mom|dad|doctor|linter|article|book)"
     r"\b[^,.]{0,24}\b(?:says?|said|told|tells|wants?|wrote|writes|insists?|keeps? saying)\b"
@@ -81,7 +110,7 @@ REPORT = re.compile(
     r"|\b(?:what does|meaning of|song|lyrics|quote|proverb|slogan)\b"
 )
 # Opens a question or a task about text: what follows a colon is that text.
-TASK = re.compile(
+TASK = LatePattern(
     r"\b(?:translate|summari[sz]e|rewrite|proofread|rephrase|paraphrase|edit|correct|wrote|writes"
     r"|says|said|read|explain|review|analy[sz]e|policy|e-?mail|letter|log|error|output|transcript"
     r"|following|text|übersetze?|fasse?|korrigiere?|schreibt|schrieb|steht|traduis|traduire"
@@ -127,7 +156,7 @@ _EN_VERB_AFTER = (
     r"[a-z-]+|open|shorten|listen)(?![\w'])"
 )
 # After a statement and a comma, only these are orders: "they are great, always full of surprises".
-LATE_ORDER = re.compile(
+LATE_ORDER = LatePattern(
     rf"(?:always|never|don'?t ever|do not ever),? (?:{_EN_VERBS})(?![\w'-])|(?!always|never"
     rf"|don'?t ever|do not ever)"
 )
@@ -366,7 +395,7 @@ ENGLISH = Grammar(
         r"(?![^,.]{0,50}\b(?:what|which|how|if|whether|see|find|know|can|would|might|will)\b)"
         r"[^,.]{2,50} works? (?:best|better) for me\b",
     ),
-    one_choice=re.compile(
+    one_choice=LatePattern(
         r"prefer (?:(?:to go with |to use |to take |going with )?(?:the|your|this|that|these"
         r"|those|it"
         r"|option|number|#)(?: (?:[\w-]+ )?(?:one|ones|first|second|third|fourth|last|latter|former"
@@ -376,13 +405,13 @@ ENGLISH = Grammar(
         r"|\b(?:today|tomorrow|tonight|this (?:time|week|weekend|one|morning|evening|afternoon)"
         r"|next (?:week|month|friday|monday)|for now|right now|just this once)\b"
     ),
-    late_future=re.compile(
+    late_future=LatePattern(
         r"\b(?:from (?:now|here|this point) ?(?:on|onwards?|forward|out)|going forward"
         r"|moving forward|in (?:the )?future|in general|as a (?:general )?rule|by default"
         r"|henceforth"
         r"|at all times|for all future|starting now|every single time)\b"
     ),
-    late_when=re.compile(
+    late_when=LatePattern(
         r"\b(?:whenever|every ?time|each time|any ?time)\b(?! (?:you (?:need|want|like|can|get)"
         r"|possible)).{3,}"
         r"|\bif (?:i|we) (?:ask|say|mention|write|talk|send|request|tell|give)\b.{2,}"
@@ -391,7 +420,7 @@ ENGLISH = Grammar(
         r"|writing|giving|showing|answering|explaining|dealing|suggesting|providing)\b.{2,}"
         r"|\bunless (?:i|you|it)\b.{2,}"
     ),
-    domain_end=re.compile(
+    domain_end=LatePattern(
         r"\b(?:in|for|with|on|about) (?:(?:my|our|the|all|any|small|large|big|new|your|work|private"
         r"|short|long|formal|public|internal|customer|client|business|production|backend|frontend"
         r"|unit|personal|technical|professional|academic|[a-z#+.]{1,12}) ){0,2}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from .grammar import CLAUSE, ENGLISH, FILLER, LATE_ORDER, REPORT, TASK, Grammar
+from .grammar import CLAUSE, ENGLISH, FILLER, LATE_ORDER, REPORT, TASK, Grammar, LatePattern
 from .languages import CHINESE, GERMAN, RUSSIAN
 from .romance import FRENCH, ITALIAN, SPANISH
 from .sentences import candidates
@@ -18,15 +18,15 @@ from .sentences import candidates
 GRAMMARS = (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, RUSSIAN, CHINESE)
 FILLERS_MAX = 6
 _CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"
-_QUESTION = re.compile(
+_QUESTION = LatePattern(
     r"\s*(?:how|why|what|which|who|where|should|shall|do|does|did|is|are|am|can i|could i|must i"
     r"|warum|wie|soll|sollte|muss|darf|kann ich|was|wieso|pourquoi|comment|dois-je|faut-il|est-ce"
     r"|por qué|cómo|debo|debería|tengo que|perché|come|devo|dovrei|почему|как|зачем|нужно ли"
     r"|надо ли"
     r"|стоит ли|должен ли)\b|\s*为什么|\s*怎么|.{0,8}(?:应该|是否|能否|是不是)"
 )
-_ENDS_AS_QUESTION = re.compile(r"[?？]\W*$")
-_POLITE = re.compile(
+_ENDS_AS_QUESTION = LatePattern(r"[?？]\W*$")
+_POLITE = LatePattern(
     r"(?:and |but |so |then |also |now )?(?:can|could|would|will) (?:you|u|i|we)\b|any (?:idea"
     r"|tips|advice)"
     r"|please|got any|kannst du|könntest du|peux-tu|tu peux|pourrais-tu|puedes|podrías|puoi"
@@ -34,11 +34,11 @@ _POLITE = re.compile(
     r"|можешь|посмотришь|ты можешь|能|可以|你能"
 )
 # "Can you always answer ...?" is an order, "can you always see ...?" none.
-_REQUEST = re.compile(
+_REQUEST = LatePattern(
     r"(?:can|could|would|will) (?:you|u) |kannst du |könntest du |würdest du |peux-tu |tu peux "
     r"|pourrais-tu |puedes |podrías |puoi |potresti |можешь "
 )
-_LASTING = re.compile(
+_LASTING = LatePattern(
     r"\b(?:from now on|for now on|from here on|going forward|in (?:the )?future|whenever i"
     r"|when i ask"
     r"|by default|ab jetzt|ab sofort|in zukunft|künftig|désormais|à partir de maintenant|à l'avenir"
@@ -51,7 +51,7 @@ TAGS = (
     "d'accord", "va bene", "vale", "хорошо", "ладно", "好吗", "可以吗", "in ordnung", "bitte",
     "s'il te plaît", "por favor", "per favore", "пожалуйста", "lol", "ja", "got it", "deal",
 )  # fmt: skip
-_REQUESTS = re.compile(
+_REQUESTS = LatePattern(
     r"\b(?:when(?:ever)?|every ?time|each time|any ?time) (?:i|we) (?:ask|mention|say|talk"
     r"|request|send you"
     r"|bring up|inquire|discuss|tell you|give you)|\bwhenever i\b|\b(?:wenn|falls) ich (?:dich"
@@ -60,7 +60,7 @@ _REQUESTS = re.compile(
     r"|\bquando (?:ti|chiedo|parlo)|\bкогда я (?:спрашиваю|прошу|говорю|спрошу)|当我(?:问|提|说)"
 )
 # A condition about what the user says or sends, or about every time: an order with it lasts.
-_RECURS = re.compile(
+_RECURS = LatePattern(
     r"\b(?:for me|to me|with me|my (?:code|e-?mails?|texts?)|ask|mention|say|talk|speak|request"
     r"|write|send|tell|discuss|bring up|share|paste"
     r"|upload|type"
@@ -74,18 +74,18 @@ _RECURS = re.compile(
     r"|каждый раз|всякий раз|спраш\w+|спрош\w+|прош\w+|присыл\w+|говор\w+|пиш\w+|упомин\w+|речь)\b"
     r"|每当|每次|只要|问|提到|说|发|写|聊|的时候"
 )
-_INNER_ORDER = re.compile(
+_INNER_ORDER = LatePattern(
     r"(?<= )(?:please|pls|always|never|you should|you must|just use|use|give|answer|reply"
     r"|respond|show|include"
     r"|start|keep|don'?t|do not|bitte|immer|nie|niemals|toujours|siempre|nunca|sempre|dammi|dame"
     r"|usa"
     r"|donne|réponds|всегда|никогда|отвечай|пиши|давай|указывай)(?= )|(?<=时候)(?=[请要用都先别不])"
 )
-_COMPARED = re.compile(
+_COMPARED = LatePattern(
     r"\b(?:over|rather than|instead of|than|to|in general|always|als|plutôt|que|que a|a|rispetto"
     r"|чем|вместо)\b|而不是|比"
 )
-_ENGLISH_TASTE = re.compile(
+_ENGLISH_TASTE = LatePattern(
     r"(?<!\bif )(?<!\bdo )(?<!did )(?<!would )(?<!might )(?<!may )(?<!should )(?<!could )"
     r"(?<!can )(?<!whether )"
     r"(?<!when )"

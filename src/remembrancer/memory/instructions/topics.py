@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...search import normalize, parse_query
 from ...search.text.analysis import words
 from ...search.text.languages import detect
+from .grammar import LatePattern
 from .rules import Instruction
 
 SAME_TOPIC_MIN = 0.6  # common words, as a share of all words of both
@@ -36,7 +37,7 @@ _FRAME = _word_set(
 _CHINESE_FRAME = re.compile(
     "当我?|如果我?|每当我?|每次我?|只要我?|问到?你?|提到|说到?|写|的时候|时|的话|我|你|请|对于|关于"
 )
-_NEGATION = re.compile(
+_NEGATION = LatePattern(
     r"\b(?:never|don'?t|do not|stop|no|not|avoid|without|skip|nie|niemals|nicht|kein\w*|ohne"
     r"|jamais|pas"
     r"|plus|sans|nunca|jamás|sin|non|mai|senza|smetti|никогда|не|без|никаких)\b|\bn'|不要|别|不用|不许|不得"
@@ -49,7 +50,7 @@ _MANNER = _word_set(
     " ahora adelante sempre mai ora poi avanti non всегда никогда впредь теперь не"
     " пожалуйста"
 )
-_ANSWERING = re.compile(
+_ANSWERING = LatePattern(
     r"\b(?:answer|reply|replies|respond|response|write|speak|talk|explain|antwort|schreib|sprich"
     r"|sprech"
     r"|répon|repon|écri|parle|respond|respuesta|contest|escrib|habl|rispo|scriv|parl|отве|пиш"
@@ -67,7 +68,7 @@ _LANGUAGE_NAMES = {
     r"|葡萄牙[文语]",
     "ja": r"japanese|japanisch\w*|japonais\w*|japon[eé]s|giapponese|японск\w+|日文|日语",
 }
-_NAME = re.compile(
+_NAME = LatePattern(
     r"(?:call(?:ing)? me|address(?:ing)? me as|refer to me as|i go by|nenne? mich"
     r"|appelle[sz]?-?(?: |)moi"
     r"|m'appelle[rz]? (?:plus|pas|jamais)|llámame|llamame|me llames|llamarme|chiamami|chiamarmi"
@@ -114,14 +115,14 @@ _WISHES = {
     "currency": {"EUR": r"\beuros?\b|€", "USD": r"\bdollars?\b|\$", "GBP": r"\bpounds\b|£"},
 }
 _WISH_PATTERNS = {
-    name: {value: re.compile(pattern) for value, pattern in wishes.items()}
+    name: {value: LatePattern(pattern) for value, pattern in wishes.items()}
     for name, wishes in _WISHES.items()
 }
 _LANGUAGE_PATTERNS = {
-    code: re.compile(rf"(?<![^\W一-龥])(?:{p})(?![^\W一-龥])")
+    code: LatePattern(rf"(?<![^\W一-龥])(?:{p})(?![^\W一-龥])")
     for code, p in _LANGUAGE_NAMES.items()
 }
-_COMPARISON = re.compile(
+_COMPARISON = LatePattern(
     r"(?:prefer|prefers|préfère|prefiero|preferisco|предпочитаю|bevorzuge|rather (?:have|use|get"
     r"|see))\s+"
     r"(?P<first>[^,.]{2,60}?)\s+"
