@@ -273,6 +273,9 @@ def test_another_wish_about_the_same_matter_replaces(older: str, newer: str) -> 
         ("Never push to main", "Never use emojis"),
         ("Always use emojis", "Never push to main"),
         ("I prefer tabs over spaces", "I prefer tabs over spaces"),
+        ("please keep your answers short in future", "I prefer bullet points to long paragraphs"),
+        ("I prefer short answers", "i like short answers better, no need for an intro"),
+        ("I prefer detailed proofs", "I prefer tables to avoid long texts"),
         (
             "Always add versions when I ask about dependencies",
             "Never add versions when I ask about recipes",

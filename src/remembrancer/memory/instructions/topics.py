@@ -56,6 +56,11 @@ _ANSWERING = LatePattern(
     r"|répon|repon|écri|parle|respond|respuesta|contest|escrib|habl|rispo|scriv|parl|отве|пиш"
     r"|говор)|回答|回复|写|说"
 )
+_ANSWERS = LatePattern(
+    r"\b(?:answer|repl(?:y|ies)|respon[ds]|explanation|antwort|erklärung|répon|repon|respuesta"
+    r"|respond|contest|rispost|rispond|ответ|отвеч|объясн)|回答|回复|解释|\bwrite (?:long|short)"
+)
+_COMPARED = LatePattern(r"\b(?:than|rather|als|plutôt|que|чем|invece)\b|比")
 _LANGUAGE_NAMES = {
     "en": r"english|englisch\w*|anglais\w*|ingl[eé]s|inglese|английск\w+|по-английски|英文|英语",
     "de": r"german|deutsch\w*|allemand\w*|alem[aá]n|tedesco|немецк\w+|по-немецки|德文|德语",
@@ -171,8 +176,10 @@ def replaces_instruction(older: Instruction, newer: Instruction) -> bool:
     for one in _topics(old):
         for other in _topics(new):
             if one.name == other.name:
-                if one.value == other.value:
-                    return is_opposite
+                if one.value == other.value:  # a "no" may be about something else in the sentence
+                    return is_opposite and (
+                        one.name == "name" or _likeness(old, new) >= SAME_TOPIC_MIN
+                    )
                 return not _NEGATION.search(old) and not _NEGATION.search(new)
     if is_opposite and _likeness(old, new) >= SAME_TOPIC_MIN:
         return True
@@ -215,6 +222,8 @@ def _topics(text: str) -> list[_Topic]:
         if len(codes) == 1:
             topics.append(_Topic("language", codes[0]))
     for name, wishes in _WISH_PATTERNS.items():
+        if name == "length" and (not _ANSWERS.search(text) or _COMPARED.search(text)):
+            continue  # "long lists", "tables rather than long texts"
         values = [value for value, pattern in wishes.items() if pattern.search(text)]
         if len(values) == 1:
             topics.append(_Topic(name, values[0]))
