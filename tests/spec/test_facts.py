@@ -329,10 +329,10 @@ def test_idempotency_key_of_another_fact_is_a_conflict(http: Http) -> None:
     """A key covers one resource (specification.md#idempotency-resource)."""
     first, second = (add(http, text)["fact"]["fact_id"] for text in ("One.", "Two."))
     key = {"Idempotency-Key": "once"}
-    done, again, other = (
+    first_answer, again, other = (
         http.delete(f"{FACTS}/{fact_id}", headers=key) for fact_id in (first, first, second)
     )
 
-    assert done.json() == again.json()
+    assert first_answer.json() == again.json()
     assert other.status_code == 409
     assert texts(http) == ["Two."]

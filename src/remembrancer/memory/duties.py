@@ -248,7 +248,8 @@ def count_search(
         )
         record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
         record_hits(tx, session=session.id, step=step, answer=answer)
-        note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
+        if answer.facts:
+            note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
         reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
         return step, duties._replace(

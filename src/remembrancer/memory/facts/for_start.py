@@ -37,5 +37,4 @@ def _usefulness(row: Row, now_ms: int) -> float:
 
 def note_uses(tx: Transaction, fact_ids: Sequence[str], now_ms: int) -> None:
     """Count that an answer showed facts."""
-    if fact_ids:
-        tx.run(SQL.note_uses, fact_ids=json.dumps(list(fact_ids)), now_ms=now_ms)
+    tx.run(SQL.note_uses, fact_ids=json.dumps(list(fact_ids)), now_ms=now_ms)
