@@ -124,7 +124,10 @@ def test_tools_describe_input_output_and_effect(context: Context, port: int) -> 
         "search",
         "fetch",
     }
-    assert [tool.name for tool in listed if tool.annotations.destructive_hint] == ["correct_fact", "forget"]
+    assert [tool.name for tool in listed if tool.annotations.destructive_hint] == [
+        "correct_fact",
+        "forget",
+    ]
 
 
 def test_arguments_have_the_descriptions_of_the_endpoint(context: Context) -> None:
