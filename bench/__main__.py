@@ -21,6 +21,7 @@ PARTS = (
     "bench.second_look",
     "bench.second_look.closings",
     "bench.second_look.statements",
+    "bench.changes",
     "bench.chat",
     "bench.http",
     "bench.neighbours",
