@@ -280,6 +280,8 @@ def _by_value(older: Reading, newer: Reading, before: Words, after: Words) -> Fa
     is_possessed = older.subject.is_possessed
     is_attribute = older.noun.is_attribute and (is_possessed or are_names or is_update)
     is_exact = older.noun.is_exact and longest <= _HINT_WORDS_MAX
+    if longest == 1 and not (are_names or is_exact or is_update or _is_han(older)):
+        return None  # an adjective says how something is: "my phone is broken"
     is_thing = is_possessed and are_names and not _is_han(older)
     is_named = is_possessed and is_update and (are_names or len(older.subject.words) > 2)
     if is_attribute or is_exact or is_thing or is_named:

@@ -141,6 +141,7 @@ def _token(raw: str) -> SentenceWord:
     first = raw[0]
     if first.isdigit():
         word = re.sub(r"[,.](?=\d{3}(?!\d))", "", raw) if len(raw) > 4 else raw
+        word = re.sub(r"[.,]00$", "", word)  # 30.00 EUR is 30 EUR
         return SentenceWord(word, is_capital=False)
     if first == "@":
         return SentenceWord(raw, is_capital=False)
@@ -169,7 +170,8 @@ def _unify_times(sentence: str) -> str:
         sentence = _DOT_DATE.sub(
             lambda m: _date(m[3], int(m[2]), int(m[1])) if 0 < int(m[2]) <= 12 else m[0], sentence
         )
-    sentence = _CLOCK.sub(lambda m: _clock(m[1], m[2], m[3]), sentence)
+    if ":" in sentence or "h" in sentence:
+        sentence = _CLOCK.sub(lambda m: _clock(m[1], m[2], m[3]), sentence)
     return _HOUR.sub(lambda m: _clock(m[1], "00", m[2]), sentence)
 
 
