@@ -4,8 +4,8 @@
 
 A wrong link is a pair that the rules link for certain though its label says no; each is printed.
 Coverage is the share of true changes linked for certain, and the share at least hinted. Rules were
-chosen on the sets named `tuned` alone. Without FOLDER, only the hand-written pairs are measured, and
-bench/results.md stays as it is.
+chosen on the sets named `tuned` alone. Without FOLDER, only the hand-written pairs are measured,
+and bench/results.md stays as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.changes import sources
 from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
 from bench.report import table, write_section
 from remembrancer.memory.changes import change, change_keys
-from remembrancer.memory.changes.reading import readings
+from remembrancer.memory.changes.reading import read_start, readings
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 ROUNDS = 7
@@ -82,17 +82,17 @@ def costs() -> str:
     for _ in range(ROUNDS):
         begin = time.process_time()
         for pair in pairs:
-            readings.cache_clear()
+            read_start.cache_clear()
             change(pair.older, pair.newer)
         cold.append((time.process_time() - begin) / len(pairs))
         begin = time.process_time()
         for text in statements:
-            readings.cache_clear()
+            read_start.cache_clear()
             change_keys(text)
         keys.append((time.process_time() - begin) / len(statements))
         half = 0.0
         for pair in pairs:
-            readings.cache_clear()
+            read_start.cache_clear()
             readings(pair.newer)
             begin = time.process_time()
             change(pair.older, pair.newer)

@@ -25,6 +25,7 @@ from .phrases import Relation
 from .scan import RelationPlace, Scan
 from .tokens import SentenceWord, sentences, tokens
 
+LENGTH_MAX = 1_000  # characters of a statement; bounds the time and the cache
 SENTENCES_MAX = 4  # of one statement; longer texts are not facts
 WORDS_MAX = 60  # of one sentence
 KEYS_MAX = 6
@@ -79,9 +80,14 @@ class Reading(NamedTuple):
         return "now" in self.marks
 
 
-@lru_cache(maxsize=8_192)
 def readings(statement: str) -> tuple[Reading, ...]:
-    """Return the sentences of a statement, read; an unreadable one is left out."""
+    """Return the first sentences of a statement, read; an unreadable one is left out."""
+    return read_start(statement[:LENGTH_MAX])
+
+
+@lru_cache(maxsize=8_192)
+def read_start(statement: str) -> tuple[Reading, ...]:
+    """Return the sentences of a text of at most LENGTH_MAX characters, read."""
     result = []
     for sentence in sentences(statement)[:SENTENCES_MAX]:
         if _MARKUP.search(sentence):
