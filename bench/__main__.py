@@ -22,6 +22,7 @@ PARTS = (
     "bench.second_look.closings",
     "bench.second_look.statements",
     "bench.instructions",
+    "bench.changes",
     "bench.chat",
     "bench.http",
     "bench.neighbours",
