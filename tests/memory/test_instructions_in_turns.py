@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -303,6 +304,6 @@ def test_the_benchmark_places_evidence_among_the_recognised(tmp_path: Path) -> N
 
     assert [message for message, _ in history.recognised] == ["D1:1", "D1:3"]
     assert channel.fts_hits(history) == {"Which apps?": {"D1:1"}}
-    rows = channel.np.array([[1.0, 0.5, 0.5, 1.0], [0.0, 0.0, 0.9, 0.0]])
+    rows = np.array([[1.0, 0.5, 0.5, 1.0], [0.0, 0.0, 0.9, 0.0]])
     place = channel.places(history, history.questions[0], rows, channel.Weights(1, 1, 1, 0))
     assert place == (0, 0)

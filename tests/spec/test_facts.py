@@ -336,3 +336,77 @@ def test_idempotency_key_of_another_fact_is_a_conflict(http: Http) -> None:
     assert first_answer.json() == again.json()
     assert other.status_code == 409
     assert texts(http) == ["Two."]
+
+
+class TestInstructions:
+    """Standing instructions in what users say (specification.md#instructions-recognised)."""
+
+    def test_a_turn_that_states_one_is_its_source(self, http: Http) -> None:
+        message = "Thanks! From now on, always answer in metric units. What is 3 miles?"
+        saved = http.remember(message, "4.8 km", user_id="ada", occurred_at="2025-01-05T00:00:00Z")
+        answer = http.memory("How far is Elba?", "ada", interact=False)
+        [listed_one] = http.get("/api/v7/memory/instructions", params={"user_id": "ada"}).json()[
+            "instructions"
+        ]
+
+        [instruction] = answer["instructions"]
+        assert instruction["text"] == "From now on, always answer in metric units."
+        assert (instruction["kind"], instruction["condition"]) == ("instruction", None)
+        assert instruction["event_id"] == saved["event_id"]
+        assert (listed_one["fact_id"], listed_one["recognised"]) == (
+            instruction["instruction_id"],
+            True,
+        )
+        assert answer["facts"] == []
+        assert listed(http) == []
+
+    def test_look_alikes_are_none(self, http: Http) -> None:
+        for message in ("I always get lost there.", "She never called.", "Should I always save?"):
+            http.remember(message, "I see.", user_id="ada")
+
+        assert listed(http, which="all") == []
+
+    def test_a_condition_must_fit_the_question(self, http: Http) -> None:
+        http.remember("When I ask about recipes, always give the grams.", "Sure.", user_id="ada")
+
+        def instructions(query: str) -> list[str]:
+            answer = http.memory(query, "ada", interact=False)
+            return [one["condition"] for one in answer["instructions"]]
+
+        assert instructions("Do you know recipes for soup?") == ["When I ask about recipes"]
+        assert instructions("When does the ferry leave?") == []
+
+    def test_a_newer_one_on_the_same_matter_supersedes(self, http: Http) -> None:
+        for day, language in ((1, "German"), (2, "English")):
+            http.remember(
+                f"From now on always answer in {language}.",
+                "Ok.",
+                user_id="ada",
+                occurred_at=f"2025-01-0{day}T00:00:00Z",
+            )
+        served = http.memory("Hello?", "ada", interact=False)["instructions"]
+
+        assert [one["text"] for one in served] == ["From now on always answer in English."]
+        assert texts(http, which="instructions", status="superseded") == [
+            "From now on always answer in German."
+        ]
+
+    def test_start_pack_has_them(self, http: Http) -> None:
+        http.remember("Please always call me Captain.", "Aye.", user_id="ada")
+        pack = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()["prompt_text"]
+
+        assert "- Please always call me Captain." in pack
+
+    def test_erasing_the_turn_erases_it(self, http: Http) -> None:
+        event_id = http.remember("Never use emoji.", "Ok.", user_id="ada")["event_id"]
+        http.delete(f"/api/v7/event/{event_id}").raise_for_status()
+
+        assert listed(http, which="all", status="all") == []
+
+    def test_a_revision_of_the_turn_keeps_one(self, http: Http) -> None:
+        http.memory("a", "ada", session_id="s")
+        for draft in ("Ok.", "Certainly."):
+            revised = http.remember("Never use emoji.", draft, user_id="ada", session_id="s")
+        [one] = listed(http, which="all")
+
+        assert one["event_ids"] == [revised["event_id"]]

@@ -79,6 +79,7 @@ class _Endpoints:
     erase_event = _Method(requests.erase_event)
     forget_memory = _Method(requests.forget_memory)
     list_facts = _Method(requests.list_facts)
+    list_instructions = _Method(requests.list_instructions)
     add_fact = _Method(requests.add_fact)
     change_fact = _Method(requests.change_fact)
     remove_fact = _Method(requests.remove_fact)

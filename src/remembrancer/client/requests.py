@@ -18,7 +18,15 @@ from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.execution import Executed, Execution
 from ..protocol.explain import Explanation
-from ..protocol.facts import FactAdd, FactChange, FactList, FactRemoved, FactsQuery, FactStored
+from ..protocol.facts import (
+    FactAdd,
+    FactChange,
+    FactList,
+    FactRemoved,
+    FactsQuery,
+    FactStored,
+    InstructionList,
+)
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
@@ -129,6 +137,11 @@ def forget_memory(scope: Forget, *, idempotency_key: str | None = None) -> ApiRe
 def list_facts(query: FactsQuery | None = None) -> ApiRequest[FactList]:
     """List the facts of a user, newest first."""
     return get(FactList, "/api/v7/memory/facts", query)
+
+
+def list_instructions(query: FactsQuery | None = None) -> ApiRequest[InstructionList]:
+    """List the standing instructions and preferences of a user, newest first."""
+    return get(InstructionList, "/api/v7/memory/instructions", query)
 
 
 def add_fact(fact: FactAdd, *, idempotency_key: str | None = None) -> ApiRequest[FactStored]:

@@ -232,9 +232,10 @@ TOOLS: tuple[Tool, ...] = (
         name="list_facts",
         title="List facts",
         description="List the lasting facts stored about the user, newest first, also superseded "
-        "and expired ones (status), or those that held at a time (as_of).",
+        "and expired ones (status), those that held at a time (as_of), or standing instructions "
+        "and preferences (which).",
         request_model=FactsQuery,
-        arguments=("status", "as_of", "limit", "below", "session_id", "user_id"),
+        arguments=("which", "status", "as_of", "limit", "below", "session_id", "user_id"),
         required=(),
         answer_model=FactList,
         function=one_request(requests.list_facts),

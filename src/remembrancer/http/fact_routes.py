@@ -5,9 +5,17 @@ from __future__ import annotations
 from ..accounts.idempotency import IdempotentRequest
 from ..context import Caller, Context
 from ..memory.facts.edit import add_fact, change_fact, remove_fact
-from ..memory.facts.listing import list_facts
+from ..memory.facts.listing import list_facts, list_instructions
 from ..protocol.errors import Conflict, NotFound
-from ..protocol.facts import FactAdd, FactChange, FactList, FactRemoved, FactsQuery, FactStored
+from ..protocol.facts import (
+    FactAdd,
+    FactChange,
+    FactList,
+    FactRemoved,
+    FactsQuery,
+    FactStored,
+    InstructionList,
+)
 from .endpoint import AddressedBody, AnyEndpoint, Endpoint, ThreadPool
 
 FACTS = "/api/v7/memory/facts"
@@ -30,6 +38,18 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=list_facts,
         query=FactsQuery,
         answer=FactList,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/memory/instructions",
+        operation_id="list_instructions",
+        summary="List instructions",
+        description="List the standing instructions and preferences of a user, newest first: facts "
+        "that state one, and sentences recognised in the user's turns. Change and delete them as "
+        "facts.",
+        read=list_instructions,
+        query=FactsQuery,
+        answer=InstructionList,
     ),
     Endpoint(
         method="POST",

@@ -27,7 +27,7 @@ from layer_index where account_id = :account_id and id >= :low and id < :high or
 
 -- layer_texts: Facts, L1s and newest maps by the ids of their index entries, a JSON array
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
@@ -40,7 +40,7 @@ where layer_index.account_id = :account_id and layer_index.id in (select value f
 
 -- layer_texts [postgresql]: as an array, which makes the planner use the key whatever row count it expects
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item

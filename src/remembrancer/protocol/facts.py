@@ -33,6 +33,16 @@ class Fact(Message):
             "`expired`: its time is over. `removed`: it was deleted."
         ),
     ]
+    kind: Annotated[
+        Literal["fact", "instruction", "preference"],
+        Field(description="Fact, standing instruction or preference."),
+    ]
+    condition: Annotated[
+        str | None, Field(description="When an instruction applies; null means always.")
+    ]
+    recognised: Annotated[
+        bool, Field(description="True if it is a sentence of a user's turn, not stated as a fact.")
+    ]
     valid_from: Annotated[str, Field(description="Time from which it holds (RFC 3339, UTC).")]
     valid_to: Annotated[
         str | None, Field(description="Time until which it holds (RFC 3339, UTC); null: open.")
@@ -73,6 +83,13 @@ class FactsQuery(Message):
         Literal["current", "superseded", "expired", "removed", "all"],
         Field(description="Only facts with this status."),
     ] = "current"
+    which: Annotated[
+        Literal["facts", "instructions", "all"],
+        Field(
+            description="`facts`: those stated as facts. `instructions`: standing instructions and "
+            "preferences, also those recognised in turns."
+        ),
+    ] = "facts"
     as_of: Annotated[
         Moment | None,
         Field(description="The facts that held at this time (RFC 3339), not in the future."),
@@ -90,6 +107,18 @@ class FactList(Message):
 
     user_id: Annotated[str, Field(description="User whose facts these are.")]
     facts: Annotated[list[Fact], Field(description="Facts, newest first.")]
+    next: Annotated[
+        int | None, Field(description="`below` of the next page; null on the last page.")
+    ]
+
+
+class InstructionList(Message):
+    """Answer of `GET /api/v7/memory/instructions`."""
+
+    user_id: Annotated[str, Field(description="User whose wishes these are.")]
+    instructions: Annotated[
+        list[Fact], Field(description="Standing instructions and preferences, newest first.")
+    ]
     next: Annotated[
         int | None, Field(description="`below` of the next page; null on the last page.")
     ]

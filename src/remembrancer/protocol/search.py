@@ -160,6 +160,9 @@ class InstructionHit(Message):
 
     instruction_id: Annotated[str, Field(description="Identifier of the instruction.")]
     text: Annotated[str, Field(description="The instruction, in the words it was stored in.")]
+    kind: Annotated[
+        Literal["instruction", "preference"], Field(description="An order, or a taste.")
+    ] = "instruction"
     condition: Annotated[str | None, Field(description="When it applies; null means always.")]
     event_id: Annotated[
         str | None, Field(description="Event id of the turn it came with, if there is one.")

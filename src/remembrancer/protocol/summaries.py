@@ -207,6 +207,10 @@ class StartParts(Message):
     """The parts of a start pack, newest first."""
 
     map: Annotated[str, Field(description="The newest map.")]
+    instructions: Annotated[
+        list[str],
+        Field(description="Standing instructions and preferences that hold, as the facts."),
+    ]
     facts: Annotated[
         list[str],
         Field(description="Critical facts that hold, the most useful first, at most 200."),

@@ -243,7 +243,9 @@ def _by_group(older: Reading, newer: Reading, before: Words, after: Words) -> Va
     return _MAYBE if max(len(before), len(after)) <= _HINT_WORDS_MAX else None
 
 
-def _by_version(older: Reading, newer: Reading, _before: Words, _after: Words) -> ValueChange | None:
+def _by_version(
+    older: Reading, newer: Reading, _before: Words, _after: Words
+) -> ValueChange | None:
     if older.kind == newer.kind == "number" and _numbers_differ(older.value, newer.value):
         return _certain(older, newer)
     return _MAYBE if newer.is_update else None
@@ -258,7 +260,9 @@ def _by_hint(older: Reading, newer: Reading, before: Words, after: Words) -> Val
     return _certain(older, newer) if newer.is_update else _MAYBE
 
 
-def _by_several(older: Reading, newer: Reading, _before: Words, _after: Words) -> ValueChange | None:
+def _by_several(
+    older: Reading, newer: Reading, _before: Words, _after: Words
+) -> ValueChange | None:
     is_count = older.value[0][0].isdigit() and newer.value[0][0].isdigit()
     is_change = is_count and _numbers_differ(older.value, newer.value)
     return _certain(older, newer) if is_change else None

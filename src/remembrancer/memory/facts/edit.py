@@ -14,6 +14,7 @@ from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
 from ...protocol.text import rfc3339
 from ...search import index_entries
 from ...store import Row, Transaction
+from ..instructions import standing_instruction
 from ..layers import drop_layer, fact_layer, layer_text, move_layer
 from ..spaces import SQL as SPACES
 from ..spaces import future_ms, milliseconds
@@ -73,7 +74,7 @@ def add_fact(
             if request.replaces is None
             else current_fact(tx, caller, request.replaces, space.id)
         )
-        stored = store_fact(context, tx, caller, space.id, fact, replaces=replaces)
+        stored = store_fact(context, tx, caller.key_id, space.id, fact, replaces=replaces)
         return _answer(tx, stored, user_id, intake.notice, now_ms)
 
     return _stored(context, caller, idempotency, write)
@@ -123,7 +124,7 @@ def change_fact(
             if request.valid_from is None:
                 times["valid_from_ms"] = now_ms
             new = NewFact(text=text, entry=entry, pinned=pinned, **times)
-            stored = store_fact(context, tx, caller, row.space_id, new, replaces=row)
+            stored = store_fact(context, tx, caller.key_id, row.space_id, new, replaces=row)
         return _answer(tx, stored, row.user_id, intake.notice, now_ms)
 
     return _stored(context, caller, idempotency, write)
@@ -184,7 +185,7 @@ def _revive(tx: Transaction, row: Row) -> None:
         raise FactNotCurrent("Another current fact has the same text.")
     tx.run(SQL.revive_fact, id=row.id)
     add_keys(tx, row.space_id, row.id, row.text)
-    move_layer(tx, item=row.id, layer=fact_layer(row.text))
+    move_layer(tx, item=row.id, layer=fact_layer(standing_instruction(row.text)))
 
 
 def _screened(context: Context, text: str) -> tuple[Intake, str]:

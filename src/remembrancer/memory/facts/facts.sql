@@ -3,8 +3,8 @@ update facts set status = 2 where account_id = :account_id and space_id = :space
     and (expires_ms <= :now_ms or valid_to_ms <= :now_ms);
 
 -- add_fact: Store a critical fact, unless the space has it
-insert into facts (account_id, fact_id, space_id, session, event, text, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, created_ms)
-values (:account_id, :fact_id, :space_id, :session, :event, :text, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :now_ms)
+insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, created_ms)
+values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :now_ms)
 on conflict do nothing returning id;
 
 -- equal_fact: The current fact of a space with this text
@@ -23,6 +23,10 @@ from facts where facts.account_id = :account_id and facts.status = 0 and facts.i
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
+
+-- current_wishes: The newest instructions and preferences of a space that hold, without one of them
+select id, fact_id, text, kind as fact_kind, condition, valid_from_ms from facts
+where account_id = :account_id and space_id = :space_id and kind > 0 and status = 0 and id <> :id order by id desc limit :most;
 
 -- fact_by_id: A fact by its identifier, with its user
 select facts.id, facts.fact_id, facts.space_id, facts.status, facts.text, facts.superseded_by, facts.pinned,
@@ -58,6 +62,7 @@ where account_id = :account_id and fact_id in (select value from json_each(:fact
 -- facts_page: Facts of a space below an id, newest first
 select facts.id from facts
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.id < :below
+    and (:which = 'all' or (:which = 'facts' and facts.origin = 0) or (:which = 'instructions' and facts.kind > 0))
     and (cast(:status as bigint) is null or :status = case
         when facts.status = 0 and (facts.expires_ms <= :now_ms or facts.valid_to_ms <= :now_ms) then 2 else facts.status end)
     and (cast(:as_of_ms as bigint) is null or (
@@ -68,7 +73,7 @@ where facts.account_id = :account_id and facts.space_id = :space_id and facts.id
 order by facts.id desc limit :most;
 
 -- facts_whole: Facts with their history, by id, a JSON array
-select facts.id, facts.fact_id, facts.text, facts.status, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
+select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
     facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
@@ -77,7 +82,7 @@ left join keys on keys.id = facts.key_id and keys.account_id = :account_id
 where facts.account_id = :account_id and facts.id in (select cast(value as bigint) from json_each(:ids));
 
 -- facts_whole [postgresql]: as an array, which makes the planner use the key
-select facts.id, facts.fact_id, facts.text, facts.status, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
+select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
     facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
@@ -96,7 +101,7 @@ select superseded_by as fact, fact_id from facts
 where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 
 -- facts_for_start: The facts that a start pack may hold: pinned ones, the newest and the most used
-select facts.id, facts.text, facts.pinned, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
+select facts.id, facts.text, facts.kind, facts.pinned, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
 from facts where facts.account_id = :account_id and facts.id in (
     select id from (select id from facts where account_id = :account_id and space_id = :space_id and pinned = 1 order by id desc limit :most) as pinned_facts
     union select id from (select id from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most) as newest
@@ -107,7 +112,7 @@ from facts where facts.account_id = :account_id and facts.id in (
     and (facts.expires_ms is null or facts.expires_ms > :now_ms) and (facts.valid_to_ms is null or facts.valid_to_ms > :now_ms);
 
 -- facts_as_of: The facts of a space that held at a time, newest first
-select facts.text, facts.pinned from facts
+select facts.text, facts.kind, facts.pinned from facts
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status <> 3 and facts.text <> ''
     and facts.valid_from_ms <= :as_of_ms and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
     and (facts.expires_ms is null or facts.expires_ms > :now_ms)

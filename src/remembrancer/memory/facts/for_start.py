@@ -14,20 +14,19 @@ HALF_LIFE_DAYS = 90.0  # of the usefulness of a fact since it was last shown
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
-def start_facts(tx: Transaction, space_id: int, now_ms: int, as_of_ms: int | None) -> list[str]:
-    """Return the texts of the facts that hold, pinned ones first, then the most useful.
+def start_facts(tx: Transaction, space_id: int, now_ms: int, as_of_ms: int | None) -> list[Row]:
+    """Return the facts that hold, pinned ones first, then the most useful: text and kind.
 
     Useful are those that searches showed often and lately, and new ones. With `as_of_ms` (ms since
     1970): the facts that held then, pinned ones first, then the newest.
     """
     if as_of_ms is not None:
-        rows = tx.all(
+        return tx.all(
             SQL.facts_as_of, space_id=space_id, as_of_ms=as_of_ms, now_ms=now_ms, most=FACTS_MAX
         )
-        return [row.text for row in rows]
     rows = tx.all(SQL.facts_for_start, space_id=space_id, now_ms=now_ms, most=FACTS_MAX)
     rows.sort(key=lambda row: (row.pinned, _usefulness(row, now_ms), row.id), reverse=True)
-    return [row.text for row in rows[:FACTS_MAX]]
+    return rows[:FACTS_MAX]
 
 
 def _usefulness(row: Row, now_ms: int) -> float:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from ...accounts import session_user_id
 from ...context import Caller, Context
-from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus
+from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
 from ..paging import AFTER_ALL, split_page
 from ..spaces import SQL as SPACES
 from ..spaces import past_ms
-from .write import CURRENT, EXPIRED, SQL, SUPERSEDED
+from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED
 
 SOURCES_MAX = 20  # events listed with a fact
 _STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")  # as stored
@@ -36,6 +36,7 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
         rows = tx.all(
             SQL.facts_page,
             space_id=space.id,
+            which=query.which,
             below=query.below or AFTER_ALL,
             status=None if status is None else _STATUSES.index(status),
             as_of_ms=as_of_ms,
@@ -47,6 +48,15 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
 
     user_id, facts, last = context.store.read(read, account_id=caller.account_id)
     return FactList(user_id=user_id, facts=facts, next=last and last.id)
+
+
+def list_instructions(context: Context, caller: Caller, query: FactsQuery) -> InstructionList:
+    """Return a page of a user's standing instructions and preferences, newest first.
+
+    Raises PinnedToOtherUser, TimeInFuture, StoreUnavailable.
+    """
+    page = list_facts(context, caller, query.model_copy(update={"which": "instructions"}))
+    return InstructionList(user_id=page.user_id, instructions=page.facts, next=page.next)
 
 
 def status_of(row: Row, now_ms: int) -> FactStatus:
@@ -75,6 +85,9 @@ def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fac
     return Fact(
         fact_id=row.fact_id,
         text=row.text or None,
+        kind=KINDS[row.kind],
+        condition=row.condition,
+        recognised=row.origin == 1,
         status=status_of(row, now_ms),
         valid_from=rfc3339(row.valid_from_ms),
         valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
@@ -83,7 +96,7 @@ def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fac
         supersedes=replaced,
         pinned=bool(row.pinned),
         event_id=row.event_id,
-        event_ids=events[:SOURCES_MAX],
+        event_ids=list(dict.fromkeys(events))[:SOURCES_MAX],
         written_by=row.written_by,
         created_at=rfc3339(row.created_ms),
     )

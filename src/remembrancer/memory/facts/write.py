@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...search import IndexEntry
 from ...store import Row, Transaction, load_queries
 from ..changes import change, change_keys
+from ..instructions import Instruction, replaces_instruction, standing_instruction
 from ..layers import SQL as LAYERS
-from ..layers import Layer, add_layer, fact_layer, move_layer
+from ..layers import Layer, add_layer, fact_layer, move_layer, wish_of
 
 SQL = load_queries("remembrancer.memory.facts", "facts.sql")
 RELATED_MAX = 50  # facts with a common key that a new fact is compared with, newest first
+WISHES_MAX = 100  # instructions and preferences that a new one is compared with, newest first
+KINDS: tuple[Literal["fact", "instruction", "preference"], ...] = (  # as stored
+    "fact",
+    "instruction",
+    "preference",
+)
 HINTS_MAX = 5  # facts that a new one may supersede
 CURRENT, SUPERSEDED, EXPIRED, REMOVED = range(4)  # statuses, as stored
 
@@ -43,6 +51,7 @@ class NewFact:
     pinned: bool = False
     session: int | None = None
     event: int | None = None
+    instruction: Instruction | None = None  # recognised in the turn; None: the text may be one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +85,7 @@ class StoredFact:
 def store_fact(
     context: Context,
     tx: Transaction,
-    caller: Caller,
+    key_id: int | None,
     space_id: int,
     fact: NewFact,
     *,
@@ -86,8 +95,9 @@ def store_fact(
 
     It takes the place of `replaces`, a row of `current_fact`, and of facts that the rules of
     `changes` say it replaces. A fact that holds since an earlier time is superseded by those
-    instead.
+    instead. `key_id` is the key that stores it.
     """
+    instruction = fact.instruction or standing_instruction(fact.text)
     now_ms, text, fact_id = context.clock(), fact.text.strip(), context.ids("f_")
     tx.run(SQL.end_equal, space_id=space_id, text=text, now_ms=now_ms)
     new = tx.one_or_none(
@@ -97,11 +107,14 @@ def store_fact(
         session=fact.session,
         event=fact.event,
         text=text,
+        kind=0 if instruction is None else KINDS.index(instruction.kind),
+        condition=None if instruction is None else instruction.condition,
+        origin=0 if fact.instruction is None else 1,
         pinned=int(fact.pinned),
         valid_from_ms=fact.valid_from_ms,
         valid_to_ms=fact.valid_to_ms,
         expires_ms=fact.expires_ms,
-        key_id=caller.key_id,
+        key_id=key_id,
         now_ms=now_ms,
     )
     supersedes = [] if replaces is None else [replaces.fact_id]
@@ -115,11 +128,32 @@ def store_fact(
             row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=supersedes
         )
     else:
-        add_layer(tx, space_id=space_id, layer=fact_layer(text), item=new.id, entry=fact.entry)
+        add_layer(
+            tx, space_id=space_id, layer=fact_layer(instruction), item=new.id, entry=fact.entry
+        )
         stored = StoredFact(row=new.id, fact_id=fact_id, supersedes=supersedes)
     if replaces is not None:
         supersede(tx, older=replaces.id, newer=stored.row, from_ms=fact.valid_from_ms)
-    return stored if stored.is_known else _linked(tx, space_id, stored, fact)
+    if stored.is_known:
+        return stored
+    if instruction is not None:
+        stored = _end_wishes(tx, space_id, stored, fact, instruction)
+    return _linked(tx, space_id, stored, fact)
+
+
+def _end_wishes(
+    tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact, instruction: Instruction
+) -> StoredFact:
+    """Let a new instruction take the place of those about the same thing."""
+    ended = []
+    for row in tx.all(SQL.current_wishes, space_id=space_id, id=stored.row, most=WISHES_MAX):
+        older = wish_of(row)
+        if older is None:
+            continue
+        if row.valid_from_ms <= fact.valid_from_ms and replaces_instruction(older, instruction):
+            supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
+            ended.append(row.fact_id)
+    return replace(stored, supersedes=[*stored.supersedes, *ended])
 
 
 def _linked(tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact) -> StoredFact:

@@ -20,14 +20,15 @@ from ...protocol.text import rfc3339
 from ...search import Fit, IndexView, ParsedQuery, fitting, normalize, passages
 from ...store import Row, Transaction
 from ..changes import names_history
-from ..instructions import standing_instruction
-from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view
+from ..instructions import applies
+from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view, wish_of
 from ..spaces import number_of
 from .outcome import LayerHits
 
 # Minimum score of a fact or a summary. Chosen on facts and questions written for it: related pairs
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
 RELEVANT_MIN = 0.2
+CONDITION_MIN = 0.35  # of an instruction whose condition has no word of the query
 CANDIDATES_MAX = 16  # of each kind, in case some were erased a moment ago or repeat each other
 INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some were just erased
 SUMMARY_LIFT = 0.5  # added to the score of a turn for an L1 with score 1 that covers it
@@ -68,6 +69,7 @@ def layer_hits(
             candidates.append(one)
         if len(facts) == len(summaries) == CANDIDATES_MAX:
             break
+    scores = {one.event: one.score for one in facts}
     instructions = _instructions(view, facts) if "instructions" in layers else []
     facts = facts if "facts" in layers else []
     summaries = summaries if "summaries" in layers or "events" in layers else []
@@ -78,7 +80,7 @@ def layer_hits(
         if _holds(row, context.clock(), as_of_ms, with_old=with_old)
     }
     _add_facts(rows, facts, hits)
-    _add_instructions(rows, instructions, hits)
+    _add_instructions(rows, instructions, scores, question.text, hits)
     _add_summaries(rows, view, summaries, question, hits)
     if "events" in layers:
         hits.lifts = _lifts(tx, rows, summaries)
@@ -111,7 +113,8 @@ def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bo
 def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
     for one in scored:
         row = rows.get(one.event)
-        if row is None or len(hits.facts) == FACTS_FOUND_MAX:
+        # What was recognised in a turn is an instruction; its turn may be a hit.
+        if row is None or row.origin == 1 or len(hits.facts) == FACTS_FOUND_MAX:
             continue
         hits.facts.append(
             FactHit(
@@ -137,15 +140,30 @@ def _put_newer_first(facts: list[FactHit]) -> None:
             facts.insert(facts.index(older), newer)
 
 
-def _add_instructions(rows: Mapping[int, Row], events: Sequence[int], hits: LayerHits) -> None:
-    for row in (rows[event] for event in events if event in rows):
-        instruction = standing_instruction(row.text)
-        if instruction is None or len(hits.instructions) == INSTRUCTIONS_FOUND_MAX:
+def _add_instructions(
+    rows: Mapping[int, Row],
+    events: Sequence[int],
+    scores: Mapping[int, float],
+    query: str,
+    hits: LayerHits,
+) -> None:
+    """Add instructions; those with scores must also fit a query by words, or very well."""
+    counts = {"instruction": 0, "preference": 0}
+    for event in events:
+        row = rows.get(event)
+        instruction = None if row is None else wish_of(row)
+        if row is None or instruction is None:
             continue
+        if counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
+            continue
+        if scores.get(event, 1.0) < CONDITION_MIN and not applies(instruction, query):
+            continue
+        counts[instruction.kind] += 1
         hits.instructions.append(
             InstructionHit(
                 instruction_id=row.fact_id,
                 text=row.text,
+                kind=instruction.kind,
                 condition=instruction.condition,
                 event_id=row.event_id,
             )

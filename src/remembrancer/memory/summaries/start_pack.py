@@ -155,7 +155,7 @@ def _parts(
     cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return StartParts(map="", facts=[], summaries=[], cubes=cubes), 0
+        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), 0
     until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
     newest = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
     facts = start_facts(tx, space.id, now_ms, as_of_ms)
@@ -169,7 +169,8 @@ def _parts(
     totals = tx.one(SQL.count_for_start, space_id=space.id, session_id=session_id)
     parts = StartParts(
         map=newest.text if newest else "",
-        facts=facts,
+        instructions=[row.text for row in facts if row.kind],
+        facts=[row.text for row in facts if not row.kind],
         summaries=[f"{rfc3339(row.created_ms)[:10]} {row.text}" for row in l1s],
         cubes=cubes,
     )
@@ -182,6 +183,7 @@ def _sections(parts: StartParts) -> tuple[PackSection, ...]:
     lines = [line.removeprefix("- ") for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
         PackSection(head="Map", items=lines, share=3, newest_last=True),
+        PackSection(head="Wishes of the user", items=parts.instructions, share=2),
         PackSection(head="Critical facts", items=parts.facts, share=3),
         PackSection(head="This session so far", items=parts.summaries, share=3),
         PackSection(head="Lessons with most votes", items=parts.cubes, share=1),

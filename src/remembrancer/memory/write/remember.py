@@ -378,7 +378,9 @@ class _TurnWrite:
             session=session.id,
             event=self.event_row,
         )
-        stored = store_fact(self.context, self.tx, self.caller, space.id, fact, replaces=replaces)
+        stored = store_fact(
+            self.context, self.tx, self.caller.key_id, space.id, fact, replaces=replaces
+        )
         self._add_receipt(
             "critical", "known" if stored.is_known else "stored", stored.fact_id, stored.notice
         )

@@ -3,6 +3,9 @@ alter table facts
     alter column session drop not null,            -- null: added without a session
     alter column fact_id set not null,
     add column status bigint not null default 0,   -- 0 current, 1 superseded, 2 expired, 3 removed
+    add column kind bigint not null default 0,     -- 0 a fact, 1 a standing instruction, 2 a preference
+    add column condition text,                     -- of an instruction: when it applies; null: always
+    add column origin bigint not null default 0,   -- 0 stated as a fact, 1 recognised in a turn
     add column pinned bigint not null default 0,
     add column valid_from_ms bigint,
     add column valid_to_ms bigint,
@@ -19,6 +22,7 @@ drop index facts_once;
 create unique index facts_once on facts (account_id, space_id, digest_of(text)) where status = 0;
 create index facts_used on facts (account_id, space_id, uses) where uses > 0;
 create index facts_pinned on facts (account_id, space_id) where pinned = 1;
+create index facts_wishes on facts (account_id, space_id, id) where kind > 0 and status = 0;
 create index facts_successor on facts (account_id, superseded_by) where superseded_by is not null;
 create index facts_expiring on facts (expires_ms) where expires_ms is not null;
 

@@ -7,6 +7,9 @@ create table facts_with_life (
     session integer references sessions (id),  -- null: added without a session
     event integer,                     -- the turn it first came with
     text text not null,                -- '' once it is erased
+    kind integer not null default 0,   -- 0 a fact, 1 a standing instruction, 2 a preference
+    condition text,                    -- of an instruction: when it applies; null: always
+    origin integer not null default 0, -- 0 stated as a fact, 1 recognised in a turn
     status integer not null default 0, -- 0 current, 1 superseded, 2 expired, 3 removed
     pinned integer not null default 0,
     valid_from_ms integer not null,
@@ -29,6 +32,7 @@ create unique index facts_fact_id on facts (account_id, fact_id);
 create index facts_space on facts (space_id, id);
 create index facts_used on facts (space_id, uses) where uses > 0;
 create index facts_pinned on facts (space_id) where pinned = 1;
+create index facts_wishes on facts (space_id, id) where kind > 0 and status = 0;
 create index facts_event on facts (event);
 create index facts_session on facts (session);
 create index facts_alone on facts (session) where event is null;
