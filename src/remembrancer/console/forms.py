@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from pydantic_core import ErrorDetails
 from ..http import bodies
 
 M = TypeVar("M", bound=BaseModel)
+_LOCAL_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?", re.ASCII)
 _MESSAGES = {
     "string_too_long": "At most {max_length:,} characters.",
     "too_long": "At most {max_length:,} characters.",
@@ -28,6 +30,16 @@ def number(text: str) -> int | str:
     """Return a whole number, or the text itself, which the model then rejects."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else text
+
+
+def utc_time(text: str) -> str | None:
+    """Return the value of a `datetime-local` field as a time in UTC (RFC 3339), None if empty.
+
+    Any other text is returned unchanged; the model then rejects it.
+    """
+    text = text.strip()
+    match = _LOCAL_TIME.fullmatch(text)
+    return f"{match[1]}{match[2] or ':00'}Z" if match else text or None
 
 
 def parse_form(model: type[M], values: Mapping[str, Any]) -> M | dict[str, str]:
