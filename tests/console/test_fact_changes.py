@@ -91,7 +91,7 @@ def test_another_wording_supersedes_the_fact_and_keeps_its_pin(
     page = owner.followed(answer).text
     [new] = listed(owner)
 
-    assert "The wording is changed." in page
+    assert "The wording is changed.</p>" in page
     assert (new["text"], new["pinned"]) == ("Ada sails on Mondays.", True)
     assert (new["supersedes"], new["valid_from"]) == ([old["fact_id"]], rfc3339(clock()))
     assert ["Sundays" in entry for entry in history_of(page)] == [True, False]

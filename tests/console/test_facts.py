@@ -128,9 +128,26 @@ def test_notice_says_which_facts_a_new_one_replaces(owner: Reader) -> None:
     replaced = owner.followed(owner.send(f"{HERE}/add", text="Ada lives in Livorno.")).text
     again = owner.followed(owner.send(f"{HERE}/add", text="Ada lives in Livorno.")).text
 
-    assert "It takes the place of 1 earlier fact." in replaced
+    assert "It takes the place of 1 fact." in replaced
     assert "This fact was already stored." in again
     assert len(listed(owner)) == 1
+
+
+def test_notice_names_facts_that_a_new_one_may_contradict(owner: Reader) -> None:
+    add(owner, "Ada drives a Fiat.")
+    page = owner.followed(owner.send(f"{HERE}/add", text="Ada drives a Volvo.")).text
+
+    assert "It may contradict “Ada drives a Fiat.”: end or delete what no longer holds." in page
+    assert len(listed(owner)) == 2
+
+
+def test_notice_says_that_a_fact_of_an_earlier_time_is_history(owner: Reader) -> None:
+    add(owner, "Ada lives in Genoa.")
+    form = {"text": "Ada lives in Livorno.", "valid_from": "2020-01-01T00:00"}
+    page = owner.followed(owner.send(f"{HERE}/add", **form)).text
+
+    assert "A fact that holds since a later time has taken its place." in page
+    assert [fact["text"] for fact in listed(owner)] == ["Ada lives in Genoa."]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from ..memory.times import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.facts import Fact, FactAdd, FactChange, FactsQuery, FactStored
+from ..protocol.text import beginning
 from . import layout, parameters
 from .browser_session import BrowserRequest, Page
 from .forms import parse_form, utc_time
@@ -26,6 +27,8 @@ from .parameters import link_to
 PATH = "/console/facts"
 STATUSES = ("current", "superseded", "expired", "removed", "all")
 _LISTED = 25
+_CONTRADICTED_NAMED = 2  # in a notice
+_NAMED_CHARACTERS_MAX = 60
 _TIMES = ("valid_from", "valid_to", "expires_at")
 _FIELDS = {"wording": ("text", "since"), "times": _TIMES}  # of the forms on the page of a fact
 # Percent-encoding turns a character of four bytes into twelve.
@@ -134,7 +137,7 @@ def add(browser: BrowserRequest) -> Response:
         return _list(browser, _refused("add", form, error))
     notice = "This fact was already stored." if stored.known else "The fact is stored."
     return browser.redirect(
-        link_to(PATH, user_id=user_id), notice=f"{notice}{_consequences(stored)}"
+        link_to(PATH, user_id=user_id), notice=f"{notice}{_consequences(browser, stored)}"
     )
 
 
@@ -151,7 +154,7 @@ def reword(browser: BrowserRequest) -> Response:
         return _one(browser, fact_id, _refused("wording", form, error))
     return browser.redirect(
         link_to(PATH, fact_id=stored.fact.fact_id),
-        notice=f"The wording is changed.{_consequences(stored)}"
+        notice=f"The wording is changed.{_consequences(browser, stored, reworded=1)}"
         if stored.fact.fact_id != fact_id
         else "Nothing changed: the wording is the same.",
     )
@@ -251,24 +254,27 @@ def _refused(name: str, form: Mapping[str, str], error: InvalidRequest | Conflic
     return RejectedForm(name=name, values=form, errors={field: message}, status=error.status)
 
 
-def _consequences(stored: FactStored) -> str:
-    """Return sentences about the facts that a stored one replaced or may replace."""
+def _consequences(browser: BrowserRequest, stored: FactStored, *, reworded: int = 0) -> str:
+    """Return sentences about the facts that a stored one replaced or may contradict.
+
+    `reworded` of the replaced facts go without saying.
+    """
     sentences = ""
-    if stored.fact.supersedes and not stored.known:
-        count = len(stored.fact.supersedes)
-        sentences += f" It takes the place of {count} earlier {_facts(count)}."
+    count = 0 if stored.known else len(stored.fact.supersedes) - reworded
+    if count > 0:
+        sentences += f" It takes the place of {count} {'fact' if count == 1 else 'facts'}."
     if stored.fact.superseded_by:
         sentences += " A fact that holds since a later time has taken its place."
     if stored.may_supersede:
-        count = len(stored.may_supersede)
-        sentences += (
-            f" It may contradict {count} other {_facts(count)}: end or delete what no longer holds."
-        )
+        texts = [
+            fact_timeline(browser.context, browser.caller(), fact_id).fact.text or ""
+            for fact_id in stored.may_supersede[:_CONTRADICTED_NAMED]
+        ]
+        others = len(stored.may_supersede) - len(texts)
+        named = ", ".join(f"“{beginning(text, _NAMED_CHARACTERS_MAX)}”" for text in texts)
+        named += f" and {others} more" if others else ""
+        sentences += f" It may contradict {named}: end or delete what no longer holds."
     return sentences
-
-
-def _facts(count: int) -> str:
-    return "fact" if count == 1 else "facts"
 
 
 PAGES = {
