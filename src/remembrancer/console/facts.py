@@ -13,11 +13,10 @@ from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fac
 from ..memory.facts.listing import list_facts
 from ..memory.facts.timeline import TIMELINE_MAX, fact_timeline
 from ..memory.facts.write import FactUnknown
-from ..memory.instructions import standing_instruction
-from ..memory.times import TimeNotInFuture
+from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
-from ..protocol.facts import Fact, FactAdd, FactChange, FactsQuery, FactStored
+from ..protocol.facts import FactAdd, FactChange, FactsQuery, FactStored
 from ..protocol.text import beginning
 from . import layout, parameters
 from .browser_session import BrowserRequest, Page
@@ -66,6 +65,7 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
         FactsQuery,
         {
             "user_id": users.chosen,
+            "which": "all",
             "status": parameters.text(params, "status", 40) or "current",
             "below": parameters.number(params, "below"),
             "limit": _LISTED,
@@ -77,7 +77,6 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
         status=rejected.status,
         users=users,
         facts=page.facts,
-        instruction_in=_instruction_in,
         statuses=STATUSES,
         chosen_status=query.status,
         is_first=query.below is None,
@@ -86,12 +85,6 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
         rejected=rejected,
         characters_max=limits.CRITICAL_CHARACTERS_MAX,
     )
-
-
-def _instruction_in(fact: Fact) -> dict[str, str] | None:
-    """Return the condition of a standing instruction (empty: always), or None for other facts."""
-    instruction = standing_instruction(fact.text or "")
-    return None if instruction is None else {"condition": instruction.condition or ""}
 
 
 def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRORS) -> Response:
@@ -107,7 +100,6 @@ def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRO
         status=rejected.status,
         detail=detail,
         fact=detail.fact,
-        instruction_in=_instruction_in,
         values=values,
         rejected=rejected,
         timeline_max=TIMELINE_MAX,
@@ -135,7 +127,7 @@ def add(browser: BrowserRequest) -> Response:
         stored = add_fact(browser.context, caller, request)
     except (InvalidRequest, Conflict) as error:
         return _list(browser, _refused("add", form, error))
-    notice = "This fact was already stored." if stored.known else "The fact is stored."
+    notice = "This fact was already stored." if stored.outcome == "known" else "The fact is stored."
     return browser.redirect(
         link_to(PATH, user_id=user_id), notice=f"{notice}{_consequences(browser, stored)}"
     )
@@ -260,7 +252,7 @@ def _consequences(browser: BrowserRequest, stored: FactStored, *, reworded: int 
     `reworded` of the replaced facts go without saying.
     """
     sentences = ""
-    count = 0 if stored.known else len(stored.fact.supersedes) - reworded
+    count = 0 if stored.outcome == "known" else len(stored.fact.supersedes) - reworded
     if count > 0:
         sentences += f" It takes the place of {count} {'fact' if count == 1 else 'facts'}."
     if stored.fact.superseded_by:

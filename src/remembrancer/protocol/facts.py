@@ -8,12 +8,10 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .message import Body, Detail, Id, Message, Misfit, example
-from .text import Moment, Text
+from .text import Moment, Telling
 
 FactStatus = Literal["current", "superseded", "expired", "removed"]
-FactText = Annotated[
-    Text, Field(min_length=1, max_length=limits.CRITICAL_CHARACTERS_MAX, pattern=r"\S")
-]
+FactText = Annotated[Telling, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)]
 _FactId = Annotated[str, Field(description="Identifier of the fact.")]
 _FROM = "Time from which it holds (RFC 3339)."
 _TO = "Time until which it holds (RFC 3339). It is kept for its history."

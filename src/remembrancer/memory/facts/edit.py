@@ -123,6 +123,8 @@ def change_fact(
         else:
             if request.valid_from is None:
                 times["valid_from_ms"] = now_ms
+            if request.valid_to is None and (row.valid_to_ms or now_ms + 1) <= now_ms:
+                times["valid_to_ms"] = None  # the new wording begins after the old one ended
             new = NewFact(text=text, entry=entry, pinned=pinned, **times)
             stored = store_fact(context, tx, caller.key_id, row.space_id, new, replaces=row)
         return _answer(tx, stored, row.user_id, intake.notice, now_ms)

@@ -31,7 +31,7 @@ def store_instructions(
         fact = NewFact(
             text=instruction.text,
             entry=index_entries(context.embedder, [layer_text(instruction.text)])[0],
-            valid_from_ms=occurred_ms,
+            valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,
             instruction=instruction,

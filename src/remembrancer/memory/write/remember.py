@@ -374,7 +374,8 @@ class _TurnWrite:
         fact = NewFact(
             text=self.parts.fact,
             entry=self.parts.layer_entries["critical"],
-            valid_from_ms=milliseconds(self.turn.occurred_at, now_ms),
+            # A client's clock may be ahead; what it states now holds now.
+            valid_from_ms=min(milliseconds(self.turn.occurred_at, now_ms), now_ms),
             session=session.id,
             event=self.event_row,
         )
