@@ -21,6 +21,8 @@ PARTS = (
     "bench.second_look",
     "bench.second_look.closings",
     "bench.second_look.statements",
+    "bench.instructions",
+    "bench.changes",
     "bench.chat",
     "bench.http",
     "bench.neighbours",

@@ -88,6 +88,7 @@ def _good(answer: object) -> None:
 
 def _add_turns(http: Http) -> None:
     http.remember(**TURN, **LEARNED)  # type: ignore[arg-type]
+    http.remember("Again?", "As before.", critical=LEARNED["critical"])
     _good(
         http.post(
             "/api/v7/remember",

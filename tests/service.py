@@ -43,6 +43,7 @@ TABLES = (
     "memory_files",
     "looks",
     "session_users",
+    "fact_sources",
 )
 
 
@@ -69,6 +70,14 @@ class Http:
     def post(self, path: str, body: Any, **options: Any) -> Any:
         """Send a POST request with a JSON body."""
         return self.ask("POST", path, json=body, **options)
+
+    def patch(self, path: str, body: Any, **options: Any) -> Any:
+        """Send a PATCH request with a JSON body."""
+        return self.ask("PATCH", path, json=body, **options)
+
+    def delete(self, path: str, **options: Any) -> Any:
+        """Send a DELETE request."""
+        return self.ask("DELETE", path, **options)
 
     def post_bytes(self, path: str, body: bytes, **headers: str) -> Any:
         """Send a POST request with these bytes as `application/json`."""

@@ -22,7 +22,7 @@ select
     coalesce(sum(of_space.sessions), 0) as sessions,
     count(*) filter (where of_space.turns > 0) as users,
     coalesce(sum(of_space.summaries), 0) as summaries,
-    (select count(*) from facts where account_id = coalesce(:account_id, account_id)) as facts,
+    (select count(*) from facts where account_id = coalesce(:account_id, account_id) and status = 0 and origin = 0) as facts,
     (select count(*) from cubes where account_id = coalesce(:account_id, account_id)) as cubes,
     (select count(*) from files where account_id = coalesce(:account_id, account_id)) as files
 from (

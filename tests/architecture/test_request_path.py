@@ -21,7 +21,7 @@ from remembrancer import testing
 from remembrancer.server.app import make_app
 
 SEARCH_FILES_MAX = 23  # 20, and 3 for the layers of facts, instructions and summaries
-CHAT_FILES_MAX = 35  # 30, 3 for the same layers, 2 for pasted keys and null fields
+CHAT_FILES_MAX = 38  # 35 until turns were read for standing instructions: store, rules, sentences
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")

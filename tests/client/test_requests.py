@@ -60,6 +60,7 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
     request: ApiRequest[Any] = getattr(requests, endpoint.operation_id)(*_arguments(endpoint))
 
     path = endpoint.path.replace("{event_id}", "evt%2F1").replace("{filename}", "a%20b.txt")
+    path = path.replace("{fact_id}", "a%20b.txt")
     assert (request.method, request.path) == (endpoint.method, path)
     assert ("Idempotency-Key" in request.headers) == endpoint.takes_idempotency_key
     assert request.is_retry_safe == (
@@ -71,7 +72,8 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
 
 def _arguments(endpoint: AnyEndpoint) -> list[Any]:
     if "{" in endpoint.path:
-        return ["evt/1" if "event" in endpoint.path else "a b.txt"]
+        named = ["evt/1" if "event" in endpoint.path else "a b.txt"]
+        return [*named, _example(endpoint.body)] if endpoint.body else named
     if endpoint.body:
         return [_example(endpoint.body)]
     return [PromptQuery(user_id="ada")] if endpoint.query is PromptQuery else []

@@ -18,7 +18,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from console.pages import EVERY_PAGE, VIEWS
-from console.things import put_conversation, put_permissions, put_things
+from console.things import put_conversation, put_facts, put_permissions, put_things
 from console.window import Site, launch
 from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
@@ -44,6 +44,7 @@ def filled(folder: Path) -> Iterator[Context]:
         with TestClient(make_app(context)) as client:
             http = Http(client, context, new_key(context))
             put_things(http)
+            put_facts(http, user_id="owner")
             put_permissions(http)
         yield context
     finally:

@@ -11,7 +11,7 @@ import pytest
 from console.hostile_texts import HOSTILE
 from console.pages import EVERY_PAGE, FILES, VIEWS
 from console.reader import Reader
-from console.things import put_permissions, put_things
+from console.things import put_facts, put_permissions, put_things
 from console.window import Site
 from playwright.sync_api import Page
 from service import Http, new_key
@@ -47,6 +47,7 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
     http = Http(owner.client, owner.context, new_key(owner.context, OWNER))
     for _ in range(CALLS):
         put_things(http, words, user_id=OWNER, session_id=words("", 250))
+        put_facts(http, words, user_id=OWNER)
         owner.send(
             "/profile/keys", label=words("", 200), user_id=words("", 200), may="read", lasts=""
         )

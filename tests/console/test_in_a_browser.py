@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from console.pages import EVERY_PAGE
 from console.reader import Reader
-from console.things import put_permissions, put_things
+from console.things import put_facts, put_permissions, put_things
 from console.window import Site
 from playwright.sync_api import expect
 from service import Http, new_key
@@ -126,6 +126,7 @@ def filled(owner: Reader) -> None:
     put_permissions(http)
     put_things(http, lambda _, room: "W" * min(room, 300), session_id="S" * 250)
     put_permissions(http, lambda _, room: "W" * min(room, 200))
+    put_facts(http, lambda text, room: text + "W" * min(room // 2, 300), user_id="owner")
     owner.send("/profile/keys", label="W" * 200, user_id="W" * 250, may="read", lasts="30d")
 
 

@@ -25,7 +25,7 @@ def usual(text: str, _room: int) -> str:
 def put_things(
     http: Http, words: Words = usual, *, user_id: str = "owner", session_id: str = "trip-to-elba"
 ) -> None:
-    """Store one record of each kind except permissions.
+    """Store one record of each kind except permissions and facts with a history.
 
     Raises AssertionError if the service rejects one.
     """
@@ -104,6 +104,24 @@ def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str
     )
 
 
+def put_facts(http: Http, words: Words = usual, *, user_id: str) -> None:
+    """Store a fact, another wording of it, a pinned instruction, an ended and a deleted fact."""
+    first, second = words("Ada lives in Genoa.", 2_000), words("Ada moved to Livorno.", 2_000)
+    order = (
+        "When I ask about " + words("ferries", 100).replace(",", " ") + ", answer with the pier."
+    )
+    ended, erased = words("The house in Elba is booked.", 2_000), words("The old code.", 2_000)
+    facts = "/api/v7/memory/facts"
+    stored = _good(http, "POST", facts, user_id=user_id, text=first)["fact"]
+    if stored["text"] != second:
+        _good(http, "POST", facts, user_id=user_id, text=second, replaces=stored["fact_id"])
+    _good(http, "POST", facts, user_id=user_id, text=order, pinned=True)
+    times = {"valid_from": "2025-06-01T00:00:00Z", "valid_to": "2025-06-15T00:00:00Z"}
+    _good(http, "POST", facts, user_id=user_id, text=ended, **times)
+    fact_id = _good(http, "POST", facts, user_id=user_id, text=erased)["fact"]["fact_id"]
+    _good(http, "DELETE", f"{facts}/{fact_id}")
+
+
 def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
     """Store a cube and a vote against it."""
     lesson = {
@@ -150,6 +168,6 @@ def put_conversation(context: Context) -> None:
 
 
 def _good(http: Http, method: str, path: str, /, **body: Any) -> Any:
-    answer = http.ask(method, path, json=body)
+    answer = http.ask(method, path, **({"json": body} if body else {}))
     assert answer.status_code == 200, f"{path}: {answer.text}"
     return answer.json()

@@ -6,9 +6,12 @@ from cubes.agents import Agent
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
+from remembrancer.http.endpoint import AnyEndpoint
 from remembrancer.http.routes import ROUTES
+from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.write.remember import remember
 from remembrancer.permissions.grants import check, grant
+from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 
@@ -36,6 +39,15 @@ def make_mentioned(context: Context) -> None:
     published = Agent(context, "somebody").publish()
     rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
     context.store.write(lambda tx: tx.run(rename, published=published))
+    fact = FactAdd(user_id="owner", text="The ferry leaves at 9:40.")
+    stored = add_fact(context, caller_for(context, "owner"), fact)
+    rename = "update facts set fact_id = 'f_7k2m9x0v4t8qz' where fact_id = :stored"
+    context.store.write(lambda tx: tx.run(rename, stored=stored.fact.fact_id))
+
+
+def path_of(endpoint: AnyEndpoint) -> str:
+    """Return the path of an endpoint with the ids that `make_mentioned` made."""
+    return endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz")
 
 
 def make_granted(context: Context, owner: Caller) -> None:

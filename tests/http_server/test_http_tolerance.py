@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server.examples import EXAMPLES, make_mentioned
+from http_server.examples import EXAMPLES, make_mentioned, path_of
 from pydantic import BaseModel
 from sandboxes import SharedSandbox
 from service import Http, new_key
@@ -81,7 +81,7 @@ def service(folder: Path) -> Iterator[Http]:
 
 def ask(http: Http, endpoint: AnyEndpoint, body: dict[str, Any]) -> Any:
     """Send the request; return its status and, of a read, its answer without volatile fields."""
-    answer = http.ask(endpoint.method, endpoint.path, json=body)
+    answer = http.ask(endpoint.method, path_of(endpoint), json=body)
     fields = {name: value for name, value in answer.json().items() if name not in VOLATILE}
     is_read = endpoint.read is not None and answer.status_code == 200
     return answer.status_code, fields if is_read else sorted(fields)
@@ -117,7 +117,7 @@ def test_null_for_a_required_field_is_422(
 ) -> None:
     """A required field must have a value (specification.md#api-null-is-absent)."""
     before = http.rows()
-    answer = http.ask(endpoint.method, endpoint.path, json={**example, name: None})
+    answer = http.ask(endpoint.method, path_of(endpoint), json={**example, name: None})
 
     assert answer.status_code == 422
     assert f"/{name}" in {fault["pointer"] for fault in answer.json()["errors"]}

@@ -11,7 +11,8 @@ import pytest
 from service import Http
 
 from remembrancer.client import Client
-from remembrancer.client.tools import TOOLS, ToolArgumentsError, call_tool
+from remembrancer.client.tool import ToolArgumentsError
+from remembrancer.client.tools import TOOLS, call_tool
 from remembrancer.http.agent_instructions import files
 from remembrancer.protocol.constitution import RULES
 

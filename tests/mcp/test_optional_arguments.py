@@ -10,11 +10,13 @@ from service import new_key
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from remembrancer.client.tools import TOOLS, Tool
+from remembrancer.client.tool import Tool
+from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
 
 EXAMPLES: dict[str, dict[str, Any]] = {  # of tools whose models have none
     "get_event": {"event_id": "e_7k2m9x0v4t8qz"},
+    "correct_fact": {"fact_id": "f_7k2m9x0v4t8qz"},
     "forget": {"session_id": "trip"},
     "search": {"query": "ferry"},
     "fetch": {"id": "e_7k2m9x0v4t8qz"},

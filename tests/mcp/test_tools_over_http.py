@@ -28,7 +28,7 @@ from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 NAMES = [
-    "recall", "remember", "start_pack", "get_event", "second_look", "save_cube", "vote",
+    "recall", "remember", "list_facts", "correct_fact", "start_pack", "get_event", "second_look", "save_cube", "vote",
     "run_python", "create_file", "check_permission",
     "forget", "search", "fetch",
 ]  # fmt: skip
@@ -116,6 +116,7 @@ def test_tools_describe_input_output_and_effect(context: Context, port: int) -> 
     reading = {tool.name for tool in listed if tool.annotations.read_only_hint}
     assert reading == {
         "recall",
+        "list_facts",
         "start_pack",
         "get_event",
         "second_look",
@@ -123,7 +124,10 @@ def test_tools_describe_input_output_and_effect(context: Context, port: int) -> 
         "search",
         "fetch",
     }
-    assert [tool.name for tool in listed if tool.annotations.destructive_hint] == ["forget"]
+    assert [tool.name for tool in listed if tool.annotations.destructive_hint] == [
+        "correct_fact",
+        "forget",
+    ]
 
 
 def test_arguments_have_the_descriptions_of_the_endpoint(context: Context) -> None:

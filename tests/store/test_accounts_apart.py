@@ -22,7 +22,7 @@ from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
-    "answers", "closed_duties", "event_index", "events", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
+    "answers", "closed_duties", "event_index", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
     "layer_index", "prompts", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries",
 )  # fmt: skip
 SEARCHED_BY_THE_DATABASE = (
@@ -37,6 +37,7 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/recall/postgresql.sql orphaned": "upkeep: names of indexes",
     "memory/recall/postgresql.sql unlinked": "upkeep; continues with the account of each row",
     "memory/memory.sql spaces_newest": "warm-up: loaded indexes are separate per space",
+    "memory/facts/facts.sql expiring": "erasing; continues with the account of each row",
     "memory/layers.sql stale_layers": "renewal; continues with the account of each row",
     "memory/memory.sql stale": "renewal; continues with the account of each row",
     "status.sql events_stale": "a count",

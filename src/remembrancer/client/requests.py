@@ -18,6 +18,15 @@ from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.execution import Executed, Execution
 from ..protocol.explain import Explanation
+from ..protocol.facts import (
+    FactAdd,
+    FactChange,
+    FactList,
+    FactRemoved,
+    FactsQuery,
+    FactStored,
+    InstructionList,
+)
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
@@ -123,6 +132,34 @@ def forget_memory(scope: Forget, *, idempotency_key: str | None = None) -> ApiRe
     With `dry_run`, return how much would be erased.
     """
     return write(Forgotten, "/api/v7/memory/forget", scope, idempotency_key)
+
+
+def list_facts(query: FactsQuery | None = None) -> ApiRequest[FactList]:
+    """List the facts of a user, newest first."""
+    return get(FactList, "/api/v7/memory/facts", query)
+
+
+def list_instructions(query: FactsQuery | None = None) -> ApiRequest[InstructionList]:
+    """List the standing instructions and preferences of a user, newest first."""
+    return get(InstructionList, "/api/v7/memory/instructions", query)
+
+
+def add_fact(fact: FactAdd, *, idempotency_key: str | None = None) -> ApiRequest[FactStored]:
+    """Store a critical fact without a turn."""
+    return write(FactStored, "/api/v7/memory/facts", fact, idempotency_key)
+
+
+def change_fact(
+    fact_id: str, change: FactChange, *, idempotency_key: str | None = None
+) -> ApiRequest[FactStored]:
+    """Change the wording, the times or the pin of a fact."""
+    path = f"/api/v7/memory/facts/{path_segment(fact_id)}"
+    return write(FactStored, path, change, idempotency_key, method="PATCH")
+
+
+def remove_fact(fact_id: str, *, idempotency_key: str | None = None) -> ApiRequest[FactRemoved]:
+    """Erase the text of a fact for good."""
+    return delete(FactRemoved, f"/api/v7/memory/facts/{path_segment(fact_id)}", idempotency_key)
 
 
 def file_command(

@@ -7,18 +7,17 @@ defaults to the key's own user.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ..protocol.agent_tools import (
     Document,
     Erasing,
     EventNamed,
+    FactCorrected,
+    FactCorrection,
     ForgetAsked,
     Found,
     FoundAll,
@@ -27,104 +26,31 @@ from ..protocol.agent_tools import (
 )
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.execution import Executed, Execution
+from ..protocol.facts import FactChange, FactList, FactsQuery
 from ..protocol.fence import fenced, new_delimiter
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
-from ..protocol.own_key import OwnKeyQuery
 from ..protocol.permissions import PermissionCheck, PermissionChecked
-from ..protocol.recalled import RECALLED
+from ..protocol.recalled import RECALLED, fenced_items
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from . import requests
 from .api import AsyncClient, Client
-from .api_request import ApiRequest
 from .runtime.prompts import recalled_text
-from .tool_schemas import arguments_schema
+from .tool import (
+    SchemaFormat,
+    Tool,
+    ToolArgumentsError,
+    ToolSteps,
+    described,
+    one_request,
+)
 
 TITLE_CHARACTERS_MAX = 80
 CONNECTOR_HITS = 10  # results of the tool `search`
 EVENT_PAGE = "/console/memory/event?event_id="
-
-ToolSteps: TypeAlias = Generator[ApiRequest[Any], Any, BaseModel]
-ToolFunction: TypeAlias = Callable[[Any, str, str | None], ToolSteps]
-SchemaFormat: TypeAlias = Literal["openai", "anthropic", "mcp"]
-
-
-class ToolArgumentsError(ValueError):
-    """The tool does not exist or its arguments are invalid; the message names the argument."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tool:
-    """One tool for agents.
-
-    `arguments` are the fields of `request_model` that the tool shows. `render` converts the answer
-    to text; by default it is JSON.
-    """
-
-    name: str
-    title: str
-    description: str
-    request_model: type[BaseModel]
-    arguments: tuple[str, ...]
-    required: tuple[str, ...]
-    answer_model: type[BaseModel]
-    function: ToolFunction
-    render: Callable[[Any], str] | None = None
-    is_read_only: bool = False
-    is_destructive: bool = False
-    is_idempotent: bool = False  # repeating a call with the same arguments has no effect
-
-    @property
-    def annotations(self) -> dict[str, Any]:
-        """Annotations of the Model Context Protocol."""
-        annotations: dict[str, Any] = {
-            "title": self.title,
-            "readOnlyHint": self.is_read_only,
-            "openWorldHint": False,
-        }
-        if not self.is_read_only:
-            annotations["destructiveHint"] = self.is_destructive
-            annotations["idempotentHint"] = self.is_idempotent
-        return annotations
-
-    @cached_property
-    def input_schema(self) -> dict[str, Any]:
-        """JSON Schema of the arguments."""
-        return arguments_schema(self.request_model, self.arguments, self.required)
-
-    @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        """JSON Schema of the structured answer."""
-        return self.answer_model.model_json_schema(mode="serialization")
-
-    def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
-        """Yield the requests to send, receive their answers, and return the tool's answer.
-
-        `base_url` is the service's public address; `user_id` the key's pin, if any. Raises
-        ToolArgumentsError.
-        """
-        unknown = sorted(set(arguments) - set(self.arguments))
-        if unknown:
-            raise ToolArgumentsError(
-                f"{unknown[0]}: there is no such argument; valid: {', '.join(self.arguments)}"
-            )
-        values = {
-            name: value
-            for name, value in arguments.items()
-            if value is not None or name in self.required
-        }
-        user_field = self.request_model.model_fields.get("user_id")
-        if user_field is not None and user_field.is_required() and "user_id" not in values:
-            values["user_id"] = user_id or (yield requests.own_key(_session(values))).user_id
-        try:
-            request = self.request_model.model_validate_json(json.dumps(values))
-        except (ValidationError, TypeError, ValueError) as error:
-            raise ToolArgumentsError(_error_message(error)) from None
-        answer: BaseModel = yield from self.function(request, base_url, user_id)
-        return answer
 
 
 def call_tool(
@@ -165,42 +91,7 @@ async def acall_tool(
 
 def schemas(schema_format: SchemaFormat) -> list[dict[str, Any]]:
     """Describe the tools for OpenAI (chat completions), Anthropic (messages) or MCP."""
-    return [_FORMATS[schema_format](tool) for tool in TOOLS]
-
-
-def _for_openai(tool: Tool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-    }
-    return {"type": "function", "function": function}
-
-
-def _for_anthropic(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.input_schema,
-    }
-
-
-def _for_mcp(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
-        "annotations": tool.annotations,
-    }
-
-
-_FORMATS: Mapping[SchemaFormat, Callable[[Tool], dict[str, Any]]] = {
-    "openai": _for_openai,
-    "anthropic": _for_anthropic,
-    "mcp": _for_mcp,
-}
+    return [described(tool, schema_format) for tool in TOOLS]
 
 
 def _tool(name: str) -> Tool:
@@ -209,21 +100,12 @@ def _tool(name: str) -> Tool:
     return BY_NAME[name]
 
 
-def _error_message(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return f"the arguments cannot be converted to JSON: {error}"
-    fault = error.errors()[0]
-    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
-
-
-def _one_request(build: Callable[[Any], ApiRequest[Any]]) -> ToolFunction:
-    """Return the function of a tool that sends one request."""
-
-    def function(request: Any, _base_url: str, _user_id: str | None) -> ToolSteps:
-        answer: BaseModel = yield build(request)
-        return answer
-
-    return function
+def _correct_fact(request: FactCorrection, _base_url: str, _user_id: str | None) -> ToolSteps:
+    if request.remove:
+        return FactCorrected(removed=(yield requests.remove_fact(request.fact_id)))
+    values = request.model_dump(exclude={"fact_id", "remove"}, exclude_unset=True)
+    change = FactChange.model_validate(values)
+    return FactCorrected(changed=(yield requests.change_fact(request.fact_id, change)))
 
 
 def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolSteps:
@@ -231,14 +113,6 @@ def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolS
         return Erasing(event=(yield requests.erase_event(request.event_id)))
     scope = Forget.model_validate(request.model_dump(exclude={"event_id"}))
     return Erasing(memory=(yield requests.forget_memory(scope)))
-
-
-def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
-    """Return the query for the user of the session, if the arguments name it correctly."""
-    try:
-        return OwnKeyQuery(session_id=arguments.get("session_id"))
-    except ValidationError:
-        return None
 
 
 def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:
@@ -289,6 +163,15 @@ def _event_text(event: Event) -> str:
     return f"{RECALLED}\n{fenced(text, new_delimiter())}"
 
 
+def _facts_text(answer: FactList) -> str:
+    items = [
+        f"[fact {fact.fact_id}] {fact.status}, since {fact.valid_from[:10]}: "
+        f"{'its text is erased' if fact.text is None else fact.text}"
+        for fact in answer.facts
+    ]
+    return fenced_items(items) or "No facts."
+
+
 def _start_pack_text(pack: StartPack) -> str:
     return pack.prompt_text  # already fenced
 
@@ -308,11 +191,12 @@ TOOLS: tuple[Tool, ...] = (
             "last_seal",
             "after",
             "before",
+            "as_of",
             "user_id",
         ),
         required=("query_text",),
         answer_model=MemoryAnswer,
-        function=_one_request(requests.search_memory),
+        function=one_request(requests.search_memory),
         render=recalled_text,
         is_read_only=True,
     ),
@@ -330,6 +214,7 @@ TOOLS: tuple[Tool, ...] = (
             "session_id",
             "topic",
             "critical",
+            "critical_replaces",
             "l1_summary",
             "l2_map",
             "task_done",
@@ -340,8 +225,44 @@ TOOLS: tuple[Tool, ...] = (
         ),
         required=(),
         answer_model=Remembered,
-        function=_one_request(requests.remember_turn),
+        function=one_request(requests.remember_turn),
         is_idempotent=True,
+    ),
+    Tool(
+        name="list_facts",
+        title="List facts",
+        description="List the lasting facts stored about the user, newest first, also superseded "
+        "and expired ones (status), those that held at a time (as_of), or standing instructions "
+        "and preferences (which).",
+        request_model=FactsQuery,
+        arguments=("which", "status", "as_of", "limit", "below", "session_id", "user_id"),
+        required=(),
+        answer_model=FactList,
+        function=one_request(requests.list_facts),
+        render=_facts_text,
+        is_read_only=True,
+    ),
+    Tool(
+        name="correct_fact",
+        title="Correct a fact",
+        description="Correct a stored fact when the user says so: another wording, the time until "
+        "which it holds, pinned, or remove. To add a fact, use critical of remember.",
+        request_model=FactCorrection,
+        arguments=(
+            "fact_id",
+            "text",
+            "valid_from",
+            "valid_to",
+            "expires_at",
+            "pinned",
+            "status",
+            "clear",
+            "remove",
+        ),
+        required=("fact_id",),
+        answer_model=FactCorrected,
+        function=_correct_fact,
+        is_destructive=True,
     ),
     Tool(
         name="start_pack",
@@ -352,7 +273,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("session_id", "user_id"),
         required=(),
         answer_model=StartPack,
-        function=_one_request(requests.get_start_pack),
+        function=one_request(requests.get_start_pack),
         render=_start_pack_text,
         is_read_only=True,
     ),
@@ -365,7 +286,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("event_id",),
         required=("event_id",),
         answer_model=Event,
-        function=_one_request(lambda request: requests.get_event(request.event_id)),
+        function=one_request(lambda request: requests.get_event(request.event_id)),
         render=_event_text,
         is_read_only=True,
     ),
@@ -379,7 +300,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("draft", "event_id", "span"),
         required=("draft",),
         answer_model=SecondLooked,
-        function=_one_request(requests.look_again),
+        function=one_request(requests.look_again),
         is_read_only=True,
     ),
     Tool(
@@ -390,7 +311,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("topic", "essence", "rules_markdown", "evidence", "cube_type", "session_id"),
         required=("topic", "essence", "rules_markdown", "evidence"),
         answer_model=CubeCreated,
-        function=_one_request(requests.create_cube),
+        function=one_request(requests.create_cube),
     ),
     Tool(
         name="vote",
@@ -401,7 +322,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("cube_id", "vote", "reason", "session_id", "user_id"),
         required=("cube_id", "vote"),
         answer_model=CubeVoted,
-        function=_one_request(requests.vote_on_cube),
+        function=one_request(requests.vote_on_cube),
         is_idempotent=True,
     ),
     Tool(
@@ -414,7 +335,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("code", "mode", "timeout_s", "session_id"),
         required=("code",),
         answer_model=Executed,
-        function=_one_request(requests.execute_code),
+        function=one_request(requests.execute_code),
     ),
     Tool(
         name="create_file",
@@ -424,7 +345,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("filename", "content", "type"),
         required=("filename", "content", "type"),
         answer_model=CreatedFile,
-        function=_one_request(requests.make_file),
+        function=one_request(requests.make_file),
     ),
     Tool(
         name="check_permission",
@@ -435,7 +356,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("path", "action", "agent"),
         required=("path", "action", "agent"),
         answer_model=PermissionChecked,
-        function=_one_request(requests.check_permission),
+        function=one_request(requests.check_permission),
         is_read_only=True,
     ),
     Tool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from pydantic_core import ErrorDetails
 from ..http import bodies
 
 M = TypeVar("M", bound=BaseModel)
+_LOCAL_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?", re.ASCII)
 _MESSAGES = {
     "string_too_long": "At most {max_length:,} characters.",
     "too_long": "At most {max_length:,} characters.",
@@ -30,6 +32,16 @@ def number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else text
 
 
+def utc_time(text: str) -> str | None:
+    """Return the value of a `datetime-local` field as a time in UTC (RFC 3339), None if empty.
+
+    Any other text is returned unchanged; the model then rejects it.
+    """
+    text = text.strip()
+    match = _LOCAL_TIME.fullmatch(text)
+    return f"{match[1]}{match[2] or ':00'}Z" if match else text or None
+
+
 def parse_form(model: type[M], values: Mapping[str, Any]) -> M | dict[str, str]:
     """Return the validated request, or error messages by field name."""
     try:
@@ -38,7 +50,10 @@ def parse_form(model: type[M], values: Mapping[str, Any]) -> M | dict[str, str]:
         messages: dict[str, str] = {}
         for fault in error.errors(include_url=False, include_input=False):
             pointer, _ = bodies.fault(fault)
-            messages.setdefault(pointer.strip("/").partition("/")[0], _message(fault))
+            name = pointer.strip("/").partition("/")[0]
+            is_blank = isinstance(values.get(name), str) and not values[name].strip()
+            message = _MESSAGES["string_too_short"] if is_blank else _message(fault)
+            messages.setdefault(name, message)
         return messages
 
 

@@ -28,6 +28,7 @@ SECTIONS = (
     MenuSection("/console/memory", "Search", "Memory"),
     MenuSection("/console/sessions", "Sessions", "Memory"),
     MenuSection("/console/map", "Map", "Memory"),
+    MenuSection("/console/facts", "Facts", "Memory"),
     MenuSection("/console/cubes", "Cubes", "Memory"),
     MenuSection("/console/files", "Files", "Tools"),
     MenuSection("/console/sandbox", "Sandbox", "Tools"),

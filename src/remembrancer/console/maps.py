@@ -1,4 +1,4 @@
-"""The map page: versions of a user's L2 map and their differences, critical facts, start pack."""
+"""The map page: versions of a user's L2 map and their differences, newest facts, start pack."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from starlette.responses import Response
 from ..agent.summarize import make_map
 from ..http.endpoint import ThreadPool
 from ..memory.duties import L2_SUMMARIES
-from ..memory.facts import list_facts
+from ..memory.facts.listing import list_facts
 from ..memory.summaries.maps import MapUnknown, map_history, map_version
 from ..memory.summaries.start_pack import start_pack
+from ..protocol.facts import FactsQuery
 from ..protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery
 from . import parameters
 from .browser_session import BrowserRequest, Page
@@ -19,10 +20,11 @@ from .parameters import link_to
 from .text_diff import diff_lines
 
 PATH = "/console/map"
+_FACTS_LISTED = 5  # newest first; the facts page lists all
 
 
 def show(browser: BrowserRequest) -> Response:
-    """Show the newest map or `?version`, compared with `?against`, and the critical facts."""
+    """Show the newest map or `?version`, compared with `?against`, and the newest facts."""
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
     users = parameters.users(context, caller, params)
     session_id = parameters.identifier(params, "session_id") or "default"
@@ -31,13 +33,13 @@ def show(browser: BrowserRequest) -> Response:
     current = _map(browser, users.chosen, version)
     other = _map(browser, users.chosen, against) if against else None
     facts = list_facts(
-        context, caller, users.chosen, below=parameters.number(params, "facts_below")
+        context,
+        caller,
+        parameters.parse(FactsQuery, {"user_id": users.chosen, "limit": _FACTS_LISTED}),
     )
     values: dict[str, Any] = {
         "facts": facts.facts,
-        "older_facts": link_to(PATH, user_id=users.chosen, facts_below=facts.next)
-        if facts.next
-        else None,
+        "has_more_facts": facts.next is not None,
         "changes": diff_lines(other.map_text, current.map_text) if current and other else None,
         "pack": start_pack(
             context,

@@ -22,7 +22,7 @@ _TOTALS = (
     ("sessions", "Sessions", "/console/sessions"),
     ("users", "Users", "/console/map"),
     ("summaries", "L1 summaries", "/console/sessions"),
-    ("facts", "Critical facts", "/console/map"),
+    ("facts", "Critical facts", "/console/facts"),
     ("cubes", "Cubes", "/console/cubes"),
     ("files", "Files", "/console/files"),
 )

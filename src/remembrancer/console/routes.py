@@ -21,6 +21,7 @@ from ..store import StoreUnavailable
 from . import (
     audit,
     cubes,
+    facts,
     feedback,
     files,
     layout,
@@ -41,6 +42,7 @@ PAGES: dict[str, Page] = {
     **memory.PAGES,
     **sessions.PAGES,
     **maps.PAGES,
+    **facts.PAGES,
     **cubes.PAGES,
     **profile.PAGES,
     **sign_in.PAGES,

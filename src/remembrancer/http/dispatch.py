@@ -27,7 +27,7 @@ from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import bodies, problems
-from .endpoint import AnyEndpoint, Call, RateLimit, ThreadPool
+from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import RateExceeded, RateLimiter
@@ -163,18 +163,18 @@ class Dispatcher:
             call.headers |= allowance.headers()
 
     def _input(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Any:
-        """Return the validated body, query or id of a request; None where it has none of them."""
+        """Return the validated body, query or id of a request; None where it has none of them.
+
+        A body for a path with an id is returned with the id.
+        """
         if endpoint.body is not None:
             bodies.check_is_json(request.headers)
             bodies.check_is_text(raw, self.context.settings.body_bytes_max)
-            return bodies.parse(endpoint.body, raw)
+            body = bodies.parse(endpoint.body, raw)
+            return AddressedBody(_path_id(request), body) if request.path_params else body
         if endpoint.query is not None:
             return parse_query(endpoint.query, request.scope["query_string"])
-        for identifier in request.path_params.values():
-            if len(identifier) > limits.ID_CHARACTERS_MAX or not identifier.isprintable():
-                raise NotFound
-            return identifier
-        return None
+        return _path_id(request) if request.path_params else None
 
     def take(self, rate_limit: RateLimit, caller: Hashable) -> None:
         """Count a call without a key, such as a browser's, against a limit. Raises RateExceeded."""
@@ -212,6 +212,14 @@ class Dispatcher:
         self.sandbox.close()
 
 
+def _path_id(request: Request) -> str:
+    """Return the id in the path. Raises NotFound if it cannot be one."""
+    [identifier] = request.path_params.values()
+    if len(identifier) > limits.ID_CHARACTERS_MAX or not identifier.isprintable():
+        raise NotFound
+    return str(identifier)
+
+
 def _run(endpoint: AnyEndpoint, call: Call[Any]) -> BaseModel | Response:
     answer: BaseModel | Response
     if endpoint.read is not None:
@@ -246,6 +254,9 @@ def _idempotent_request(
         key_id=call.caller.key_id,
         path=endpoint.path,
         idempotency_key=values[0],
-        body_digest=hashlib.sha256(raw).digest(),
+        # With the id in the path: the key used again for another resource is a conflict.
+        body_digest=hashlib.sha256(
+            "/".join(call.request.path_params.values()).encode() + raw
+        ).digest(),
         on_replay=lambda: call.headers.update({"Idempotent-Replayed": "true"}),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -45,6 +45,13 @@ class Call(Generic[InputT]):
     caller: Caller = field(init=False)  # not set where the endpoint needs no key
     idempotency: IdempotentRequest | None = None
     headers: dict[str, str] = field(default_factory=dict)  # of the response
+
+
+class AddressedBody(NamedTuple):
+    """The input of an endpoint with an id in its path and a body."""
+
+    id: str
+    body: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

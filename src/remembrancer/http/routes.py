@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from . import agent_routes, memory_routes, permission_routes, system_routes, tool_routes
+from . import (
+    agent_routes,
+    fact_routes,
+    memory_routes,
+    permission_routes,
+    system_routes,
+    tool_routes,
+)
 from .endpoint import AnyEndpoint
 
 ROUTES: tuple[AnyEndpoint, ...] = (
     *memory_routes.ROUTES,
+    *fact_routes.ROUTES,
     *agent_routes.ROUTES,
     *tool_routes.ROUTES,
     *permission_routes.ROUTES,

@@ -16,7 +16,8 @@ from mcp.shared.exceptions import MCPError
 from .. import __version__
 from ..client import AsyncClient, ClientError
 from ..client.errors import ServiceError
-from ..client.tools import BY_NAME, TOOLS, Tool, ToolArgumentsError, acall_tool
+from ..client.tool import Tool, ToolArgumentsError
+from ..client.tools import BY_NAME, TOOLS, acall_tool
 from ..protocol.prompts import PromptQuery
 
 START = "memory://start"

@@ -19,6 +19,7 @@ from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
+from .facts.for_start import note_uses
 from .spaces import SQL
 
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
@@ -247,6 +248,8 @@ def count_search(
         )
         record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
         record_hits(tx, session=session.id, step=step, answer=answer)
+        if answer.facts:
+            note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
         reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
         return step, duties._replace(

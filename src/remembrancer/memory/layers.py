@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy.typing as npt
 
@@ -23,7 +23,8 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction, embedder_id, load_queries
-from .instructions import standing_instruction
+from .changes import change_keys
+from .instructions import Instruction, standing_instruction
 from .spaces import SQL as SPACES
 from .spaces import number_of, row_id, space_of
 
@@ -37,8 +38,9 @@ class Layer(IntEnum):
     FACT = 0
     SUMMARY = 1
     MAP = 2
-    INSTRUCTION = 3  # a fact that states a standing instruction or a preference
-    CONDITIONAL = 4  # the same with a condition
+    INSTRUCTION = 3  # a fact that states a standing instruction
+    CONDITIONAL = 4  # the same with a condition, or a preference
+    OLD_FACT = 5  # a superseded fact: for questions about an earlier time
 
 
 _KIND_BITS = 3  # low bits of a number in the index
@@ -49,12 +51,12 @@ def layer_text(text: str, topic: str | None = None) -> EventText:
     return EventText(query="", response=text.strip(), topic=topic, occurred_ms=0)
 
 
-def fact_layer(text: str) -> Layer:
-    """Return the kind of entry of a fact."""
-    instruction = standing_instruction(text)
+def fact_layer(instruction: Instruction | None) -> Layer:
+    """Return the kind of entry of a fact, which may be an instruction."""
     if instruction is None:
         return Layer.FACT
-    return Layer.INSTRUCTION if instruction.condition is None else Layer.CONDITIONAL
+    is_always = instruction.condition is None and instruction.kind == "instruction"
+    return Layer.INSTRUCTION if is_always else Layer.CONDITIONAL
 
 
 def add_layer(
@@ -77,6 +79,33 @@ def add_layer(
     if not tx.run(SQL.add_layer, derived_by=entry.by, **values):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_layer, derived_by=entry.by, **values)
+
+
+def wish_of(row: Row) -> Instruction | None:
+    """Return the instruction that a fact is; `row` has text, fact_kind and condition."""
+    if row.fact_kind == 0:  # or stored before kinds were
+        return standing_instruction(row.text)
+    kind: Literal["instruction", "preference"] = (
+        "instruction" if row.fact_kind == 1 else "preference"
+    )
+    return Instruction(row.text, row.condition, kind)
+
+
+def move_layer(tx: Transaction, *, item: int, layer: Layer) -> None:
+    """Let the entry of a fact (its row id) be of another kind, under a new number.
+
+    Cached indexes keep the old number, which has no row any more, so they need no reload.
+    """
+    for row in tx.all(SQL.layers_of_fact, item=item):
+        number = tx.one(SQL.claim_layer, space_id=space_of(row.id)).number
+        moved = row_id(space_of(row.id), number)
+        tx.run(SQL.move_layer, id=row.id, new_id=moved, kind=int(layer))
+
+
+def drop_layer(tx: Transaction, space_id: int, item: int) -> None:
+    """Delete the entry of a fact (its row id), also from cached indexes."""
+    if tx.run(SQL.drop_fact_layer, item=item):
+        tx.run(SPACES.revise_space, space_id=space_id)
 
 
 def prune_layers(tx: Transaction, space_id: int) -> None:
@@ -170,7 +199,11 @@ def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
         number = embedder_id(tx, analysis_id(context.embedder), make=True)
         for row, entry in zip(rows, entries, strict=True):
             values = {"words": entry.words, "vectors": entry.vectors, "embedder": number}
-            kind = fact_layer(row.text) if row.fact_id else row.kind
+            kind = row.kind
+            if row.fact_id and kind != Layer.OLD_FACT:
+                kind = fact_layer(wish_of(row))
+                for key in change_keys(row.text):
+                    tx.run(SQL.add_fact_key, space_id=space_of(row.id), key=key, fact=row.item)
             tx.run(SQL.set_layer, id=row.id, kind=int(kind), **values)
         for space_id in {space_of(row.id) for row in stale}:
             tx.run(SQL.prune_layers, **_all_of(space_id))

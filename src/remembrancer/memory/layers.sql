@@ -12,16 +12,26 @@ select :account_id, :id, :kind, :item, :words, embedders.id, cast(:vectors as by
 -- drop_map_layers: Delete the index entries of the maps of a space
 delete from layer_index where account_id = :account_id and id >= :low and id < :high and kind = 2;
 
+-- layers_of_fact: The index entry of a fact
+select id from layer_index where account_id = :account_id and item = :item and kind not in (1, 2);
+
+-- move_layer: Give an index entry another number and kind
+update layer_index set id = :new_id, kind = :kind where account_id = :account_id and id = :id;
+
+-- drop_fact_layer: Delete the index entry of a fact
+delete from layer_index where account_id = :account_id and item = :item and kind not in (1, 2);
+
 -- layer_rows: The index entries of a space's layers from a number on; vectors only if this embedder made them
 select id, kind, words, case when embedder = :embedder then vectors end as vectors
 from layer_index where account_id = :account_id and id >= :low and id < :high order by id;
 
 -- layer_texts: Facts, L1s and newest maps by the ids of their index entries, a JSON array
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
-    coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
+left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
 left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
 left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
@@ -30,10 +40,11 @@ where layer_index.account_id = :account_id and layer_index.id in (select value f
 
 -- layer_texts [postgresql]: as an array, which makes the planner use the key whatever row count it expects
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
-    coalesce(events.occurred_ms, facts.created_ms, summaries.created_ms, maps.created_ms) as since_ms
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
+left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join summaries on layer_index.kind = 1 and summaries.account_id = :account_id and summaries.id = layer_index.item
 left join maps on layer_index.kind = 2 and maps.account_id = :account_id and maps.space_id = layer_index.id >> 32 and maps.version = layer_index.item
 left join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
@@ -90,6 +101,9 @@ select stale.account_id, stale.id, stale.kind, stale.item from (
     union all select account_id, id, kind, item from layer_index where embedder > :embedder
     limit :most
 ) as stale;
+
+-- add_fact_key: Record what a fact is about
+insert into fact_keys (account_id, space_id, key, fact) values (:account_id, :space_id, :key, :fact) on conflict do nothing;
 
 -- set_layer: Replace the index entry of a fact, an L1 or a map
 update layer_index set kind = :kind, words = :words, embedder = :embedder, vectors = :vectors where account_id = :account_id and id = :id;

@@ -17,6 +17,7 @@ from ..cubes.reindex import reindex_cubes
 from ..search import EmbedderUnavailable, EventText, IndexEntry, analysis_id, index_entries
 from ..search.text import screening
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
+from .facts.edit import erase_expired
 from .layers import renew_layers
 from .recall import postgresql_index as database_index
 from .spaces import SQL, row_id, space_of, space_view
@@ -83,6 +84,7 @@ class Maintenance:
             return (
                 reindex_cubes(self._context)
                 or renew_layers(self._context)
+                or erase_expired(self._context)
                 or database_index.advance_index(self._context)
             )
         entries = index_entries(self._context.embedder, [_event_text(row) for row in stale])

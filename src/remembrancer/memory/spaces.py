@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ..context import Context
+from ..protocol.errors import InvalidRequest
 from ..search import EventText, IndexView, SpaceIndex, analysis_id, unpack_repaired
 from ..store import Row, Transaction, embedder_id, load_queries
 
@@ -69,6 +70,42 @@ def event_text(tx: Transaction, row: int) -> EventText:
 def milliseconds(when: datetime | None, otherwise: int) -> int:
     """Convert a time to milliseconds since 1970 (UTC); None gives `otherwise`."""
     return otherwise if when is None else round(when.timestamp() * 1000)
+
+
+class TimeInFuture(InvalidRequest):
+    """`as_of` is in the future. Name a time that has passed."""
+
+    def __init__(self) -> None:
+        """Name the field."""
+        super().__init__(errors=[{"pointer": "/as_of", "detail": "is in the future"}])
+
+
+class TimeNotInFuture(InvalidRequest):
+    """`expires_at` has passed. Name a time in the future."""
+
+    def __init__(self) -> None:
+        """Name the field."""
+        super().__init__(errors=[{"pointer": "/expires_at", "detail": "has passed"}])
+
+
+def past_ms(context: Context, as_of: datetime | None) -> int | None:
+    """Convert `as_of` to ms since 1970 (UTC); None stays None. Raises TimeInFuture."""
+    if as_of is None:
+        return None
+    ms = milliseconds(as_of, 0)
+    if ms > context.clock():
+        raise TimeInFuture
+    return ms
+
+
+def future_ms(context: Context, expires_at: datetime | None) -> int | None:
+    """Convert `expires_at` to ms since 1970 (UTC); None stays None. Raises TimeNotInFuture."""
+    if expires_at is None:
+        return None
+    ms = milliseconds(expires_at, 0)
+    if ms <= context.clock():
+        raise TimeNotInFuture
+    return ms
 
 
 def offset_minutes(when: datetime | None) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from . import limits
+from .facts import FactChange, FactRemoved, FactStored
 from .forget import EventErased, Forget, Forgotten
 from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
 from .text import Telling, Text
@@ -39,6 +40,28 @@ class EventNamed(Message):
     """An event id."""
 
     event_id: Annotated[Id, Field(description="Event id, as returned by recall or remember.")]
+
+
+class FactCorrection(FactChange):
+    """Input of `correct_fact`: what `PATCH /api/v7/memory/facts/{fact_id}` takes, or `remove`."""
+
+    model_config = ConfigDict(json_schema_extra={})
+
+    fact_id: Annotated[Id, Field(description="Fact id, as returned by recall or list_facts.")]
+    remove: Annotated[
+        bool, Field(description="True: erase its text for good; leave the other fields out.")
+    ] = False
+
+
+class FactCorrected(Message):
+    """Output of `correct_fact`: one of both."""
+
+    changed: Annotated[
+        FactStored | None, ABSENT_IF_NONE, Field(description="The fact as it is now.")
+    ] = None
+    removed: Annotated[
+        FactRemoved | None, ABSENT_IF_NONE, Field(description="Receipt of the deletion.")
+    ] = None
 
 
 class ForgetAsked(Forget):

@@ -150,6 +150,13 @@ class Turn(Body):
         Annotated[Text, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)] | None,
         Field(description="A lasting fact, if there is one."),
     ] = None
+    critical_replaces: Annotated[
+        Id | None,
+        Field(
+            description="`fact_id` of the fact of this user whose place `critical` takes. Facts "
+            "with another value for the same thing are replaced without it."
+        ),
+    ] = None
     replaces: Annotated[
         Id | None,
         Field(

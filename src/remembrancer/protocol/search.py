@@ -19,6 +19,15 @@ LayerName = Literal["events", "facts", "instructions", "summaries"]
 LAYERS: tuple[LayerName, ...] = ("events", "facts", "instructions", "summaries")
 
 
+AsOf = Annotated[
+    Moment | None,
+    Field(
+        description="The memory as it stood at this time (RFC 3339), which must have passed: turns "
+        "that had occurred, facts that held, summaries and the map of that time."
+    ),
+]
+
+
 class MemoryQuery(Body):
     """Body of `POST /api/v7/memory`."""
 
@@ -67,6 +76,7 @@ class MemoryQuery(Body):
     before: Annotated[
         Moment | None, Field(description="Only events that occurred before this time (RFC 3339).")
     ] = None
+    as_of: AsOf = None
     layers: Annotated[
         list[LayerName] | None,
         Field(
@@ -122,12 +132,23 @@ class Hit(Message):
 
 
 class FactHit(Message):
-    """A critical fact that bears on the query."""
+    """A critical fact that bears on the query; superseded ones only if it asks for history."""
 
     fact_id: Annotated[str, Field(description="Identifier of the fact.")]
     text: Annotated[str, Field(description="The fact.")]
-    status: Annotated[Literal["current"], Field(description="`current`: it holds now.")]
+    status: Annotated[
+        Literal["current", "superseded"],
+        Field(description="`current`: it holds. `superseded`: another fact took its place."),
+    ]
     valid_from: Annotated[str, Field(description="Time from which it holds (RFC 3339, UTC).")]
+    valid_to: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Time until which it held or holds (RFC 3339, UTC)."),
+    ] = None
+    superseded_by: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Fact that took its place.")
+    ] = None
     event_id: Annotated[
         str | None, Field(description="Event id of the turn it came with, if there is one.")
     ]
@@ -139,6 +160,9 @@ class InstructionHit(Message):
 
     instruction_id: Annotated[str, Field(description="Identifier of the instruction.")]
     text: Annotated[str, Field(description="The instruction, in the words it was stored in.")]
+    kind: Annotated[
+        Literal["instruction", "preference"], Field(description="An order, or a taste.")
+    ] = "instruction"
     condition: Annotated[str | None, Field(description="When it applies; null means always.")]
     event_id: Annotated[
         str | None, Field(description="Event id of the turn it came with, if there is one.")

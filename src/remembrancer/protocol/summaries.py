@@ -9,7 +9,7 @@ from pydantic import Field
 from . import limits
 from .cubes import SharedCube
 from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Saved, Topic, example
-from .search import FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
+from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
 from .text import Telling, Text
 from .usage import ModelUsage
 
@@ -165,6 +165,7 @@ class MapQuery(Message):
         int | None,
         Field(ge=1, le=1_000_000_000, description="Version to read. Default: the newest."),
     ] = None
+    as_of: AsOf = None
 
 
 class MapVersion(Message):
@@ -199,13 +200,21 @@ class StartQuery(Message):
             "this key last named with this session, else the account's name."
         ),
     ] = None
+    as_of: AsOf = None
 
 
 class StartParts(Message):
     """The parts of a start pack, newest first."""
 
     map: Annotated[str, Field(description="The newest map.")]
-    facts: Annotated[list[str], Field(description="Critical facts, at most 200.")]
+    instructions: Annotated[
+        list[str],
+        Field(description="Standing instructions and preferences that hold, as the facts."),
+    ]
+    facts: Annotated[
+        list[str],
+        Field(description="Critical facts that hold, the most useful first, at most 200."),
+    ]
     summaries: Annotated[list[str], Field(description="L1s of this session, at most 20.")]
     cubes: Annotated[list[str], Field(description="Cubes with the most votes.")]
 

@@ -124,7 +124,9 @@ _DEFAULT_ANSWERS: dict[str, Any] = {
         constitution_version=1,
         tokens=1,
         left_out=0,
-        parts=StartParts(map="The old map.", facts=[], summaries=["Newer.", "Older."], cubes=[]),
+        parts=StartParts(
+            instructions=[], map="The old map.", facts=[], summaries=["Newer.", "Older."], cubes=[]
+        ),
     ),
     "map": MAP_UPDATED,
 }

@@ -19,7 +19,7 @@ CATS = "has two cats"
 
 def start_pack(*facts: str) -> StartPack:
     """Return a start pack with these facts."""
-    parts = StartParts(map="", facts=list(facts), summaries=[], cubes=[])
+    parts = StartParts(instructions=[], map="", facts=list(facts), summaries=[], cubes=[])
     return StartPack(
         prompt_text="", user_id="ada", constitution_version=1, tokens=1, left_out=0, parts=parts
     )

@@ -137,7 +137,7 @@ def _load_start(turn: TurnState) -> Progress:
 
 def _after_start_pack(turn: TurnState, pack: StartPack | None) -> Progress:
     if pack is not None and pack.parts is not None:
-        turn.session.start_facts = pack.parts.facts
+        turn.session.start_facts = [*pack.parts.instructions, *pack.parts.facts]
     if pack is not None and pack.parts is not None and turn.session.l2_due:
         texts = (pack.parts.map, *reversed(pack.parts.summaries))
         turn.l2_source = "\n\n".join(text for text in texts if text)

@@ -8,7 +8,7 @@ order by spaces.user_id limit :most;
 select
     (select coalesce(sum(turns), 0) from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) as events,
     (select count(*) from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) as sessions,
-    (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id) as facts,
+    (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0) as facts,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.space_id = :space_id) as summaries,
     (select coalesce(max(version), 0) from maps where maps.account_id = :account_id and maps.space_id = :space_id) as maps,
     (select count(*) from events where events.account_id = :account_id and events.flags <> '' and events.id >= :low and events.id < :high) as flagged;
@@ -34,7 +34,7 @@ select event_id from events where account_id = :account_id and session = :sessio
 select event_id from events where account_id = :account_id and session = :session and (created_ms, id) > (:created_ms, :id) order by created_ms, id limit 1;
 
 -- facts_of_event: The facts that came with a turn
-select text, created_ms from facts where account_id = :account_id and event = :event and space_id = :space_id order by id;
+select text, created_ms from facts where account_id = :account_id and event = :event and space_id = :space_id and text <> '' order by id;
 
 -- shown_in: The sessions of the space that were shown an event, and the step
 select sessions.session_id, shown_events.step

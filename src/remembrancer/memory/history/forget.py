@@ -146,7 +146,7 @@ def _erase_one(
     erase_range = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.one(SPACES.session_of, space_id=erase_range.space_id, session_id=row.session_id).id
     l1_ids = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
-    facts = tx.run(SQL.erase_facts, space_id=erase_range.space_id, **erase_range.values)
+    facts = _erase_facts(tx, erase_range)
     outcome.erased = [
         _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     ]
@@ -228,6 +228,7 @@ def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> Er
         summarised=counts.turns - 1 if is_summarised else counts.turns_summarised,
     )
     tx.run(SQL.move_facts, space_id=space_id, old=draft.id, new=replacement.row)
+    tx.run(SQL.move_sources, old=draft.id, new=replacement.row)
     cubes.move_evidence(tx, draft.event_id, replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=draft.id, high=draft.id + 1)
     tx.run(SQL.erase_search, space_id=space_id, numbers=[number_of(draft.id)])
@@ -258,6 +259,7 @@ def replace_turn(
     is_summarised = counts.turns - counts.turns_summarised < 2
     tx.run(SQL.move_looks, session=replacement.session, old=old.id, new=replacement.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=replacement.row)
+    tx.run(SQL.move_sources, old=old.id, new=replacement.row)
     cubes.move_evidence(tx, event_id, replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
@@ -377,7 +379,7 @@ def _forget_range(
     turns = tx.all(SQL.events_to_erase, **erase_range.values)
     for row in turns:
         times[row.session].append(row.created_ms)
-    facts = tx.run(SQL.erase_facts, space_id=erase_range.space_id, **erase_range.values)
+    facts = _erase_facts(tx, erase_range)
     erased = _erase_turns(tx, erase_range, turns)
     outcome.erased = [erased]
     if whole_session is None:
@@ -391,6 +393,7 @@ def _forget_range(
         facts += tx.run(
             SQL.erase_facts_of_session, space_id=erase_range.space_id, session=whole_session
         )
+        _prune_facts(tx, erase_range.space_id)
     counts = {
         "events": len(erased.numbers),
         "facts": facts,
@@ -402,6 +405,24 @@ def _forget_range(
         _erase_session(tx, whole_session)
         counts["sessions"] = 1
     return counts
+
+
+def _erase_facts(tx: Transaction, erase_range: EraseRange) -> int:
+    """Erase the facts that only these turns stated; return their number."""
+    space_id, values = erase_range.space_id, erase_range.values
+    tx.run(SQL.erase_fact_sources, **values)
+    tx.run(SQL.move_stated_facts, space_id=space_id, **values)
+    tx.run(SQL.prune_first_sources)
+    facts = tx.run(SQL.erase_facts, space_id=space_id, **values)
+    _prune_facts(tx, space_id)
+    return facts
+
+
+def _prune_facts(tx: Transaction, space_id: int) -> None:
+    """Erase what was derived from facts that were erased."""
+    tx.run(SQL.prune_sources)
+    tx.run(SQL.prune_keys, space_id=space_id)
+    tx.run(SQL.loosen_successors, space_id=space_id)
 
 
 def _erase_l1s(tx: Transaction, space_id: int, l1s: Sequence[int]) -> dict[str, int]:
@@ -440,8 +461,9 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
     tx.run(SQL.erase_index, **erase_range.values)
     sessions = [row.id for row in tx.all(SQL.sessions_in, space_id=space_id)]
     counts = {"events": 0, "facts": 0, "summaries": 0, "sessions": len(sessions)}
+    counts["facts"] = tx.run(SQL.erase_facts_of_space, space_id=space_id)
+    _prune_facts(tx, space_id)
     for session in sessions:
-        counts["facts"] += tx.run(SQL.erase_facts_of_session, space_id=space_id, session=session)
         for l1 in tx.all(SQL.l1s_of, session=session):
             counts["summaries"] += tx.run(SQL.erase_l1, id=l1.id)
     counts["maps"] = tx.run(SQL.erase_maps, space_id=space_id)

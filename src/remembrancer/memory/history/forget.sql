@@ -30,14 +30,50 @@ where shown_events.account_id = :account_id and session in (select sessions.id f
     where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
+-- erase_fact_sources: Erase the record that turns stated facts
+delete from fact_sources where fact_sources.account_id = :account_id and event in (
+    select id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+);
+
+-- move_stated_facts: Assign the facts that came with turns to another turn that stated them
+update facts set event = (select min(fact_sources.event) from fact_sources where fact_sources.account_id = :account_id and fact_sources.fact = facts.id)
+where facts.account_id = :account_id and space_id = :space_id and event in (
+    select id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+) and exists (select 1 from fact_sources where fact_sources.account_id = :account_id and fact_sources.fact = facts.id);
+
+-- prune_first_sources: Erase sources that became the turns that facts first came with
+delete from fact_sources where fact_sources.account_id = :account_id
+    and exists (select 1 from facts where facts.account_id = :account_id and facts.id = fact_sources.fact and facts.event = fact_sources.event);
+
 -- erase_facts: Erase the facts that came with turns
 delete from facts where facts.account_id = :account_id and space_id = :space_id and event in (
     select id from events
     where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
+-- erase_facts_of_space: Erase the facts of a space
+delete from facts where account_id = :account_id and space_id = :space_id;
+
+-- prune_sources: Erase the sources of facts that were erased
+delete from fact_sources where fact_sources.account_id = :account_id
+    and not exists (select 1 from facts where facts.account_id = :account_id and facts.id = fact_sources.fact);
+
+-- prune_keys: Erase the keys of facts of a space that were erased
+delete from fact_keys where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id
+    and not exists (select 1 from facts where facts.account_id = :account_id and facts.id = fact_keys.fact);
+
+-- loosen_successors: Forget successors of facts that were erased
+update facts set superseded_by = null where facts.account_id = :account_id and facts.space_id = :space_id and superseded_by is not null
+    and not exists (select 1 from facts as newer where newer.account_id = :account_id and newer.id = facts.superseded_by);
+
 -- move_facts: Assign the facts of a turn to another turn
 update facts set event = :new where account_id = :account_id and space_id = :space_id and event = :old;
+
+-- move_sources: Let another turn be the one that stated facts
+update fact_sources set event = :new where account_id = :account_id and event = :old
+    and not exists (select 1 from fact_sources as others where others.account_id = :account_id and others.fact = fact_sources.fact and others.event = :new);
 
 -- erase_facts_of_session: Erase the facts of a session
 delete from facts where account_id = :account_id and space_id = :space_id and session = :session;

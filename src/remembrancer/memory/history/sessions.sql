@@ -48,10 +48,10 @@ select l1_id, topic, text, message_count, turns, ratio, created_ms from summarie
 where account_id = :account_id and session = :session and created_ms >= :low and created_ms < :high order by id limit :most;
 
 -- facts_alone: The facts of a session that came without a turn, in a period
-select text, created_ms from facts where account_id = :account_id and session = :session and event is null and created_ms >= :low and created_ms < :high order by id limit :most;
+select text, created_ms from facts where account_id = :account_id and session = :session and event is null and text <> '' and created_ms >= :low and created_ms < :high order by id limit :most;
 
 -- fact_with: The facts that came with a turn
-select text from facts where account_id = :account_id and event = :event and session = :session order by id;
+select text from facts where account_id = :account_id and event = :event and session = :session and text <> '' order by id;
 
 -- duties_in: The duties of a session that a word closed, in a period
 select duty, reason, step, created_ms from closed_duties

@@ -19,15 +19,17 @@ from ...protocol.search import FactHit, InstructionHit, SummaryHit
 from ...protocol.text import rfc3339
 from ...search import Fit, IndexView, ParsedQuery, fitting, normalize, passages
 from ...store import Row, Transaction
-from ..instructions import standing_instruction
-from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view
+from ..changes import names_history
+from ..instructions import applies
+from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view, wish_of
 from ..spaces import number_of
 from .outcome import LayerHits
 
 # Minimum score of a fact or a summary. Chosen on facts and questions written for it: related pairs
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
 RELEVANT_MIN = 0.2
-CANDIDATES_MAX = 8  # of each kind, in case some were erased a moment ago or repeat each other
+CONDITION_MIN = 0.35  # of an instruction whose condition has no word of the query
+CANDIDATES_MAX = 16  # of each kind, in case some were erased a moment ago or repeat each other
 INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some were just erased
 SUMMARY_LIFT = 0.5  # added to the score of a turn for an L1 with score 1 that covers it
 LIFTED_TURNS_MAX = 40  # of each L1
@@ -41,12 +43,14 @@ def layer_hits(
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
     layers: Collection[str],
+    as_of_ms: int | None,
 ) -> LayerHits:
     """Return what bears on a query in these layers of a space, best first.
 
     `vector` is the query's, shape (dimensions,), or empty without an embedder. `layers` are names
     of the request. Facts that read as standing instructions apply without resembling the query,
-    unless they name a condition.
+    unless they name a condition. Superseded facts are returned to a query about an earlier time,
+    and with `as_of_ms` (ms since 1970), as of which facts and summaries are then.
     """
     hits = LayerHits()
     if not space.layers_made:
@@ -54,20 +58,29 @@ def layer_hits(
     view = layers_view(context, tx, space)
     facts: list[Fit] = []
     summaries: list[Fit] = []
+    has_old = bool((layers_of(view["event"]) == Layer.OLD_FACT).any())
+    with_old = has_old and (as_of_ms is not None or names_history(question.text))
     for one in fitting(view, question.words, vector, RELEVANT_MIN):
+        if layer_of(one.event) is Layer.OLD_FACT and not with_old:
+            continue
         is_summary = layer_of(one.event) in (Layer.SUMMARY, Layer.MAP)
         candidates = summaries if is_summary else facts
         if len(candidates) < CANDIDATES_MAX:
             candidates.append(one)
         if len(facts) == len(summaries) == CANDIDATES_MAX:
             break
+    scores = {one.event: one.score for one in facts}
     instructions = _instructions(view, facts) if "instructions" in layers else []
     facts = facts if "facts" in layers else []
     summaries = summaries if "summaries" in layers or "events" in layers else []
     events = dict.fromkeys([*instructions, *(one.event for one in [*facts, *summaries])])
-    rows = layer_rows(tx, space.id, list(events))
+    rows = {
+        event: row
+        for event, row in layer_rows(tx, space.id, list(events)).items()
+        if _holds(row, context.clock(), as_of_ms, with_old=with_old)
+    }
     _add_facts(rows, facts, hits)
-    _add_instructions(rows, instructions, hits)
+    _add_instructions(rows, instructions, scores, question.text, hits)
     _add_summaries(rows, view, summaries, question, hits)
     if "events" in layers:
         hits.lifts = _lifts(tx, rows, summaries)
@@ -88,32 +101,69 @@ def _instructions(view: IndexView, facts: Sequence[Fit]) -> list[int]:
     return list(dict.fromkeys(bearing + unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]))
 
 
+def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bool:
+    """Return True if a fact or summary is to be served now, or as of an earlier time."""
+    at_ms = now_ms if as_of_ms is None else as_of_ms
+    if row.since_ms > at_ms or (row.expires_ms is not None and row.expires_ms <= now_ms):
+        return False
+    is_over = row.valid_to_ms is not None and row.valid_to_ms <= at_ms
+    return not is_over or (as_of_ms is None and with_old and row.superseded_by is not None)
+
+
 def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
     for one in scored:
         row = rows.get(one.event)
-        if row is None or len(hits.facts) == FACTS_FOUND_MAX:
+        # What was recognised in a turn is an instruction; its turn may be a hit.
+        if row is None or row.origin == 1 or len(hits.facts) == FACTS_FOUND_MAX:
             continue
         hits.facts.append(
             FactHit(
                 fact_id=row.fact_id,
                 text=row.text,
-                status="current",
+                status="superseded" if row.superseded_by else "current",
                 valid_from=rfc3339(row.since_ms),
+                valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
+                superseded_by=row.superseded_by,
                 event_id=row.event_id,
                 score=round(one.score, 4),
             )
         )
+    _put_newer_first(hits.facts)
 
 
-def _add_instructions(rows: Mapping[int, Row], events: Sequence[int], hits: LayerHits) -> None:
-    for row in (rows[event] for event in events if event in rows):
-        instruction = standing_instruction(row.text)
-        if instruction is None or len(hits.instructions) == INSTRUCTIONS_FOUND_MAX:
+def _put_newer_first(facts: list[FactHit]) -> None:
+    """Move each fact to the place before the fact that it supersedes."""
+    for older in list(facts):
+        newer = next((one for one in facts if one.fact_id == older.superseded_by), None)
+        if newer is not None and facts.index(newer) > facts.index(older):
+            facts.remove(newer)
+            facts.insert(facts.index(older), newer)
+
+
+def _add_instructions(
+    rows: Mapping[int, Row],
+    events: Sequence[int],
+    scores: Mapping[int, float],
+    query: str,
+    hits: LayerHits,
+) -> None:
+    """Add instructions; those with scores must also fit a query by words, or very well."""
+    counts = {"instruction": 0, "preference": 0}
+    for event in events:
+        row = rows.get(event)
+        instruction = None if row is None else wish_of(row)
+        if row is None or instruction is None:
             continue
+        if counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
+            continue
+        if scores.get(event, 1.0) < CONDITION_MIN and not applies(instruction, query):
+            continue
+        counts[instruction.kind] += 1
         hits.instructions.append(
             InstructionHit(
                 instruction_id=row.fact_id,
                 text=row.text,
+                kind=instruction.kind,
                 condition=instruction.condition,
                 event_id=row.event_id,
             )

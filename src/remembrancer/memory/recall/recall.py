@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from importlib import resources
 from time import perf_counter
@@ -43,7 +44,15 @@ from ...search import (
 )
 from ...store import Row, Transaction
 from ..duties import citable_events, count_search, open_tasks, record_read
-from ..spaces import SQL, flag_names, milliseconds, number_of, row_id, space_view
+from ..spaces import (
+    SQL,
+    flag_names,
+    milliseconds,
+    number_of,
+    past_ms,
+    row_id,
+    space_view,
+)
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
 from .postgresql import view_for
@@ -99,9 +108,10 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 
     Returns an empty list of hits if nothing is relevant. An interacting search counts one step of
     its session and reports the session's duties; a read-only key never interacts. Raises
-    PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
+    PinnedToOtherUser, TimeInFuture, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
+    past_ms(context, query.as_of)  # first: a wrong time is refused before any work
 
     def read(tx: Transaction) -> tuple[MemoryAnswer, bool]:
         return (
@@ -136,8 +146,10 @@ def search(
 ) -> SearchOutcome:
     """Run every stage of a search in one snapshot.
 
-    Counts and records nothing. `user_id` must be one that the caller may use.
+    Counts and records nothing. `user_id` must be one that the caller may use. Raises TimeInFuture.
     """
+    as_of_ms = past_ms(context, query.as_of)
+    query = _until_as_of(query)
     space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
     if space is None:
         return _search_without_events(context, tx, caller, user_id, query, stages)
@@ -148,7 +160,7 @@ def search(
     vector_text = embedding_text(view, ranking.question)
     vector = context.query_vectors(vector_text)
     names = query.layers or LAYERS
-    layers = layer_hits(context, tx, space, ranking.question, vector, names)
+    layers = layer_hits(context, tx, space, ranking.question, vector, names, as_of_ms)
     stages.end("layers")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
@@ -183,6 +195,13 @@ def search(
     )
     stages.end("session")
     return outcome
+
+
+def _until_as_of(query: MemoryQuery) -> MemoryQuery:
+    """Return the query for turns that had occurred at its `as_of`; `before` is exclusive."""
+    if query.as_of is None or (query.before is not None and query.before <= query.as_of):
+        return query
+    return query.model_copy(update={"before": query.as_of + timedelta(milliseconds=1)})
 
 
 def _view(

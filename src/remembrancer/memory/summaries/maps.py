@@ -22,6 +22,7 @@ from ..duties import is_l2_due
 from ..layers import Layer, add_layer, layer_text
 from ..paging import AFTER_ALL, split_page
 from ..spaces import SQL as SPACES
+from ..spaces import past_ms
 from .extractive import headlines
 from .l1 import SQL
 
@@ -206,22 +207,23 @@ def newest_version(tx: Transaction, space_id: int) -> int:
 
 
 def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersion:
-    """Return one version of the map; the newest if the request names none.
+    """Return one version of the map; the newest, or that of `as_of`, if the request names none.
 
-    Raises MapUnknown, Forbidden, StoreUnavailable.
+    Raises MapUnknown, TimeInFuture, Forbidden, StoreUnavailable.
     """
     user_id = space_user_id(caller, request.user_id)
+    as_of_ms = past_ms(context, request.as_of)
 
     def read(tx: Transaction) -> MapVersion:
         space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
         if space is None or newest is None:
             raise MapUnknown
-        row = (
-            newest
-            if request.version is None
-            else tx.one_or_none(SQL.map_of_version, space_id=space.id, version=request.version)
-        )
+        if request.version is not None:
+            row = tx.one_or_none(SQL.map_of_version, space_id=space.id, version=request.version)
+        else:
+            until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
+            row = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
         if row is None:
             raise MapUnknown
         return MapVersion(

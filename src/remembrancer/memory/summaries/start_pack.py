@@ -14,8 +14,11 @@ from ...protocol.search import MemoryQuery
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import rfc3339, tokens
 from ...store import Transaction
+from ..facts.for_start import start_facts
+from ..paging import AFTER_ALL
 from ..recall.recall import recall
 from ..spaces import SQL as SPACES
+from ..spaces import past_ms
 from .l1 import SQL
 
 FACTS_MAX, SUMMARIES_MAX, LESSONS_MAX = 200, 20, 10  # candidates, newest or most useful first
@@ -40,12 +43,13 @@ class PackSection:
 def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPack:
     """Return the start pack of a session.
 
-    Raises PinnedToOtherUser, StoreUnavailable.
+    Raises PinnedToOtherUser, TimeInFuture, StoreUnavailable.
     """
+    as_of_ms = past_ms(context, request.as_of)
 
     def read(tx: Transaction) -> tuple[str, StartParts, int]:
         user_id = session_user_id(tx, caller, request.user_id, request.named_session)
-        return user_id, *_parts(tx, user_id, request.session_id)
+        return user_id, *_parts(tx, user_id, request.session_id, context.clock(), as_of_ms)
 
     user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
     constitution = compact_text(context.settings.seal_name)
@@ -141,23 +145,37 @@ def _cost(text: str) -> int:
     return tokens(text) + 1  # for the line feed
 
 
-def _parts(tx: Transaction, user_id: str, session_id: str) -> tuple[StartParts, int]:
-    """Return the candidates for the pack, and how many more facts and L1s exist."""
+def _parts(
+    tx: Transaction, user_id: str, session_id: str, now_ms: int, as_of_ms: int | None
+) -> tuple[StartParts, int]:
+    """Return the candidates for the pack, and how many more facts and L1s exist.
+
+    `as_of_ms` (ms since 1970) or None: the memory as it stood then.
+    """
     cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return StartParts(map="", facts=[], summaries=[], cubes=cubes), 0
-    newest = tx.one_or_none(SQL.newest_map, space_id=space.id)
-    facts = tx.all(SQL.facts, space_id=space.id, most=FACTS_MAX)
-    l1s = tx.all(SQL.l1s_of_session, space_id=space.id, session_id=session_id, most=SUMMARIES_MAX)
+        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), 0
+    until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
+    newest = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
+    facts = start_facts(tx, space.id, now_ms, as_of_ms)
+    l1s = tx.all(
+        SQL.l1s_of_session,
+        space_id=space.id,
+        session_id=session_id,
+        until_ms=until_ms,
+        most=SUMMARIES_MAX,
+    )
     totals = tx.one(SQL.count_for_start, space_id=space.id, session_id=session_id)
     parts = StartParts(
         map=newest.text if newest else "",
-        facts=[row.text for row in facts],
+        instructions=[row.text for row in facts if row.kind],
+        facts=[row.text for row in facts if not row.kind],
         summaries=[f"{rfc3339(row.created_ms)[:10]} {row.text}" for row in l1s],
         cubes=cubes,
     )
-    return parts, totals.facts - len(facts) + totals.summaries - len(l1s)
+    unread = totals.facts - len(facts) + totals.summaries - len(l1s)
+    return parts, max(unread, 0) if as_of_ms is None else 0
 
 
 def _sections(parts: StartParts) -> tuple[PackSection, ...]:
@@ -165,6 +183,7 @@ def _sections(parts: StartParts) -> tuple[PackSection, ...]:
     lines = [line.removeprefix("- ") for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
         PackSection(head="Map", items=lines, share=3, newest_last=True),
+        PackSection(head="Wishes of the user", items=parts.instructions, share=2),
         PackSection(head="Critical facts", items=parts.facts, share=3),
         PackSection(head="This session so far", items=parts.summaries, share=3),
         PackSection(head="Lessons with most votes", items=parts.cubes, share=1),

@@ -38,10 +38,16 @@ where summaries.account_id = :account_id and summaries.space_id = :space_id orde
 
 -- l1s_of_session: The newest L1s of one session, newest first
 select summaries.text, summaries.created_ms from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
-where summaries.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id order by summaries.id desc limit :most;
+where summaries.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id
+    and summaries.created_ms <= :until_ms
+order by summaries.id desc limit :most;
 
 -- newest_map: The newest map of a space
 select version, text, l1_count, made_by, created_ms from maps where account_id = :account_id and space_id = :space_id order by version desc limit 1;
+
+-- map_at: The newest map of a space at a time
+select version, text, l1_count, made_by, created_ms from maps
+where account_id = :account_id and space_id = :space_id and created_ms <= :until_ms order by version desc limit 1;
 
 -- map_of_version: One version of a map
 select version, text, l1_count, made_by, created_ms from maps where account_id = :account_id and space_id = :space_id and version = :version;
@@ -60,22 +66,9 @@ select account_id, id, :version, :text, l1_count, :made_by, :now_ms from spaces 
 -- note_map: Record that the newest map covers every L1
 update spaces set l1_mapped = l1_count where account_id = :account_id and id = :space_id;
 
--- add_fact: Store a critical fact, unless the space has it
-insert into facts (account_id, fact_id, space_id, session, event, text, created_ms)
-values (:account_id, :fact_id, :space_id, :session, :event, :text, :now_ms)
-on conflict do nothing returning id;
-
--- facts: The critical facts of a space, newest first
-select text, created_ms from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most;
-
--- facts_below: The critical facts of a space below an id, newest first, with the turn each came with
-select facts.id, facts.text, facts.created_ms, events.event_id
-from facts left join events on events.account_id = :account_id and events.id = facts.event
-where facts.account_id = :account_id and facts.space_id = :space_id and facts.id < :below order by facts.id desc limit :most;
-
 -- count_for_start: The numbers of facts and L1s that a start pack can contain
 select
-    (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id) as facts,
+    (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0) as facts,
     (
         select count(*) from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
         where summaries.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id

@@ -18,7 +18,7 @@ from ...protocol.text import is_placeholder, says_nothing
 from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
-from ..facts import store_fact
+from ..facts.write import NewFact, current_fact, store_fact
 from ..history.forget import ErasedEvents, Replacement, replace_turn, supersede_draft
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes
@@ -358,19 +358,33 @@ class _TurnWrite:
             self._skip("l2_map")
 
     def _store_fact(self, space: Row, session: Row) -> None:
-        if self.parts.fact is not None:
-            new = store_fact(
-                self.context,
-                self.tx,
-                space_id=space.id,
-                session=session.id,
-                event=self.event_row,
-                text=self.parts.fact,
-                entry=self.parts.layer_entries["critical"],
-            )
-            self._add_receipt("critical", "stored" if new else "known")
-        elif self.turn.critical is not None:
-            self._skip("critical")
+        if self.parts.fact is None:
+            if self.turn.critical is not None:
+                self._skip("critical")
+            elif self.turn.critical_replaces is not None:
+                detail = "critical_replaces names a fact, but there is no critical to replace it."
+                self._add_receipt("critical", "skipped", detail=detail)
+            return
+        replaces = (
+            None
+            if self.turn.critical_replaces is None
+            else current_fact(self.tx, self.caller, self.turn.critical_replaces, space.id)
+        )
+        now_ms = self.context.clock()
+        fact = NewFact(
+            text=self.parts.fact,
+            entry=self.parts.layer_entries["critical"],
+            # A client's clock may be ahead; what it states now holds now.
+            valid_from_ms=min(milliseconds(self.turn.occurred_at, now_ms), now_ms),
+            session=session.id,
+            event=self.event_row,
+        )
+        stored = store_fact(
+            self.context, self.tx, self.caller.key_id, space.id, fact, replaces=replaces
+        )
+        self._add_receipt(
+            "critical", "known" if stored.is_known else "stored", stored.fact_id, stored.notice
+        )
 
     def _store_cube(self, space_id: int) -> CubeMade | str:
         prepared = self.parts.cube

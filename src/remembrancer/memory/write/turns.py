@@ -15,6 +15,7 @@ from ...search import EventText, IndexEntry, index_entries
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Row, Transaction, embedder_id
+from ..facts.from_turns import store_instructions
 from ..spaces import SQL, row_id
 
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
@@ -83,17 +84,32 @@ def store_turn(
         created_ms=now_ms,
         **texts,
     )
+    _add_index(tx, row, session.id, text.occurred_ms, entry)
+    store_instructions(
+        context,
+        tx,
+        space_id=space.id,
+        session=session.id,
+        event=row,
+        message=text.query,
+        occurred_ms=text.occurred_ms,
+    )
+    return StoredTurn(event_id=event_id, row=row, session=session)
+
+
+def _add_index(
+    tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry
+) -> None:
     index = {
         "id": row,
-        "session": session.id,
-        "occurred_ms": text.occurred_ms,
+        "session": session,
+        "occurred_ms": occurred_ms,
         "words": entry.words,
         "vectors": entry.vectors,
     }
     if not tx.run(SQL.add_index, derived_by=entry.by, **index):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_index, derived_by=entry.by, **index)
-    return StoredTurn(event_id=event_id, row=row, session=session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Standing instructions: facts that say how the user wants to be served, by rule.
+"""Standing instructions among critical facts: the whole text is one statement.
 
 Pure: no store, no clock. The rules cover English, German, French, Spanish, Italian, Russian and
 Chinese.
@@ -7,7 +7,8 @@ Chinese.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from .rules import Instruction
 
 _CONDITION = re.compile(
     r"^(?P<condition>(?:when(?:ever)?|if|wenn|falls|sobald|quand|lorsque|si|cuando|quando|se|если"
@@ -36,13 +37,6 @@ _PREFERENCE = re.compile(
     r"|\bbevorzug(?:e|t)\b|\bpréfère\b|\bprefier[eo]\b|\bpreferisc[eo]\b|предпочита|偏好|更喜欢",
     re.IGNORECASE,
 )
-
-
-class Instruction(NamedTuple):
-    """A standing instruction; `condition` says when it applies, None means always."""
-
-    text: str
-    condition: str | None
 
 
 def standing_instruction(fact: str) -> Instruction | None:

@@ -1,0 +1,188 @@
+"""Measure the rules that say when a newer statement replaces an older one.
+
+    python -m bench.changes [--data FOLDER] [--show SET]
+
+A wrong link is a pair that the rules link for certain though its label says no; each is printed.
+Coverage is the share of true changes linked for certain, and the share at least hinted. Rules were
+chosen on the sets named `tuned` alone. Without FOLDER, only the hand-written pairs are measured,
+and bench/results.md stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.changes import sources
+from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
+from bench.report import table, write_section
+from remembrancer.memory.changes import change, change_keys
+from remembrancer.memory.changes.reading import read_start, readings
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+ROUNDS = 7
+READERS = (
+    sources.fact_pairs,
+    sources.update_pairs,
+    sources.state_pairs,
+    sources.conversation_pairs,
+)
+
+
+def all_pairs(folder: Path | None) -> Iterator[tuple[str, str, Pair]]:
+    """Yield the name of a set, the part that a pair belongs to, and the pair."""
+    for pair in labelled_pairs():
+        if pair.source == DEVELOPMENT:
+            yield "hand-written, while the rules were made", "tuned", pair
+        else:
+            part = "held out" if pair.is_held_out else "tuned"
+            yield "hand-written before the rules", part, pair
+    if folder is not None:
+        for reader in READERS:
+            for part, pair in reader(folder):
+                yield pair.source, "tuned" if part == "tuned" else "held out", pair
+
+
+def outcome(pair: Pair) -> str:
+    """Return `certain`, `hint` or `none`."""
+    result = change(pair.older, pair.newer)
+    if result is None:
+        return "none"
+    return "certain" if result.certain else "hint"
+
+
+def counts(folder: Path | None, *, show: str | None) -> dict[tuple[str, str], Counter[str]]:
+    """Count the outcomes of every set, and print the wrong links, and with `show` the misses."""
+    result: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for name, part, pair in all_pairs(folder):
+        verdict = outcome(pair)
+        row = result[name, part]
+        row["pairs"] += 1
+        row["changes"] += pair.is_change
+        row["certain"] += pair.is_change and verdict == "certain"
+        row["hinted"] += pair.is_change and verdict != "none"
+        is_wrong = verdict == "certain" and not pair.is_change
+        row["wrong"] += is_wrong
+        row["hinted look-alikes"] += verdict == "hint" and not pair.is_change
+        if is_wrong:
+            print(f"WRONG LINK ({name}, {part}): {pair.older} | {pair.newer}")
+        if show == name and pair.is_change and verdict != "certain":
+            print(f"MISSED, {verdict} ({name}, {part}): {pair.older} | {pair.newer}")
+    return result
+
+
+def costs() -> str:
+    """Return the processor time of the functions over the hand-written pairs."""
+    pairs = labelled_pairs()
+    statements = sorted({text for pair in pairs for text in (pair.older, pair.newer)})
+    cold, warm, keys = [], [], []
+    for _ in range(ROUNDS):
+        begin = time.process_time()
+        for pair in pairs:
+            read_start.cache_clear()
+            change(pair.older, pair.newer)
+        cold.append((time.process_time() - begin) / len(pairs))
+        begin = time.process_time()
+        for text in statements:
+            read_start.cache_clear()
+            change_keys(text)
+        keys.append((time.process_time() - begin) / len(statements))
+        half = 0.0
+        for pair in pairs:
+            read_start.cache_clear()
+            readings(pair.newer)
+            begin = time.process_time()
+            change(pair.older, pair.newer)
+            half += time.process_time() - begin
+        warm.append(half / len(pairs))
+    return (
+        f"Processor time, fastest of {ROUNDS} rounds: `change_keys` {min(keys) * 1e6:.0f} µs a"
+        f" fact; `change` {min(warm) * 1e6:.0f} µs a pair when the newer fact was read before (a"
+        f" write compares one fact with several), {min(cold) * 1e6:.0f} µs when neither was."
+    )
+
+
+def selectivity(folder: Path) -> str:
+    """Return how many of the facts of the larger context share a key with one of them."""
+    facts = {
+        text
+        for part, pair in sources.fact_pairs(folder)
+        if part == "other"
+        for text in (pair.older, pair.newer)
+    }
+    by_key: dict[str, set[str]] = defaultdict(set)
+    for fact in facts:
+        for key in change_keys(fact):
+            by_key[key].add(fact)
+    sizes = sorted(
+        len(set().union(*(by_key[key] for key in change_keys(fact)))) - 1 for fact in facts
+    )
+    return (
+        f"Of {len(facts):,} facts of FactConsolidation, one shares a key with"
+        f" {sizes[len(sizes) // 2]} other at the median, {sizes[int(len(sizes) * 0.9)]} at the 90th"
+        f" percentile, {sizes[-1]} at most."
+    )
+
+
+def main() -> None:
+    """Print the tables and write them to bench/results.md."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=DATA,
+        help="folder of the development data, or a file in it. Default: %(default)s",
+    )
+    parser.add_argument("--show", metavar="SET", help="also print the missed changes of a set")
+    arguments = parser.parse_args()
+    folder: Path | None = arguments.data
+    if folder is not None and folder.is_file():
+        folder = folder.parent
+    if folder is None or not (folder / sources.FACTS).is_file():
+        print(f"{folder} has no {sources.FACTS}: only the hand-written pairs are measured.")
+        folder = None
+    result = counts(folder, show=arguments.show)
+    total = sum(row["pairs"] for row in result.values())
+    wrong = sum(row["wrong"] for row in result.values())
+    right = sum(row["certain"] for row in result.values())
+    text = (
+        f"{table(*_rows(result))}\n\n{wrong:,} wrong links of {total:,} pairs"
+        f" ({wrong / total:.3%}); of {wrong + right:,} links, {wrong / (wrong + right):.1%} are"
+        f" wrong. In the conversations every link counts as wrong. {costs()}"
+    )
+    if folder is not None:
+        text += f" {selectivity(folder)}"
+    if arguments.show is None and folder is not None:
+        write_section("changes", "Facts that replace older ones", "python -m bench.changes", text)
+    else:
+        print(text)
+
+
+def _rows(result: dict[tuple[str, str], Counter[str]]) -> tuple[list[str], list[list[str]]]:
+    heads = [
+        "set", "part", "pairs", "true changes", "linked for certain", "at least hinted",
+        "wrong links", "look-alikes hinted",
+    ]  # fmt: skip
+    rows = [
+        [
+            name,
+            part,
+            f"{row['pairs']:,}",
+            f"{row['changes']:,}",
+            f"{row['certain'] / row['changes']:.3f}" if row["changes"] else "-",
+            f"{row['hinted'] / row['changes']:.3f}" if row["changes"] else "-",
+            f"{row['wrong']:,}",
+            f"{row['hinted look-alikes']:,}",
+        ]
+        for (name, part), row in sorted(result.items(), key=lambda item: (item[0][0], item[0][1]))
+    ]
+    return heads, rows
+
+
+if __name__ == "__main__":
+    main()

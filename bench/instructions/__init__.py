@@ -1,0 +1,1 @@
+"""A labelled benchmark of standing instructions in messages of users (messages.toml)."""

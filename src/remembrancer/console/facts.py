@@ -1,0 +1,279 @@
+"""The facts page: a user's facts by status, one fact with its timeline, and forms to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.responses import Response
+
+from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fact
+from ..memory.facts.listing import list_facts
+from ..memory.facts.timeline import TIMELINE_MAX, fact_timeline
+from ..memory.facts.write import FactUnknown
+from ..memory.spaces import TimeNotInFuture
+from ..protocol import limits
+from ..protocol.errors import Conflict, InvalidRequest
+from ..protocol.facts import FactAdd, FactChange, FactsQuery, FactStored
+from ..protocol.text import beginning
+from . import layout, parameters
+from .browser_session import BrowserRequest, Page
+from .forms import parse_form, utc_time
+from .parameters import link_to
+
+PATH = "/console/facts"
+STATUSES = ("current", "superseded", "expired", "removed", "all")
+_LISTED = 25
+_CONTRADICTED_NAMED = 2  # in a notice
+_NAMED_CHARACTERS_MAX = 60
+_TIMES = ("valid_from", "valid_to", "expires_at")
+_FIELDS = {"wording": ("text", "since"), "times": _TIMES}  # of the forms on the page of a fact
+# Percent-encoding turns a character of four bytes into twelve.
+_FORM_BYTES_MAX = 12 * limits.CRITICAL_CHARACTERS_MAX + 4_096
+_MESSAGES: Mapping[type[Exception], tuple[str, str]] = {
+    TimeNotInFuture: ("expires_at", "This time has passed. Enter a later one."),
+    WrongValidity: ("valid_to", "This must be later than the start."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedForm:
+    """A form that was not accepted: its name, the entered values, and messages by field."""
+
+    name: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+NO_ERRORS = RejectedForm()
+
+
+def show(browser: BrowserRequest) -> Response:
+    """Show the facts of a user with a status, newest first, or one fact with `?fact_id`."""
+    if fact_id := parameters.identifier(browser.request.query_params, "fact_id"):
+        return _one(browser, fact_id)
+    return _list(browser)
+
+
+def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Response:
+    params, context, caller = browser.request.query_params, browser.context, browser.caller()
+    users = parameters.users(context, caller, browser.form or params)
+    query = parameters.parse(
+        FactsQuery,
+        {
+            "user_id": users.chosen,
+            "which": "all",
+            "status": parameters.text(params, "status", 40) or "current",
+            "below": parameters.number(params, "below"),
+            "limit": _LISTED,
+        },
+    )
+    page = list_facts(context, caller, query)
+    return browser.page(
+        "facts.html",
+        status=rejected.status,
+        users=users,
+        facts=page.facts,
+        statuses=STATUSES,
+        chosen_status=query.status,
+        is_first=query.below is None,
+        more=page.next
+        and link_to(PATH, user_id=users.chosen, status=query.status, below=page.next),
+        rejected=rejected,
+        characters_max=limits.CRITICAL_CHARACTERS_MAX,
+    )
+
+
+def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRORS) -> Response:
+    detail = fact_timeline(browser.context, browser.caller(), fact_id)
+    values = {
+        "text": detail.fact.text or "",
+        "since": "",
+        **{name: (getattr(detail.fact, name) or "")[:19] for name in _TIMES},
+        **{name: rejected.values[name] for name in _FIELDS.get(rejected.name, ())},
+    }
+    return browser.page(
+        "fact.html",
+        status=rejected.status,
+        detail=detail,
+        fact=detail.fact,
+        values=values,
+        rejected=rejected,
+        timeline_max=TIMELINE_MAX,
+        characters_max=limits.CRITICAL_CHARACTERS_MAX,
+    )
+
+
+def add(browser: BrowserRequest) -> Response:
+    """Add a fact."""
+    caller, form = browser.caller(), _entered(browser)
+    user_id = parameters.users(browser.context, caller, form).chosen
+    request = parse_form(
+        FactAdd,
+        {
+            "user_id": user_id,
+            "text": form["text"],
+            "pinned": "pinned" in form,
+            "valid_from": utc_time(form["valid_from"]),
+            "expires_at": utc_time(form["expires_at"]),
+        },
+    )
+    if isinstance(request, dict):
+        return _list(browser, _rejected("add", form, request))
+    try:
+        stored = add_fact(browser.context, caller, request)
+    except (InvalidRequest, Conflict) as error:
+        return _list(browser, _refused("add", form, error))
+    notice = "This fact was already stored." if stored.outcome == "known" else "The fact is stored."
+    return browser.redirect(
+        link_to(PATH, user_id=user_id), notice=f"{notice}{_consequences(browser, stored)}"
+    )
+
+
+def reword(browser: BrowserRequest) -> Response:
+    """Give a fact another wording, from `since` or from now on; the old one stays as history."""
+    fact_id, form = _fact_id(browser), _entered(browser)
+    request = parse_form(FactChange, {"text": form["text"], "valid_from": utc_time(form["since"])})
+    if isinstance(request, dict):
+        errors = {"since" if name == "valid_from" else name: request[name] for name in request}
+        return _one(browser, fact_id, _rejected("wording", form, errors))
+    try:
+        stored = change_fact(browser.context, browser.caller(), fact_id, request)
+    except (InvalidRequest, Conflict) as error:
+        return _one(browser, fact_id, _refused("wording", form, error))
+    return browser.redirect(
+        link_to(PATH, fact_id=stored.fact.fact_id),
+        notice=f"The wording is changed.{_consequences(browser, stored, reworded=1)}"
+        if stored.fact.fact_id != fact_id
+        else "Nothing changed: the wording is the same.",
+    )
+
+
+def change_times(browser: BrowserRequest) -> Response:
+    """Change when a fact holds and when it is erased; an empty field removes that time."""
+    fact_id, form = _fact_id(browser), _entered(browser)
+    fact = fact_timeline(browser.context, browser.caller(), fact_id).fact
+    changes: dict[str, Any] = {}
+    for name in _TIMES:
+        entered, stored = utc_time(form[name]), utc_time((getattr(fact, name) or "")[:19])
+        if entered != stored:  # a field that was not changed keeps its milliseconds
+            changes[name] = entered
+    clear = [name for name, entered in changes.items() if entered is None]
+    if "valid_from" in clear:
+        return _one(
+            browser, fact_id, _rejected("times", form, {"valid_from": "This field is required."})
+        )
+    request = parse_form(FactChange, {**changes, "clear": clear})
+    if isinstance(request, dict):
+        return _one(browser, fact_id, _rejected("times", form, request))
+    return _changed(browser, fact_id, request, "The times are changed.", form_name="times")
+
+
+def change_state(browser: BrowserRequest) -> Response:
+    """Pin or unpin a fact, end it now, or let a superseded one hold again, by `do`."""
+    fact_id, do = _fact_id(browser), browser.form.get("do", "")
+    now = datetime.fromtimestamp(browser.context.clock() / 1000, UTC)
+    changes = {
+        "pin": (FactChange(pinned=True), "The fact is pinned: it comes first in start packs."),
+        "unpin": (FactChange(pinned=False), "The fact is no longer pinned."),
+        "end": (FactChange(valid_to=now), "The fact has ended. It stays in the list of expired."),
+        "restore": (FactChange(status="current"), "The fact holds again."),
+    }
+    if do not in changes:
+        raise InvalidRequest(f"do must be one of {', '.join(changes)}.")
+    request, notice = changes[do]
+    return _changed(browser, fact_id, request, notice, form_name="state")
+
+
+def remove(browser: BrowserRequest) -> Response:
+    """Erase the text of a fact for good."""
+    removed = remove_fact(browser.context, browser.caller(), _fact_id(browser))
+    return browser.redirect(
+        link_to(PATH, user_id=removed.user_id), notice="The fact is deleted; its text is erased."
+    )
+
+
+def _changed(
+    browser: BrowserRequest, fact_id: str, request: FactChange, notice: str, *, form_name: str
+) -> Response:
+    """Change a fact, then show the page that the form came from, or the fact with the error."""
+    try:
+        change_fact(browser.context, browser.caller(), fact_id, request)
+    except (InvalidRequest, Conflict) as error:
+        return _one(browser, fact_id, _refused(form_name, _entered(browser), error))
+    back = layout.local_path(browser.form.get("back", ""), link_to(PATH, fact_id=fact_id))
+    return browser.redirect(back, notice=notice)
+
+
+def _fact_id(browser: BrowserRequest) -> str:
+    fact_id = parameters.identifier(browser.form, "fact_id")
+    if not fact_id:
+        raise FactUnknown
+    return fact_id
+
+
+def _entered(browser: BrowserRequest) -> dict[str, str]:
+    """Return the fields of a form, empty if absent; browsers send line breaks as CRLF."""
+    text = browser.form.get("text", "").replace("\r\n", "\n").strip()
+    return {**dict.fromkeys((*_TIMES, "since"), ""), **browser.form, "text": text}
+
+
+def _rejected(name: str, form: Mapping[str, str], errors: Mapping[str, str]) -> RejectedForm:
+    """Return a form whose fields are invalid."""
+    messages = {field: _time_message(field, text) for field, text in errors.items()}
+    return RejectedForm(name=name, values=form, errors=messages, status=422)
+
+
+def _time_message(field: str, message: str) -> str:
+    """Return a message that a person can follow; those of the API name RFC 3339."""
+    if field not in (*_TIMES, "since"):
+        return message
+    if "later than" in message:
+        return _MESSAGES[WrongValidity][1]
+    return message if "required" in message else "Enter a time such as 2026-03-01T09:30."
+
+
+def _refused(name: str, form: Mapping[str, str], error: InvalidRequest | Conflict) -> RejectedForm:
+    """Return a form that the memory refused."""
+    field, message = _MESSAGES.get(
+        type(error), ("text" if name in ("add", "wording") else "form", error.detail)
+    )
+    if name == "wording" and field == "valid_to":
+        field, message = "since", "This must be earlier than the end of the fact."
+    return RejectedForm(name=name, values=form, errors={field: message}, status=error.status)
+
+
+def _consequences(browser: BrowserRequest, stored: FactStored, *, reworded: int = 0) -> str:
+    """Return sentences about the facts that a stored one replaced or may contradict.
+
+    `reworded` of the replaced facts go without saying.
+    """
+    sentences = ""
+    count = 0 if stored.outcome == "known" else len(stored.fact.supersedes) - reworded
+    if count > 0:
+        sentences += f" It takes the place of {count} {'fact' if count == 1 else 'facts'}."
+    if stored.fact.superseded_by:
+        sentences += " A fact that holds since a later time has taken its place."
+    if stored.may_supersede:
+        texts = [
+            fact_timeline(browser.context, browser.caller(), fact_id).fact.text or ""
+            for fact_id in stored.may_supersede[:_CONTRADICTED_NAMED]
+        ]
+        others = len(stored.may_supersede) - len(texts)
+        named = ", ".join(f"“{beginning(text, _NAMED_CHARACTERS_MAX)}”" for text in texts)
+        named += f" and {others} more" if others else ""
+        sentences += f" It may contradict {named}: end or delete what no longer holds."
+    return sentences
+
+
+PAGES = {
+    PATH: Page(get=show),
+    f"{PATH}/add": Page(post=add, form_bytes_max=_FORM_BYTES_MAX),
+    f"{PATH}/wording": Page(post=reword, form_bytes_max=_FORM_BYTES_MAX),
+    f"{PATH}/times": Page(post=change_times),
+    f"{PATH}/state": Page(post=change_state),
+    f"{PATH}/remove": Page(post=remove),
+}

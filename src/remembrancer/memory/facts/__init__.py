@@ -1,0 +1,1 @@
+"""Critical facts: lasting statements about a user, with their history."""

@@ -1,0 +1,119 @@
+-- end_equal: Let the current fact with this text expire if its time is over, so that it can be stored again
+update facts set status = 2 where account_id = :account_id and space_id = :space_id and text = :text and status = 0
+    and (expires_ms <= :now_ms or valid_to_ms <= :now_ms);
+
+-- add_fact: Store a critical fact, unless the space has it
+insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, created_ms)
+values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :now_ms)
+on conflict do nothing returning id;
+
+-- equal_fact: The current fact of a space with this text
+select id, fact_id, event from facts
+where account_id = :account_id and space_id = :space_id and text = :text and status = 0;
+
+-- add_source: Record another turn that stated a fact
+insert into fact_sources (account_id, fact, event) values (:account_id, :fact, :event) on conflict do nothing;
+
+-- drop_keys: Forget what a fact is about
+delete from fact_keys where account_id = :account_id and fact = :fact;
+
+-- related: The newest current facts of a space with one of these keys, a JSON array
+select facts.id, facts.fact_id, facts.text, facts.valid_from_ms
+from facts where facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
+    select fact_keys.fact from fact_keys
+    where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
+) order by facts.id desc limit :most;
+
+-- current_wishes: The newest instructions and preferences of a space that hold, without one of them
+select id, fact_id, text, kind as fact_kind, condition, valid_from_ms from facts
+where account_id = :account_id and space_id = :space_id and kind > 0 and status = 0 and id <> :id order by id desc limit :most;
+
+-- fact_by_id: A fact by its identifier, with its user
+select facts.id, facts.fact_id, facts.space_id, facts.status, facts.text, facts.superseded_by, facts.pinned,
+    facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms, spaces.user_id
+from facts join spaces on spaces.account_id = :account_id and spaces.id = facts.space_id
+where facts.account_id = :account_id and facts.fact_id = :fact_id;
+
+-- supersede_fact: Let a newer fact take the place of a current one
+update facts set status = 1, superseded_by = :newer,
+    valid_to_ms = coalesce(valid_to_ms, case when :from_ms > valid_from_ms then :from_ms else valid_from_ms end)
+where account_id = :account_id and id = :older and status = 0;
+
+-- revive_fact: Let a superseded fact hold again
+update facts set status = 0, superseded_by = null, valid_to_ms = null where account_id = :account_id and id = :id and status = 1;
+
+-- change_fact: Change the times of a fact and whether it is pinned
+update facts set pinned = :pinned, valid_from_ms = :valid_from_ms, valid_to_ms = :valid_to_ms, expires_ms = :expires_ms
+where account_id = :account_id and id = :id;
+
+-- erase_fact: Erase the text of a fact; its id and times stay, so that chains stay whole
+update facts set status = :status, text = '', pinned = 0 where account_id = :account_id and id = :id;
+
+-- erase_sources: Erase the record of other turns that stated a fact
+delete from fact_sources where account_id = :account_id and fact = :fact;
+
+-- expiring: Facts of all accounts whose text is to be erased
+select account_id, id, fact_id, space_id from facts where expires_ms <= :now_ms and text <> '' order by expires_ms limit :most;
+
+-- note_uses: Count that an answer showed facts, a JSON array of identifiers
+update facts set uses = uses + 1, used_ms = :now_ms
+where account_id = :account_id and fact_id in (select value from json_each(:fact_ids));
+
+-- facts_page: Facts of a space below an id, newest first
+select facts.id from facts
+where facts.account_id = :account_id and facts.space_id = :space_id and facts.id < :below
+    and (:which = 'all' or (:which = 'facts' and facts.origin = 0) or (:which = 'instructions' and facts.kind > 0))
+    and (cast(:status as bigint) is null or :status = case
+        when facts.status = 0 and (facts.expires_ms <= :now_ms or facts.valid_to_ms <= :now_ms) then 2 else facts.status end)
+    and (cast(:as_of_ms as bigint) is null or (
+        facts.status <> 3 and facts.text <> '' and facts.valid_from_ms <= :as_of_ms
+        and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
+        and (facts.expires_ms is null or facts.expires_ms > :now_ms)
+    ))
+order by facts.id desc limit :most;
+
+-- facts_whole: Facts with their history, by id, a JSON array
+select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
+    facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
+from facts
+left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
+left join events on events.account_id = :account_id and events.id = facts.event
+left join keys on keys.id = facts.key_id and keys.account_id = :account_id
+where facts.account_id = :account_id and facts.id in (select cast(value as bigint) from json_each(:ids));
+
+-- facts_whole [postgresql]: as an array, which makes the planner use the key
+select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
+    facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
+from facts
+left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
+left join events on events.account_id = :account_id and events.id = facts.event
+left join keys on keys.id = facts.key_id and keys.account_id = :account_id
+where facts.account_id = :account_id and facts.id = any (array(select cast(value as bigint) from json_each(:ids)));
+
+-- sources_of: The turns that stated facts beside the first one, oldest first
+select fact_sources.fact, events.event_id
+from fact_sources join events on events.account_id = :account_id and events.id = fact_sources.event
+where fact_sources.account_id = :account_id and fact_sources.fact in (select cast(value as bigint) from json_each(:ids))
+order by fact_sources.event;
+
+-- superseded_of: The facts whose place facts took, oldest first
+select superseded_by as fact, fact_id from facts
+where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
+
+-- facts_for_start: The facts that a start pack may hold: pinned ones, the newest and the most used
+select facts.id, facts.text, facts.kind, facts.pinned, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
+from facts where facts.account_id = :account_id and facts.id in (
+    select id from (select id from facts where account_id = :account_id and space_id = :space_id and pinned = 1 order by id desc limit :most) as pinned_facts
+    union select id from (select id from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most) as newest
+    union select id from (
+        select id from facts where account_id = :account_id and space_id = :space_id and uses > 0 order by uses desc, id desc limit :most
+    ) as most_used
+) and facts.status = 0 and facts.valid_from_ms <= :now_ms
+    and (facts.expires_ms is null or facts.expires_ms > :now_ms) and (facts.valid_to_ms is null or facts.valid_to_ms > :now_ms);
+
+-- facts_as_of: The facts of a space that held at a time, newest first
+select facts.text, facts.kind, facts.pinned from facts
+where facts.account_id = :account_id and facts.space_id = :space_id and facts.status <> 3 and facts.text <> ''
+    and facts.valid_from_ms <= :as_of_ms and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
+    and (facts.expires_ms is null or facts.expires_ms > :now_ms)
+order by facts.pinned desc, facts.id desc limit :most;

@@ -1,0 +1,102 @@
+"""List the facts of a user, now or as they were at an earlier time."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ...accounts import session_user_id
+from ...context import Caller, Context
+from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
+from ...protocol.text import rfc3339
+from ...store import Row, Transaction
+from ..paging import AFTER_ALL, split_page
+from ..spaces import SQL as SPACES
+from ..spaces import past_ms
+from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED
+
+SOURCES_MAX = 20  # events listed with a fact
+_STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")  # as stored
+
+
+def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
+    """Return a page of a user's facts, newest first.
+
+    Raises PinnedToOtherUser, TimeInFuture, StoreUnavailable.
+    """
+    as_of_ms = past_ms(context, query.as_of)
+    status = None if query.status == "all" or as_of_ms is not None else query.status
+
+    def read(tx: Transaction) -> tuple[str, list[Fact], Row | None]:
+        user_id = session_user_id(tx, caller, query.user_id, query.named_session)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
+        if space is None:
+            return user_id, [], None
+        rows = tx.all(
+            SQL.facts_page,
+            space_id=space.id,
+            which=query.which,
+            below=query.below or AFTER_ALL,
+            status=None if status is None else _STATUSES.index(status),
+            as_of_ms=as_of_ms,
+            now_ms=context.clock(),
+            most=query.limit + 1,
+        )
+        page, last = split_page(rows, query.limit)
+        return user_id, read_facts(tx, [row.id for row in page], context.clock()), last
+
+    user_id, facts, last = context.store.read(read, account_id=caller.account_id)
+    return FactList(user_id=user_id, facts=facts, next=last and last.id)
+
+
+def list_instructions(context: Context, caller: Caller, query: FactsQuery) -> InstructionList:
+    """Return a page of a user's standing instructions and preferences, newest first.
+
+    Raises PinnedToOtherUser, TimeInFuture, StoreUnavailable.
+    """
+    page = list_facts(context, caller, query.model_copy(update={"which": "instructions"}))
+    return InstructionList(user_id=page.user_id, instructions=page.facts, next=page.next)
+
+
+def status_of(row: Row, now_ms: int) -> FactStatus:
+    """Return the status of a fact; `row` has status, valid_to_ms and expires_ms."""
+    is_over = any(end is not None and end <= now_ms for end in (row.valid_to_ms, row.expires_ms))
+    return _STATUSES[EXPIRED if row.status == CURRENT and is_over else row.status]
+
+
+def read_facts(tx: Transaction, ids: Sequence[int], now_ms: int) -> list[Fact]:
+    """Return facts by their row ids, in this order."""
+    if not ids:
+        return []
+    row_ids = json.dumps(list(ids))
+    rows = {row.id: row for row in tx.all(SQL.facts_whole, ids=row_ids)}
+    sources: dict[int, list[str]] = defaultdict(list)
+    for row in tx.all(SQL.sources_of, ids=row_ids):
+        sources[row.fact].append(row.event_id)
+    replaced: dict[int, list[str]] = defaultdict(list)
+    for row in tx.all(SQL.superseded_of, ids=row_ids):
+        replaced[row.fact].append(row.fact_id)
+    return [_fact(rows[one], sources[one], replaced[one], now_ms) for one in ids if one in rows]
+
+
+def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fact:
+    events = ([row.event_id] if row.event_id else []) + sources
+    return Fact(
+        fact_id=row.fact_id,
+        text=row.text or None,
+        kind=KINDS[row.kind],
+        condition=row.condition,
+        recognised=row.origin == 1,
+        status=status_of(row, now_ms),
+        valid_from=rfc3339(row.valid_from_ms),
+        valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
+        expires_at=None if row.expires_ms is None else rfc3339(row.expires_ms),
+        superseded_by=row.superseded_by if row.status == SUPERSEDED else None,
+        supersedes=replaced,
+        pinned=bool(row.pinned),
+        event_id=row.event_id,
+        event_ids=list(dict.fromkeys(events))[:SOURCES_MAX],
+        written_by=row.written_by,
+        created_at=rfc3339(row.created_ms),
+    )

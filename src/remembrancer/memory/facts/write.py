@@ -1,0 +1,226 @@
+"""Store a fact, and link it with the facts whose place it takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ...context import Caller, Context
+from ...protocol.errors import Conflict, InvalidRequest, NotFound
+from ...search import IndexEntry
+from ...store import Row, Transaction, load_queries
+from ..changes import change, change_keys
+from ..instructions import Instruction, replaces_instruction, standing_instruction
+from ..layers import SQL as LAYERS
+from ..layers import Layer, add_layer, fact_layer, move_layer, wish_of
+
+SQL = load_queries("remembrancer.memory.facts", "facts.sql")
+RELATED_MAX = 50  # facts with a common key that a new fact is compared with, newest first
+WISHES_MAX = 100  # instructions and preferences that a new one is compared with, newest first
+KINDS: tuple[Literal["fact", "instruction", "preference"], ...] = (  # as stored
+    "fact",
+    "instruction",
+    "preference",
+)
+HINTS_MAX = 5  # facts that a new one may supersede
+CURRENT, SUPERSEDED, EXPIRED, REMOVED = range(4)  # statuses, as stored
+
+
+class FactUnknown(NotFound):
+    """There is no such fact, or it is not yours. Use a fact_id that a search or list returned."""
+
+
+class FactNotCurrent(Conflict):
+    """The fact was superseded, removed, or has expired. Name the fact that holds now."""
+
+
+class FactReplacesItself(InvalidRequest):
+    """The fact that it replaces has the same text. Name another fact, or none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFact:
+    """A fact to store. Times are in ms since 1970; `event` is the row of the turn it came with."""
+
+    text: str
+    entry: IndexEntry  # of its `layer_text`
+    valid_from_ms: int
+    valid_to_ms: int | None = None
+    expires_ms: int | None = None
+    pinned: bool = False
+    session: int | None = None
+    event: int | None = None
+    instruction: Instruction | None = None  # recognised in the turn; None: the text may be one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFact:
+    """A stored fact and its relation to others: identifiers of facts."""
+
+    row: int
+    fact_id: str
+    is_known: bool = False  # the space has had the same fact
+    is_changed: bool = False  # in place
+    supersedes: list[str] = field(default_factory=list)
+    superseded_by: str | None = None  # a fact that holds since a later time
+    may_supersede: list[str] = field(default_factory=list)
+
+    @property
+    def notice(self) -> str | None:
+        """Sentences about the links, for a receipt; None if there is nothing to say."""
+        sentences = []
+        if self.supersedes:
+            sentences.append(f"It supersedes {', '.join(self.supersedes)}.")
+        if self.superseded_by:
+            sentences.append(f"{self.superseded_by}, which holds since later, supersedes it.")
+        if self.may_supersede:
+            sentences.append(
+                f"It may supersede {', '.join(self.may_supersede)}: name the one that ended as "
+                "critical_replaces."
+            )
+        return " ".join(sentences) or None
+
+
+def store_fact(
+    context: Context,
+    tx: Transaction,
+    key_id: int | None,
+    space_id: int,
+    fact: NewFact,
+    *,
+    replaces: Row | None = None,
+) -> StoredFact:
+    """Store a fact, stripped of surrounding white space; an equal one that holds is the same fact.
+
+    It takes the place of `replaces`, a row of `current_fact`, and of facts that the rules of
+    `changes` say it replaces. A fact that holds since an earlier time is superseded by those
+    instead. `key_id` is the key that stores it.
+    """
+    instruction = fact.instruction or standing_instruction(fact.text)
+    now_ms, text, fact_id = context.clock(), fact.text.strip(), context.ids("f_")
+    tx.run(SQL.end_equal, space_id=space_id, text=text, now_ms=now_ms)
+    new = tx.one_or_none(
+        SQL.add_fact,
+        fact_id=fact_id,
+        space_id=space_id,
+        session=fact.session,
+        event=fact.event,
+        text=text,
+        kind=0 if instruction is None else KINDS.index(instruction.kind),
+        condition=None if instruction is None else instruction.condition,
+        origin=0 if fact.instruction is None else 1,
+        pinned=int(fact.pinned),
+        valid_from_ms=fact.valid_from_ms,
+        valid_to_ms=fact.valid_to_ms,
+        expires_ms=fact.expires_ms,
+        key_id=key_id,
+        now_ms=now_ms,
+    )
+    supersedes = [] if replaces is None else [replaces.fact_id]
+    if new is None:
+        equal = tx.one(SQL.equal_fact, space_id=space_id, text=text)
+        if equal.fact_id in supersedes:
+            raise FactReplacesItself
+        if fact.event is not None and fact.event != equal.event:
+            tx.run(SQL.add_source, fact=equal.id, event=fact.event)
+        stored = StoredFact(
+            row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=supersedes
+        )
+    else:
+        add_layer(
+            tx, space_id=space_id, layer=fact_layer(instruction), item=new.id, entry=fact.entry
+        )
+        stored = StoredFact(row=new.id, fact_id=fact_id, supersedes=supersedes)
+    if replaces is not None:
+        supersede(tx, older=replaces.id, newer=stored.row, from_ms=fact.valid_from_ms)
+    if stored.is_known:
+        return stored
+    if instruction is not None:
+        stored = _end_wishes(tx, space_id, stored, fact, instruction)
+    return _linked(tx, space_id, stored, fact)
+
+
+def _end_wishes(
+    tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact, instruction: Instruction
+) -> StoredFact:
+    """Let a new instruction take the place of those about the same thing."""
+    ended = []
+    for row in tx.all(SQL.current_wishes, space_id=space_id, id=stored.row, most=WISHES_MAX):
+        older = wish_of(row)
+        if older is None:
+            continue
+        if row.valid_from_ms <= fact.valid_from_ms and replaces_instruction(older, instruction):
+            supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
+            ended.append(row.fact_id)
+    return replace(stored, supersedes=[*stored.supersedes, *ended])
+
+
+def _linked(tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact) -> StoredFact:
+    """Link a new fact by rule with those that it replaces, or with one that holds since later."""
+    supersedes, may_supersede, later = list(stored.supersedes), [], []
+    for other in _related(tx, space_id, stored.row, fact.text):
+        is_older = other.valid_from_ms <= fact.valid_from_ms
+        texts = (other.text, fact.text) if is_older else (fact.text, other.text)
+        replacement = change(*texts)
+        if replacement is None:
+            continue
+        if not replacement.certain:
+            may_supersede.append(other.fact_id)
+        elif is_older:
+            supersede(tx, older=other.id, newer=stored.row, from_ms=fact.valid_from_ms)
+            supersedes.append(other.fact_id)
+        else:
+            later.append(other)
+    successor = min(later, key=lambda one: one.valid_from_ms, default=None)
+    if successor is not None:
+        supersede(tx, older=stored.row, newer=successor.id, from_ms=successor.valid_from_ms)
+    return replace(
+        stored,
+        supersedes=supersedes,
+        superseded_by=None if successor is None else successor.fact_id,
+        may_supersede=may_supersede[:HINTS_MAX],
+    )
+
+
+def supersede(tx: Transaction, *, older: int, newer: int, from_ms: int) -> None:
+    """Let a fact take the place of another from a time on (ms)."""
+    tx.run(SQL.supersede_fact, older=older, newer=newer, from_ms=from_ms)
+    tx.run(SQL.drop_keys, fact=older)
+    move_layer(tx, item=older, layer=Layer.OLD_FACT)
+
+
+def add_keys(tx: Transaction, space_id: int, fact: int, text: str) -> list[str]:
+    """Record what a fact is about, so that a newer one finds it; return the keys."""
+    keys = sorted(change_keys(text))
+    for key in keys:
+        tx.run(LAYERS.add_fact_key, space_id=space_id, key=key, fact=fact)
+    return keys
+
+
+def _related(tx: Transaction, space_id: int, fact: int, text: str) -> list[Row]:
+    keys = add_keys(tx, space_id, fact, text)
+    if not keys:
+        return []
+    return tx.all(SQL.related, space_id=space_id, id=fact, keys=json.dumps(keys), most=RELATED_MAX)
+
+
+def own_fact(tx: Transaction, caller: Caller, fact_id: str) -> Row:
+    """Return the row of a fact. Raises FactUnknown if the caller may not use it."""
+    row = tx.one_or_none(SQL.fact_by_id, fact_id=fact_id)
+    if row is None or caller.pinned_user_id not in (None, row.user_id):
+        raise FactUnknown
+    return row
+
+
+def current_fact(tx: Transaction, caller: Caller, fact_id: str, space_id: int) -> Row:
+    """Return the row of a fact of a space that another may replace.
+
+    Raises FactUnknown for a fact of another space, FactNotCurrent.
+    """
+    row = own_fact(tx, caller, fact_id)
+    if row.space_id != space_id:
+        raise FactUnknown
+    if row.status != CURRENT:
+        raise FactNotCurrent
+    return row

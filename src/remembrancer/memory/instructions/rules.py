@@ -1,0 +1,345 @@
+"""Recognise standing instructions and preferences in the messages of users.
+
+Pure: no store, no clock, no language model. A sentence is split into clauses; a clause states an
+instruction if it is an order that lasts by its own words ("never push ..."), or any order with a
+condition ("whenever I ...") or words for the future ("from now on").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from .grammar import CLAUSE, ENGLISH, FILLER, LATE_ORDER, REPORT, TASK, Grammar, LatePattern
+from .languages import CHINESE, GERMAN, RUSSIAN
+from .romance import FRENCH, ITALIAN, SPANISH
+from .sentences import candidates
+
+GRAMMARS = (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, RUSSIAN, CHINESE)
+FILLERS_MAX = 6
+_CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"
+_QUESTION = LatePattern(
+    r"\s*(?:how|why|what|which|who|where|should|shall|do|does|did|is|are|am|can i|could i|must i"
+    r"|warum|wie|soll|sollte|muss|darf|kann ich|was|wieso|pourquoi|comment|dois-je|faut-il|est-ce"
+    r"|por qué|cómo|debo|debería|tengo que|perché|come|devo|dovrei|почему|как|зачем|нужно ли"
+    r"|надо ли"
+    r"|стоит ли|должен ли)\b|\s*为什么|\s*怎么|.{0,8}(?:应该|是否|能否|是不是)"
+)
+_ENDS_AS_QUESTION = LatePattern(r"[?？]\W*$")
+_POLITE = LatePattern(
+    r"(?:and |but |so |then |also |now )?(?:can|could|would|will) (?:you|u|i|we)\b|any (?:idea"
+    r"|tips|advice)"
+    r"|please|got any|kannst du|könntest du|peux-tu|tu peux|pourrais-tu|puedes|podrías|puoi"
+    r"|potresti"
+    r"|можешь|посмотришь|ты можешь|能|可以|你能"
+)
+# "Can you always answer ...?" is an order, "can you always see ...?" none.
+_REQUEST = LatePattern(
+    r"(?:can|could|would|will) (?:you|u) |kannst du |könntest du |würdest du |peux-tu |tu peux "
+    r"|pourrais-tu |puedes |podrías |puoi |potresti |можешь "
+)
+_LASTING = LatePattern(
+    r"\b(?:from now on|for now on|from here on|going forward|in (?:the )?future|whenever i"
+    r"|when i ask"
+    r"|by default|ab jetzt|ab sofort|in zukunft|künftig|désormais|à partir de maintenant|à l'avenir"
+    r"|a partir de ahora|de ahora en adelante|en el futuro|d'ora in (?:poi|avanti)|in futuro|впредь"
+    r"|в будущем|с этого момента)\b"
+)
+_FINAL = " \t\r\n.!?。！？…,;*_\"')"
+TAGS = (
+    "ok", "okay", "alright", "right", "please", "pls", "plz", "thanks", "thank you", "thx", "stp",
+    "d'accord", "va bene", "vale", "хорошо", "ладно", "好吗", "可以吗", "in ordnung", "bitte",
+    "s'il te plaît", "por favor", "per favore", "пожалуйста", "lol", "ja", "got it", "deal",
+)  # fmt: skip
+_REQUESTS = LatePattern(
+    r"\b(?:when(?:ever)?|every ?time|each time|any ?time) (?:i|we) (?:ask|mention|say|talk"
+    r"|request|send you"
+    r"|bring up|inquire|discuss|tell you|give you)|\bwhenever i\b|\b(?:wenn|falls) ich (?:dich"
+    r"|nach|frage|über)"
+    r"|\bquand je (?:te|t'|parle|demande|pose)|\bcuando (?:te|pregunt\w+|pida|hable)"
+    r"|\bquando (?:ti|chiedo|parlo)|\bкогда я (?:спрашиваю|прошу|говорю|спрошу)|当我(?:问|提|说)"
+)
+# A condition about what the user says or sends, or about every time: an order with it lasts.
+_RECURS = LatePattern(
+    r"\b(?:for me|to me|with me|my (?:code|e-?mails?|texts?)|ask|mention|say|talk|speak|request"
+    r"|write|send|tell|discuss|bring up|share|paste"
+    r"|upload|type"
+    r"|inquire|give you|want|need|plan|whenever|every ?time|each time|any ?time|immer wenn"
+    r"|jedes mal|wann immer"
+    r"|frag\w*|schick\w*|schreib\w*|sag\w*|bitte|erwähn\w*|red\w*|sprech\w*|chaque fois"
+    r"|toutes les fois"
+    r"|demand\w+|envoi\w*|parl\w+|écri\w+|dis|pose|mentionn\w+|cada vez|siempre que|pregunt\w+"
+    r"|pid\w+"
+    r"|mand\w+|habl\w+|escrib\w+|envi\w+|ogni volta|tutte le volte|chied\w+|scriv\w+|domand\w+|dico"
+    r"|каждый раз|всякий раз|спраш\w+|спрош\w+|прош\w+|присыл\w+|говор\w+|пиш\w+|упомин\w+|речь)\b"
+    r"|每当|每次|只要|问|提到|说|发|写|聊|的时候"
+)
+_INNER_ORDER = LatePattern(
+    r"(?<= )(?:please|pls|always|never|you should|you must|just use|use|give|answer|reply"
+    r"|respond|show|include"
+    r"|start|keep|don'?t|do not|bitte|immer|nie|niemals|toujours|siempre|nunca|sempre|dammi|dame"
+    r"|usa"
+    r"|donne|réponds|всегда|никогда|отвечай|пиши|давай|указывай)(?= )|(?<=时候)(?=[请要用都先别不])"
+)
+_COMPARED = LatePattern(
+    r"\b(?:over|rather than|instead of|than|to|in general|always|als|plutôt|que|que a|a|rispetto"
+    r"|чем|вместо)\b|而不是|比"
+)
+_ENGLISH_TASTE = LatePattern(
+    r"(?<!\bif )(?<!\bdo )(?<!did )(?<!would )(?<!might )(?<!may )(?<!should )(?<!could )"
+    r"(?<!can )(?<!whether )"
+    r"(?<!when )"
+    r"(?<!what )(?<!which )(?<!than )(?<!one )(?<!\w)"
+    r"(?=i (?:really |generally |usually |strongly |much |typically |personally |always |still "
+    r"|also ){0,2}prefer\b"
+    r"|i'd (?:really |much )?(?:prefer|rather)\b)"
+)
+_PAUSE = re.compile(r"[,，:：]|\s[-–—]\s")
+WHEN_MIN = 8  # characters of a condition before an order that follows without a comma
+FUTURE_WITHIN = 30  # characters of a clause before "from now on": a name, "so I think"
+_ONCE = re.compile(
+    r"\b(?:this time|just this once|for now(?! on)|for this one|diesmal|dieses mal|cette fois"
+    r"|esta vez"
+    r"|stavolta"
+    r"|questa volta|в этот раз|на этот раз)\b|这次"
+)
+
+
+class Instruction(NamedTuple):
+    """A standing instruction or preference, as the user wrote it.
+
+    `condition` is the part that says when it applies, verbatim; None means always. `kind` is
+    `instruction` for an order and `preference` for a taste. `start` is its place in the message, in
+    characters.
+    """
+
+    text: str
+    condition: str | None
+    kind: Literal["instruction", "preference"] = "instruction"
+    start: int = 0
+
+
+class _Match(NamedTuple):
+    """A clause that states an instruction: where it begins, and its condition as (start, end)."""
+
+    kind: Literal["instruction", "preference"]
+    start: int
+    condition: tuple[int, int] | None
+
+
+class _Opening(NamedTuple):
+    """The place of an order after its opening, its condition, and True in `is_firm` if it lasts.
+
+    Without a place the order may be in the next clause. Clauses before `resume` belong to the
+    condition: "when I ask about A and B, ...".
+    """
+
+    at: int | None
+    condition: tuple[int, int] | None
+    is_firm: bool
+    resume: int = 0
+
+
+def instructions_in(message: str) -> list[Instruction]:
+    """Return the sentences of a user's message that state an instruction or preference that lasts.
+
+    Quoted text, code, e-mail quotes, log lines and what follows a line such as "Translate this:"
+    are ignored, as are questions and requests for one time. Languages: English, German, French,
+    Spanish, Italian, Russian, Chinese. The order is that of the message; the time is linear in its
+    length.
+    """
+    result = []
+    for candidate in candidates(message, GRAMMARS):
+        sentence = candidate.text
+        match = next(
+            filter(None, (_match(sentence, grammar) for grammar in candidate.grammars)), None
+        )
+        if match is None or REPORT.search(sentence):
+            continue
+        verbatim = message[candidate.start : candidate.start + len(sentence)]
+        condition = None
+        if match.condition:
+            condition = verbatim[slice(*match.condition)].strip(_CONDITION_EDGES) or None
+        lead = len(verbatim) - len(verbatim.lstrip())
+        result.append(Instruction(verbatim.strip(), condition, match.kind, candidate.start + lead))
+    return result
+
+
+def _match(sentence: str, grammar: Grammar) -> _Match | None:
+    """Return the first clause of a sentence that states an instruction, or None."""
+    end = _body_end(sentence)
+    clauses = _clauses(sentence, end)
+    order_end = _order_end(sentence, clauses, end)
+    condition: tuple[int, int] | None = None
+    is_firm, resume = False, 0
+    for start, clause_end in clauses:
+        if start < resume or _is_foreign(sentence, start):
+            continue
+        opening = _opening(sentence, grammar, start, clause_end, end)
+        condition = opening.condition or condition
+        is_firm, resume = is_firm or opening.is_firm, opening.resume
+        at = opening.at
+        if at is None:
+            continue
+        kind = _kind(sentence, grammar, at, end, is_firm=is_firm)
+        is_order = at < order_end and (is_firm or not _is_statement(sentence, grammar, start, at))
+        if kind == "preference" or (kind and is_order):
+            return _Match(kind, at, condition or _late_condition(sentence, grammar, kind, at, end))
+        condition, is_firm = None, False
+    return _english_preference(sentence, end) if grammar is ENGLISH else None
+
+
+def _opening(sentence: str, grammar: Grammar, start: int, clause_end: int, end: int) -> _Opening:
+    """Return what precedes an order: fillers, words for the future, a condition."""
+    at = _after_fillers(sentence, start, end)
+    future = _future(sentence, grammar, start, clause_end)
+    future = future or _future(sentence, grammar, at, clause_end)
+    is_firm = bool(future)
+    if future:
+        at = _after_fillers(sentence, future, end)
+    if at >= clause_end:  # only fillers or "from now on": the order may follow
+        return _Opening(None, None, is_firm)
+    if grammar.when.match(sentence, at, end):
+        pause = _PAUSE.search(sentence, at, end)
+        resume = pause.start() if pause else end
+        split = _INNER_ORDER.search(sentence, at + WHEN_MIN, resume)
+        condition = (at, split.start() if split else resume)
+        is_firm = is_firm or bool(_RECURS.search(sentence, *condition))
+        order = _after_fillers(sentence, split.start(), end) if split else None
+        return _Opening(order, condition, is_firm, resume)
+    if grammar.domain_open and (match := grammar.domain_open.match(sentence, at, end)):
+        return _Opening(_after_fillers(sentence, match.end(), end), (at, match.end()), is_firm)
+    if clause_end < end and grammar.domain.match(sentence, at, clause_end):
+        return _Opening(None, (at, clause_end), is_firm)
+    return _Opening(at, None, is_firm)
+
+
+def _english_preference(sentence: str, end: int) -> _Match | None:
+    """Return a preference within a clause: "the thing is I prefer ...", or None."""
+    if "prefer" not in sentence and "rather" not in sentence:  # most sentences; the pattern is slow
+        return None
+    match = _ENGLISH_TASTE.search(sentence, 0, end)
+    at = match.end() if match else 0
+    if not match or _kind(sentence, ENGLISH, at, end, is_firm=False) != "preference":
+        return None
+    return _Match("preference", at, _late_condition(sentence, ENGLISH, "preference", at, end))
+
+
+def _kind(
+    sentence: str, grammar: Grammar, at: int, end: int, *, is_firm: bool
+) -> Literal["instruction", "preference"] | None:
+    """Return what a clause states. `is_firm`: a condition or a word for the future comes before"
+    " it."""
+    if grammar.address.match(sentence, at, end) or grammar.standing.match(sentence, at, end):
+        return None if _ONCE.search(sentence, at, end) else "instruction"
+    if grammar.order.match(sentence, at, end) and (
+        is_firm
+        or grammar.late_future.search(sentence, at, end)
+        or _REQUESTS.search(sentence, at, end)
+    ):
+        return None if _ONCE.search(sentence, at, end) else "instruction"
+    taste = grammar.preference.match(sentence, at, end)
+    if not taste:
+        return None
+    choice = grammar.one_choice.search(sentence, at, min(end, taste.end() + 60))
+    if choice and not _COMPARED.search(sentence, taste.end(), min(end, taste.end() + 80)):
+        return None
+    return "preference"
+
+
+def _late_condition(
+    sentence: str, grammar: Grammar, kind: str, at: int, end: int
+) -> tuple[int, int] | None:
+    """Return the condition that follows an order or a preference as (start, end), or None."""
+    taste = grammar.preference.match(sentence, at, end) if kind == "preference" else None
+    at = taste.end() if taste else at  # "I like it when you ..." is no condition
+    match = grammar.late_when.search(sentence, at + 1, end) or grammar.domain_end.search(
+        sentence, at + 1, end
+    )
+    return match.span() if match else None
+
+
+def _future(sentence: str, grammar: Grammar, at: int, end: int) -> int:
+    """Return the end of words for the future at the start of a clause, or 0."""
+    if match := grammar.future.match(sentence, at, end):
+        return match.end()
+    if grammar.order.match(sentence, at, end) or grammar.address.match(sentence, at, end):
+        return 0
+    match = grammar.future.search(sentence, at, min(end, at + FUTURE_WITHIN))
+    return match.end() if match and match.end() < end else 0
+
+
+def _after_fillers(sentence: str, at: int, end: int) -> int:
+    """Return where a clause begins after "ok", "please", "btw" and the like."""
+    for _ in range(FILLERS_MAX):
+        match = FILLER.match(sentence, at, end)
+        if not match:
+            break
+        at = match.end()
+    return at
+
+
+def _is_statement(sentence: str, grammar: Grammar, start: int, at: int) -> bool:
+    """Return True if an apparent order goes on a statement: "they help me and never complain".
+
+    `start` is where its clause begins, `at` where its own words do.
+    """
+    first = _after_fillers(sentence, 0, start)
+    if first >= start:
+        return False
+    if sentence[:start].rstrip()[-1:].isalnum():
+        return not (
+            grammar.order.match(sentence, first)
+            or grammar.standing.match(sentence, first)
+            or grammar.address.match(sentence, first)
+        )
+    return grammar is ENGLISH and not LATE_ORDER.match(sentence, at)
+
+
+def _clauses(sentence: str, end: int) -> list[tuple[int, int]]:
+    """Return the clauses of a sentence as (start, end)."""
+    breaks = [match.span() for match in CLAUSE.finditer(sentence, 0, end)]
+    starts = [0, *(after for _, after in breaks)]
+    ends = [*(before for before, _ in breaks), end]
+    return list(zip(starts, ends, strict=True))
+
+
+def _body_end(sentence: str) -> int:
+    """Return where a sentence ends without its final marks and a tag such as "ok?"."""
+    body = sentence.rstrip(_FINAL)
+    for tag in TAGS:
+        if body.endswith(tag) and not body[: -len(tag)][-1:].isalpha():
+            body = body[: -len(tag)].rstrip(_FINAL)
+    return len(body)
+
+
+def _order_end(sentence: str, clauses: list[tuple[int, int]], end: int) -> int:
+    """Return where a question begins in a sentence: what follows is no order; `end` if none."""
+    opening = next(
+        (
+            start
+            for start, _ in clauses
+            if _QUESTION.match(sentence, _after_fillers(sentence, start, end))
+        ),
+        None,
+    )
+    if opening is not None:
+        return opening
+    if not _ENDS_AS_QUESTION.search(sentence) or _has_tag(sentence):
+        return end
+    first = _after_fillers(sentence, 0, end)
+    if _REQUEST.match(sentence, first) and _LASTING.search(sentence, 0, end):
+        return end
+    last = clauses[-1][0]
+    return last if last and _POLITE.match(sentence, _after_fillers(sentence, last, end)) else 0
+
+
+def _has_tag(sentence: str) -> bool:
+    """Return True if a sentence ends with a tag: "ok?"."""
+    return sentence.rstrip(_FINAL).endswith(TAGS)
+
+
+def _is_foreign(sentence: str, at: int) -> bool:
+    """Return True if a clause follows "translate:" or "the customer wrote:"."""
+    before = sentence[:at].rstrip()
+    return before.endswith((":", "：")) and bool(TASK.search(before))

@@ -1,0 +1,257 @@
+"""Decide by words how well an instruction fits a question, and which one replaces another.
+
+Pure: no store, no clock, no language model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ...search import normalize, parse_query
+from ...search.text.analysis import words
+from ...search.text.languages import detect
+from .grammar import LatePattern
+from .rules import Instruction
+
+SAME_TOPIC_MIN = 0.6  # common words, as a share of all words of both
+SAME_CONDITION_MIN = 0.5  # share of the topic words of one condition that are in the other
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words of a condition that name no topic: "when I ask you about ...".
+_FRAME = _word_set(
+    "ask asks asked asking question questions mention mentioned talk talking speak say"
+    " tell write writing request want need give send discuss discussing regarding topic"
+    " topics help use using when whenever if every each any time times for about you me"
+    " please provide suggest show it its wenn immer ich dich nach frage fragen fragst über"
+    " bitte schreibe schreibst schicke falls thema gebe gibst sage spreche jedes mal bei"
+    " quand je te tu demande parle écris pose chaque fois envoie si pour sujet propos"
+    " cuando pregunte pregunto pida pido hable hablo escriba cada vez mande para tema"
+    " sobre quando ti chiedo parlo scrivo ogni volta mando se per domanda когда я тебя"
+    " спрашиваю прошу говорю пишу каждый раз присылаю если для про"
+)
+_CHINESE_FRAME = re.compile(
+    "当我?|如果我?|每当我?|每次我?|只要我?|问到?你?|提到|说到?|写|的时候|时|的话|我|你|请|对于|关于"
+)
+_NEGATION = LatePattern(
+    r"\b(?:never|don'?t|do not|stop|no|not|avoid|without|skip|nie|niemals|nicht|kein\w*|ohne"
+    r"|jamais|pas"
+    r"|plus|sans|nunca|jamás|sin|non|mai|senza|smetti|никогда|не|без|никаких)\b|\bn'|不要|别|不用|不许|不得"
+)
+# Words that say how long or how strictly an order holds, not what about.
+_MANNER = _word_set(
+    "always never ever stop please pls from now on going forward future do don't dont t"
+    " not no avoid immer nie niemals nicht bitte ab jetzt sofort künftig zukunft mehr kein"
+    " keine toujours jamais désormais partir maintenant avenir plus pas ne siempre nunca"
+    " ahora adelante sempre mai ora poi avanti non всегда никогда впредь теперь не"
+    " пожалуйста"
+)
+_ANSWERING = LatePattern(
+    r"\b(?:answer|reply|replies|respond|response|write|speak|talk|explain|antwort|schreib|sprich"
+    r"|sprech"
+    r"|répon|repon|écri|parle|respond|respuesta|contest|escrib|habl|rispo|scriv|parl|отве|пиш"
+    r"|говор)|回答|回复|写|说"
+)
+_ANSWERS = LatePattern(
+    r"\b(?:answer|repl(?:y|ies)|respon[ds]|explanation|antwort|erklärung|répon|repon|respuesta"
+    r"|respond|contest|rispost|rispond|ответ|отвеч|объясн)|回答|回复|解释|\bwrite (?:long|short)"
+)
+_COMPARED = LatePattern(r"\b(?:than|rather|als|plutôt|que|чем|invece)\b|比")
+_LANGUAGE_NAMES = {
+    "en": r"english|englisch\w*|anglais\w*|ingl[eé]s|inglese|английск\w+|по-английски|英文|英语",
+    "de": r"german|deutsch\w*|allemand\w*|alem[aá]n|tedesco|немецк\w+|по-немецки|德文|德语",
+    "fr": r"french|französisch\w*|fran[cç]ais\w*|franc[eé]s|francese|французск\w+|法文|法语",
+    "es": r"spanish|spanisch\w*|espagnol\w*|espa[nñ]ol|castellano|spagnolo|испанск\w+|西班牙[文语]",
+    "it": r"italian|italienisch\w*|italien\w*|italiano|итальянск\w+|意大利[文语]",
+    "ru": r"russian|russisch\w*|russe|ruso|russo|русск\w+|по-русски|俄文|俄语",
+    "zh": r"chinese|chinesisch\w*|chinois\w*|chino|cinese|китайск\w+|中文|汉语",
+    "pt": r"portuguese|portugiesisch\w*|portugais\w*|portugu[eé]s|portoghese|португальск\w+"
+    r"|葡萄牙[文语]",
+    "ja": r"japanese|japanisch\w*|japonais\w*|japon[eé]s|giapponese|японск\w+|日文|日语",
+}
+_NAME = LatePattern(
+    r"(?:call(?:ing)? me|address(?:ing)? me as|refer to me as|i go by|nenne? mich"
+    r"|appelle[sz]?-?(?: |)moi"
+    r"|m'appelle[rz]? (?:plus|pas|jamais)|llámame|llamame|me llames|llamarme|chiamami|chiamarmi"
+    r"|(?:называй|зови)(?:те)? меня|叫我|称呼我为?)"
+    r"[ ,]*(?:bitte |please |por favor |per favore |just |nicht |mehr |nicht mehr |просто )*"
+    r"(?P<name>[^\s,.!?。，！]+)"
+)
+
+
+class _Topic(NamedTuple):
+    """A matter on which only one wish can hold, with the wish."""
+
+    name: str
+    value: str
+
+
+# Matters with the possible wishes of each.
+_WISHES = {
+    "length": {
+        "short": r"\b(?:short\w*|brief\w*|concise\w*|terse|kurz\w*|knapp\w*|court\w*|bref\w*"
+        r"|brève\w*"
+        r"|concis\w*|cort[ao]s?|breves?|brev[ei]|concis[ao]|коротк\w+|кратк\w+)|简短|简洁",
+        "long": r"\b(?:long\w*|detailed|in detail|thorough\w*|verbose|ausführlich\w*|lang\w*"
+        r"|détaillé\w*"
+        r"|longue?s?|detallad\w+|larg[ao]s?|dettagliat\w+|lungh?[eaio]|подробн\w+|длинн\w+)|详细",
+    },
+    "form of address": {
+        "informal": r"\bduz\w*|\btuto\w+|tut[eé]a\w*|del tu\b|на ты\b|\bdu-form",
+        "formal": r"\bsiez\w*|\bvouvo\w+|de usted\b|del lei\b|на вы\b|\bsie-form",
+    },
+    "units": {
+        "metric": r"\b(?:metric|grams?|celsius|kilomet\w+|metrisch\w*|gramm)\b",
+        "imperial": r"\b(?:imperial|cups|ounces|fahrenheit|miles)\b",
+    },
+    "clock": {
+        "24 hours": r"\b24[ -]?(?:h|hour|stunden|heures|horas|ore)",
+        "12 hours": r"\b12[ -]?h|am/pm",
+    },
+    "spelling": {"British": r"\bbritish\b", "American": r"\bamerican\b"},
+    "indentation": {
+        "tabs": r"\b(?:use|with|prefer) tabs\b",
+        "spaces": r"\b(?:use|with|prefer) spaces\b",
+    },
+    "currency": {"EUR": r"\beuros?\b|€", "USD": r"\bdollars?\b|\$", "GBP": r"\bpounds\b|£"},
+}
+_WISH_PATTERNS = {
+    name: {value: LatePattern(pattern) for value, pattern in wishes.items()}
+    for name, wishes in _WISHES.items()
+}
+_LANGUAGE_PATTERNS = {
+    code: LatePattern(rf"(?<![^\W一-龥])(?:{p})(?![^\W一-龥])")
+    for code, p in _LANGUAGE_NAMES.items()
+}
+_COMPARISON = LatePattern(
+    r"(?:prefer|prefers|préfère|prefiero|preferisco|предпочитаю|bevorzuge|rather (?:have|use|get"
+    r"|see))\s+"
+    r"(?P<first>[^,.]{2,60}?)\s+"
+    r"(?:over|to|rather than|than|instead of|als|statt|vor|gegenüber|plutôt que|à|que|antes que"
+    r"|a|ai|agli|вместо|а не)\s+"
+    r"(?P<second>[^,.!?]{2,60})"
+)
+
+
+def applies(instruction: Instruction, query: str) -> float:
+    """Return how well the condition of an instruction fits a question by its words, in [0, 1].
+
+    It is the share of the topic words of the condition that the question has, compared by stem in
+    the languages of both texts. 1.0 without a condition, or if the condition names no topic.
+    """
+    topic = topic_words(instruction)
+    if not topic:
+        return 1.0
+    return _share(topic, query, instruction.text)
+
+
+def topic_words(instruction: Instruction) -> tuple[str, ...]:
+    """Return the words of a condition that name its topic, as written: no "when I ask about"."""
+    if instruction.condition is None:
+        return ()
+    condition = _CHINESE_FRAME.sub(" ", instruction.condition)
+    return tuple(
+        word.text
+        for word in parse_query(condition).words
+        if not word.is_stop and normalize(word.text) not in _FRAME
+    )
+
+
+def replaces_instruction(older: Instruction, newer: Instruction) -> bool:
+    """Return True if a newer instruction is about the same matter and wants something else.
+
+    Conservative: both must have no condition or the same one, and either be about one matter with
+    known wishes (language and length of answers, name and form of address, units, clock, spelling,
+    currency), or have the same words with an opposite sign, or compare the same things the other
+    way round. A repetition replaces nothing.
+    """
+    if not _same_condition(older, newer):
+        return False
+    old, new = _plain(older.text), _plain(newer.text)
+    is_opposite = bool(_NEGATION.search(old)) != bool(_NEGATION.search(new))
+    for one in _topics(old):
+        for other in _topics(new):
+            if one.name == other.name:
+                if one.value == other.value:  # a "no" may be about something else in the sentence
+                    return is_opposite and (
+                        one.name == "name" or _likeness(old, new) >= SAME_TOPIC_MIN
+                    )
+                return not _NEGATION.search(old) and not _NEGATION.search(new)
+    if is_opposite and _likeness(old, new) >= SAME_TOPIC_MIN:
+        return True
+    return _is_swapped(old, new)
+
+
+def _share(topic: tuple[str, ...], text: str, context: str) -> float:
+    """Return the share of words that are in a text; `context` tells the language of the words."""
+    languages = [detect(words(one), one).number for one in (text, context)]
+    present = {number for word in parse_query(text, languages).words for number in word.terms}
+    hits = [
+        sum(number in present for number in word.terms) / len(word.terms)
+        if word.in_pairs
+        else float(any(number in present for number, weight in word.terms.items() if weight == 1))
+        for word in parse_query(" ".join(topic), languages).words
+    ]
+    return sum(hits) / len(hits) if hits else 1.0
+
+
+def _same_condition(older: Instruction, newer: Instruction) -> bool:
+    if older.condition is None or newer.condition is None:
+        return older.condition is newer.condition
+    return (
+        applies(older, newer.condition) >= SAME_CONDITION_MIN
+        and applies(newer, older.condition) >= SAME_CONDITION_MIN
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(normalize(text).replace("’", "'").split())
+
+
+def _topics(text: str) -> list[_Topic]:
+    """Return the matters that an instruction is about."""
+    topics = []
+    if match := _NAME.search(text):
+        topics.append(_Topic("name", match["name"].strip("'\"*_")))
+    if _ANSWERING.search(text):
+        codes = [code for code, pattern in _LANGUAGE_PATTERNS.items() if pattern.search(text)]
+        if len(codes) == 1:
+            topics.append(_Topic("language", codes[0]))
+    for name, wishes in _WISH_PATTERNS.items():
+        if name == "length" and (not _ANSWERS.search(text) or _COMPARED.search(text)):
+            continue  # "long lists", "tables rather than long texts"
+        values = [value for value, pattern in wishes.items() if pattern.search(text)]
+        if len(values) == 1:
+            topics.append(_Topic(name, values[0]))
+    return topics
+
+
+def _content(text: str) -> set[int]:
+    """Return the terms of the words that say what an instruction is about."""
+    return {
+        number
+        for word in parse_query(text).words
+        if not word.is_stop and normalize(word.text) not in _MANNER
+        for number, weight in word.terms.items()
+        if weight == 1
+    }
+
+
+def _likeness(old: str, new: str) -> float:
+    """Return the share of common words of two instructions, in [0, 1]."""
+    first, second = _content(old), _content(new)
+    return len(first & second) / len(first | second) if first and second else 0.0
+
+
+def _is_swapped(old: str, new: str) -> bool:
+    """Return True if one prefers A to B and the other B to A."""
+    first, second = _COMPARISON.search(old), _COMPARISON.search(new)
+    if not first or not second:
+        return False
+    return _content(first["first"]) == _content(second["second"]) != set() and _content(
+        first["second"]
+    ) == _content(second["first"])

@@ -1,0 +1,51 @@
+"""Facts stored over HTTP, and how their pages show them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from console.reader import Reader, words_of
+from service import Http, new_key
+
+from remembrancer.protocol.text import rfc3339
+
+HERE = "/console/facts"
+FACTS = "/api/v7/memory/facts"
+MINUTE_MS = 60_000
+DAY_MS = 24 * 60 * MINUTE_MS
+
+
+def api_client(reader: Reader) -> Http:
+    """Return an API client with a key of the reader's account."""
+    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
+
+
+def add(reader: Reader, text: str, **more: Any) -> Any:
+    """Add a fact over HTTP and return it as stored."""
+    answer = api_client(reader).post(FACTS, {"text": text, **more}).raise_for_status().json()
+    return answer["fact"]
+
+
+def listed(reader: Reader, status: str = "current") -> list[Any]:
+    """Return the facts of the reader's own user over HTTP."""
+    answer = api_client(reader).get(FACTS, params={"status": status}).raise_for_status().json()
+    return list(answer["facts"])
+
+
+def page_of(reader: Reader, fact_id: str) -> str:
+    """Return the page of a fact."""
+    answer = reader.get(f"{HERE}?fact_id={fact_id}")
+    assert answer.status_code == 200, answer.text
+    return str(answer.text)
+
+
+def history_of(page: str) -> list[str]:
+    """Return the visible text of each entry of the timeline."""
+    [history] = re.findall(r'<ol class="timeline".*?</ol>', page, re.DOTALL)
+    return [words_of(entry) for entry in re.findall(r"<li.*?</li>", history, re.DOTALL)]
+
+
+def local(ms: int) -> str:
+    """Return a time as a `datetime-local` field sends it, to the minute."""
+    return rfc3339(ms)[:16]

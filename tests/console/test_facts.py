@@ -1,0 +1,266 @@
+"""The list of a user's facts: filters, paging, the form to add one; access; a real browser."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from console.fact_pages import DAY_MS, FACTS, HERE, add, api_client, listed, local
+from console.reader import Reader, words_of
+from console.window import Site
+from playwright.sync_api import expect
+
+from remembrancer.protocol.limits import CRITICAL_CHARACTERS_MAX
+from remembrancer.protocol.text import rfc3339
+from remembrancer.testing import FrozenClock
+
+# The list.
+
+
+def test_empty_page_explains_how_to_add_a_fact(owner: Reader) -> None:
+    page = owner.get(HERE).text
+
+    assert "No current facts" in page
+    assert "Add a fact" in page
+    assert FACTS in page
+
+
+def test_facts_are_listed_newest_first_with_times_writer_and_turn(
+    owner: Reader, clock: FrozenClock
+) -> None:
+    saved = api_client(owner).remember(
+        "q", "r", critical="Ada sails.", occurred_at="2025-03-01T09:30:00Z"
+    )
+    add(owner, "Ada sings.", pinned=True, expires_at=rfc3339(clock() + DAY_MS))
+    page = owner.get(HERE).text
+    page_text = words_of(page)
+
+    assert page_text.index("Ada sings.") < page_text.index("Ada sails.")
+    assert "since 2025-03-01 09:30" in page_text
+    assert f"event_id={saved['event_id']}" in page
+    assert f"erased at {rfc3339(clock() + DAY_MS)[:16].replace('T', ' ')}" in page_text
+    assert page_text.count("current pinned since") == 1
+    assert f"key “{listed(owner)[0]['written_by']}”" in page_text
+
+
+@pytest.mark.parametrize("status", ["current", "superseded", "expired", "removed", "all"])
+def test_status_filter_shows_only_facts_with_that_status(
+    owner: Reader, clock: FrozenClock, status: str
+) -> None:
+    old = add(owner, "Ada lives in Genoa.")
+    add(owner, "Ada lives in Livorno.", replaces=old["fact_id"])
+    add(
+        owner,
+        "Ada rents a boat.",
+        valid_from=rfc3339(clock() - DAY_MS),
+        valid_to=rfc3339(clock() - 1),
+    )
+    erased = add(owner, "Ada snores.")
+    api_client(owner).delete(f"{FACTS}/{erased['fact_id']}").raise_for_status()
+    page_text = words_of(owner.get(f"{HERE}?status={status}").text)
+
+    phrases = {
+        "current": "Livorno",
+        "superseded": "Genoa",
+        "expired": "rents a boat",
+        "removed": "Text erased.",
+    }
+    for of_status, phrase in phrases.items():
+        assert (phrase in page_text) == (status in (of_status, "all")), of_status
+    assert "snores" not in page_text
+
+
+def test_long_list_is_paginated_and_keeps_user_and_status(owner: Reader) -> None:
+    for n in range(26):
+        add(owner, f"Number {n}.", user_id="ada")
+    page = owner.get(f"{HERE}?user_id=ada&status=all").text
+    [older] = re.findall(r'href="([^"]*below=[^"]*)"', page)
+    next_page = owner.get(unescape(older)).text
+
+    assert "Number 25." in page
+    assert "Number 0." not in page
+    assert "Number 0." in next_page
+    assert "user_id=ada" in older
+    assert "status=all" in older
+
+
+def test_instruction_is_marked_with_its_condition(owner: Reader) -> None:
+    add(owner, "When I ask about ferries, always name the pier.")
+    add(owner, "Never call before nine.")
+    add(owner, "The car is 4.62 m long.")
+    page_text = words_of(owner.get(HERE).text)
+
+    assert page_text.count("Instruction") == 2
+    assert "Instruction applies: When I ask about ferries" in page_text
+    assert "Instruction applies always" in page_text
+
+
+@pytest.mark.parametrize("query", ["status=lost", "below=x", "below=0", "user_id=" + "x" * 300])
+def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
+    assert owner.get(f"{HERE}?{query}").status_code == 422
+
+
+# Add.
+
+
+def test_fact_is_added_with_its_times_and_pin(owner: Reader, clock: FrozenClock) -> None:
+    answer = owner.send(
+        f"{HERE}/add",
+        user_id="owner",
+        text=" Ada sails.\r\nOn Sundays. ",
+        pinned="on",
+        valid_from="2025-03-01T09:30",
+        expires_at=local(clock() + DAY_MS),
+    )
+    page = owner.followed(answer).text
+    [fact] = listed(owner)
+
+    assert "The fact is stored." in page
+    assert fact["text"] == "Ada sails.\nOn Sundays."
+    assert fact["pinned"] is True
+    assert fact["valid_from"] == "2025-03-01T09:30:00.000Z"
+    assert fact["expires_at"][:16] == local(clock() + DAY_MS)
+
+
+def test_notice_says_which_facts_a_new_one_replaces(owner: Reader) -> None:
+    add(owner, "Ada lives in Genoa.")
+    replaced = owner.followed(owner.send(f"{HERE}/add", text="Ada lives in Livorno.")).text
+    again = owner.followed(owner.send(f"{HERE}/add", text="Ada lives in Livorno.")).text
+
+    assert "It takes the place of 1 fact." in replaced
+    assert "This fact was already stored." in again
+    assert len(listed(owner)) == 1
+
+
+def test_notice_names_facts_that_a_new_one_may_contradict(owner: Reader) -> None:
+    add(owner, "Ada drives a Fiat.")
+    page = owner.followed(owner.send(f"{HERE}/add", text="Ada drives a Volvo.")).text
+
+    assert "It may contradict “Ada drives a Fiat.”: end or delete what no longer holds." in page
+    assert len(listed(owner)) == 2
+
+
+def test_notice_says_that_a_fact_of_an_earlier_time_is_history(owner: Reader) -> None:
+    add(owner, "Ada lives in Genoa.")
+    form = {"text": "Ada lives in Livorno.", "valid_from": "2020-01-01T00:00"}
+    page = owner.followed(owner.send(f"{HERE}/add", **form)).text
+
+    assert "A fact that holds since a later time has taken its place." in page
+    assert [fact["text"] for fact in listed(owner)] == ["Ada lives in Genoa."]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("text", " ", "This field is required."),
+        ("text", "x" * (CRITICAL_CHARACTERS_MAX + 1), "At most 2,000 characters."),
+        ("valid_from", "yesterday", "Enter a time such as 2026-03-01T09:30."),
+        ("valid_from", "2025-02-30T09:30", "Enter a time such as 2026-03-01T09:30."),
+        ("expires_at", "2020-01-01T00:00", "This time has passed. Enter a later one."),
+    ],
+)
+def test_invalid_fact_is_not_stored_and_the_entered_values_stay(
+    owner: Reader, field: str, value: str, message: str
+) -> None:
+    form = {"text": "Ada <b>sails</b>.", "valid_from": "2025-03-01T09:30", "pinned": "on"}
+    answer = owner.send(f"{HERE}/add", **{**form, field: value})
+
+    assert answer.status_code == 422
+    assert message in words_of(answer.text)
+    assert ("Ada &lt;b&gt;sails&lt;/b&gt;." in answer.text) == (field != "text")
+    assert ('value="2025-03-01T09:30"' in answer.text) == (field != "valid_from")
+    assert 'name="pinned" checked' in answer.text
+    assert listed(owner, "all") == []
+
+
+def test_text_of_the_greatest_length_fits_the_form(owner: Reader) -> None:
+    """Each character of four bytes takes twelve in a form."""
+    text = "\N{GRINNING FACE}" * CRITICAL_CHARACTERS_MAX
+    owner.followed(owner.send(f"{HERE}/add", text=text))
+    [fact] = listed(owner)
+    other = text.replace("\N{GRINNING FACE}", "\N{CAT FACE}")
+    owner.followed(owner.send(f"{HERE}/wording", fact_id=fact["fact_id"], text=other))
+
+    assert listed(owner)[0]["text"] == other
+
+
+# Access.
+
+
+def test_fact_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
+    fact_id = add(owner, "A concealed fact.")["fact_id"]
+    answers = [
+        ada.get(f"{HERE}?fact_id={fact_id}"),
+        ada.send(f"{HERE}/wording", fact_id=fact_id, text="Another."),
+        ada.send(f"{HERE}/times", fact_id=fact_id, valid_from="2025-03-01T09:30"),
+        ada.send(f"{HERE}/state", fact_id=fact_id, do="pin"),
+        ada.send(f"{HERE}/remove", fact_id=fact_id),
+    ]
+
+    assert [answer.status_code for answer in answers] == [404] * 5
+    assert "concealed" not in ada.get(f"{HERE}?user_id=owner&status=all").text
+    assert [fact["text"] for fact in listed(owner)] == ["A concealed fact."]
+
+
+@pytest.mark.parametrize("form", ["add", "wording", "times", "state", "remove"])
+def test_form_without_the_token_of_the_session_is_rejected(owner: Reader, form: str) -> None:
+    fact = add(owner, "Ada sails.")
+    entered = {"text": "Ada rows.", "valid_from": "2025-03-01T09:30", "do": "pin"}
+    answer = owner.send_as("none", f"{HERE}/{form}", fact_id=fact["fact_id"], **entered)
+
+    assert answer.status_code == 403
+    assert listed(owner, "all") == [fact]
+
+
+@pytest.mark.parametrize("form", ["wording", "times", "state", "remove"])
+@pytest.mark.parametrize("fact_id", ["", "f_none"])
+def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str, fact_id: str) -> None:
+    entered = {"text": "Ada rows.", "valid_from": "2025-03-01T09:30", "do": "pin"}
+
+    assert owner.send(f"{HERE}/{form}", fact_id=fact_id, **entered).status_code == 404
+
+
+def test_unknown_action_is_rejected(owner: Reader) -> None:
+    fact = add(owner, "Ada sails.")
+
+    assert owner.send(f"{HERE}/state", fact_id=fact["fact_id"], do="burn").status_code == 422
+
+
+# In a real browser.
+
+
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("scripts", [True, False])
+def test_fact_is_added_reworded_traced_and_deleted_in_a_browser(site: Site, scripts: bool) -> None:
+    with site.window(
+        "owner", viewport={"width": 390, "height": 844}, java_script_enabled=scripts
+    ) as page:
+        page.goto(HERE)
+        page.get_by_text("Add a fact", exact=True).click()
+        page.get_by_label("Fact about owner").fill("Ada lives in Genoa.")
+        page.get_by_label("Holds from").fill("2025-03-01T09:30")
+        page.get_by_role("button", name="Add fact").click()
+        expect(page.get_by_role("status")).to_contain_text("The fact is stored.")
+
+        page.get_by_role("link", name="Change, history").click()
+        page.get_by_label("New wording").fill("Ada lives in Livorno.")
+        page.get_by_role("button", name="Change wording").click()
+        history = page.get_by_role("list", name="History").get_by_role("listitem")
+        expect(history).to_have_count(2)
+        expect(history.first).to_contain_text("Ada lives in Genoa.")
+        expect(history.first).to_contain_text("since 2025-03-01 09:30")
+        expect(history.last).to_contain_text("Ada lives in Livorno.")
+        if scripts:
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+        page.get_by_role("button", name="Pin").click()
+        expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+        page.get_by_label("Holds until").fill("2035-01-01T00:00:00")
+        page.get_by_role("button", name="Change times").click()
+        expect(page.get_by_text("until 2035-01-01 00:00").first).to_be_visible()
+
+        page.get_by_text("Delete…", exact=True).click()
+        page.get_by_role("button", name="Delete fact").click()
+        expect(page.get_by_text("The fact is deleted")).to_be_visible()
+        expect(page.get_by_text("Livorno")).to_have_count(0)

@@ -1,0 +1,309 @@
+"""Standing instructions and preferences in messages of users.
+
+The labelled messages are in bench/instructions/messages.toml; a third was never used for tuning.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.instructions import channel
+from bench.instructions.labelled import UNSEEN, counts, messages
+from remembrancer.memory.instructions import (
+    Instruction,
+    applies,
+    instructions_in,
+    replaces_instruction,
+    topic_words,
+)
+from remembrancer.memory.instructions.sentences import CANDIDATES_MAX
+
+PRECISION_MIN = 0.9
+RECALL_MIN = {"all": 0.95, "held out": 0.9, "unseen": 0.85}  # measured: 0.975, 0.940, 0.906
+CONDITIONS_MIN = 0.9
+HOSTILE_CHARACTERS = 400_000
+
+EVERYTHING = messages()
+PARTS = {
+    "all": EVERYTHING,
+    "held out": [message for message in EVERYTHING if message.is_held_out],
+    "unseen": messages(UNSEEN),
+}
+
+
+def one_in(message: str) -> Instruction:
+    """Return the only instruction of a message."""
+    (instruction,) = instructions_in(message)
+    return instruction
+
+
+# --- The labelled messages ------------------------------------------------------------------------
+
+
+def test_half_of_the_labelled_messages_are_look_alikes_and_a_third_is_held_out() -> None:
+    look_alikes = [message for message in EVERYTHING if not message.labels]
+
+    assert len(EVERYTHING) >= 220
+    assert 0.45 <= len(look_alikes) / len(EVERYTHING) <= 0.55
+    assert 0.28 <= len(PARTS["held out"]) / len(EVERYTHING) <= 0.4
+    assert {message.language for message in EVERYTHING} == {
+        "en", "de", "fr", "es", "it", "ru", "zh",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_nine_of_ten_recognised_sentences_are_labelled(part: str) -> None:
+    result = counts(PARTS[part])
+
+    assert result.precision >= PRECISION_MIN
+    assert result.recall >= RECALL_MIN[part]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "it", "ru", "zh"])
+def test_each_language_is_recognised(language: str) -> None:
+    result = counts(message for message in EVERYTHING if message.language == language)
+
+    assert result.precision >= PRECISION_MIN
+    assert result.recall >= PRECISION_MIN
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_kind_and_condition_of_recognised_sentences_are_right(part: str) -> None:
+    result = counts(PARTS[part])
+
+    assert result.right_kind >= CONDITIONS_MIN * result.correct
+    assert result.right_condition >= CONDITIONS_MIN * result.correct
+
+
+# --- What is returned -----------------------------------------------------------------------------
+
+
+def test_the_sentence_is_returned_verbatim_with_its_place_and_condition() -> None:
+    message = "Hi!  Thanks.\nWhenever I ask about Python, use “f-strings” please! And now?"
+
+    instruction = one_in(message)
+
+    assert instruction.text == "Whenever I ask about Python, use “f-strings” please!"
+    assert message[instruction.start :].startswith(instruction.text)
+    assert instruction.condition == "Whenever I ask about Python"
+    assert instruction.kind == "instruction"
+
+
+def test_several_instructions_come_in_the_order_of_the_message() -> None:
+    message = "I prefer short answers. The build fails. Never use emojis. Call me Bo."
+
+    assert [(one.kind, one.text) for one in instructions_in(message)] == [
+        ("preference", "I prefer short answers."),
+        ("instruction", "Never use emojis."),
+        ("instruction", "Call me Bo."),
+    ]
+
+
+def test_a_late_condition_is_recognised() -> None:
+    instruction = one_in("Always include version numbers when I ask about dependencies.")
+
+    assert instruction.condition == "when I ask about dependencies"
+
+
+def test_traditional_chinese_is_recognised() -> None:
+    instruction = one_in("謝謝！當我問到食譜的時候，請總是用克來寫分量。")
+
+    assert instruction.text == "當我問到食譜的時候，請總是用克來寫分量。"
+    assert instruction.condition == "當我問到食譜的時候"
+    assert one_in("我更喜歡簡短的回答。").kind == "preference"
+
+
+def test_a_preference_in_a_request_is_recognised() -> None:
+    instruction = one_in("I prefer Android phones for their flexibility, can you recommend some?")
+
+    assert (instruction.kind, instruction.condition) == ("preference", None)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I always get lost there",
+        "Answer in French this time",
+        "Should I always save?",
+        "Use the blue one for this",
+        "I prefer the second one.",
+        "```\n# Always answer in German.\n```",
+        "`never answer in German`",
+        "> Never answer in German.",
+        'The sign says "Always answer in German."',
+        "ERROR: Never use the root account.",
+        "Translate this:\nAlways answer politely. Never guess.",
+        "My boss wants me to never use emojis.",
+        "They help me and never complain.",
+        "",
+    ],
+)
+def test_quoted_text_code_questions_and_statements_state_nothing(message: str) -> None:
+    assert instructions_in(message) == []
+
+
+@given(st.text(max_size=400))
+def test_any_text_gives_sentences_that_are_in_it(text: str) -> None:
+    for one in instructions_in(text):
+        assert text[one.start : one.start + len(one.text)] == one.text
+        assert one.condition is None or one.condition in one.text
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "always ",
+                "use ",
+                "İ",
+                "when I ask about x",
+                ", ",
+                ". ",
+                "\n",
+                "\u2019",
+                '"',
+                "call me ",
+            ]
+        ),
+        max_size=30,
+    )
+)
+def test_text_made_of_triggers_keeps_places(parts: list[str]) -> None:
+    text = "".join(parts)
+
+    for one in instructions_in(text):
+        assert text[one.start : one.start + len(one.text)] == one.text
+
+
+# --- Long and hostile messages --------------------------------------------------------------------
+
+HOSTILE = [
+    "a", " ", "\n", ".", '"', "'", " '", "«", "“", "`", "``` ", "always ", "Always. ", "always\t",
+    "from now on ", "when i ask about x, ", "i prefer ", "if i ", "bitte immer ", "всегда отвечай ",
+    "以后", "call me ", "translate:\n", "ok, " * 60 + "always use x. ", "- - ",
+    "i prefer " + "a " * 200 + ". ", "when i " + "a " * 200 + ". ", "for a b c " * 50 + "always\n",
+    "I find " + "a b " * 100 + ". ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_time_is_linear_in_a_hostile_message(part: str) -> None:
+    """Quadratic time would not end within hours; bench/instructions measures milliseconds."""
+    message = part * (HOSTILE_CHARACTERS // len(part))
+
+    assert len(instructions_in(message)) <= CANDIDATES_MAX
+
+
+def test_of_very_many_candidates_the_first_and_the_last_are_examined() -> None:
+    message = "Always fails. " * 500 + "Always answer in German."
+
+    assert [one.text for one in instructions_in("Call me Bo. " + message)] == [
+        "Call me Bo.",
+        "Always answer in German.",
+    ]
+    assert len(instructions_in("Always answer in German. " * 500)) == CANDIDATES_MAX
+
+
+# --- Fit of a condition ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "query", "fit"),
+    [
+        ("Always answer in German.", "What is for dinner?", 1.0),
+        ("Always add versions when I ask about dependencies.", "Which dependency is old?", 1.0),
+        ("Always add versions when I ask about dependencies.", "What is for dinner?", 0.0),
+        ("Always cite a page when I ask about budget reports.", "Where is the report?", 0.5),
+        ("Wenn ich nach Terminen frage, gib immer den Tag an.", "Wann ist mein Termin?", 1.0),
+        ("当我问到菜谱的时候，请总是用克来写分量。", "给我一个蛋糕菜谱", 1.0),
+        ("Whenever I ask a question, use euros, not dollars", "How much is it?", 1.0),
+    ],
+)
+def test_fit_is_the_share_of_topic_words_in_the_question(
+    message: str, query: str, fit: float
+) -> None:
+    assert applies(one_in(message), query) == pytest.approx(fit)
+
+
+def test_topic_words_leave_the_frame_of_a_condition_out() -> None:
+    assert topic_words(one_in("Whenever I ask you about budget reports, use euros")) == (
+        "budget",
+        "reports",
+    )
+    assert topic_words(one_in("Always use euros")) == ()
+
+
+# --- Replacement ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("always answer in German", "from now on answer in English"),
+        ("immer auf Deutsch antworten bitte", "from now on answer in English"),
+        ("以后请一直用中文回答我", "从现在起用英文回答"),
+        ("call me Bo", "stop calling me Bo"),
+        ("call me Bo", "Please call me Sam"),
+        ("stop calling me Robert", "call me Robert"),
+        ("Please keep your answers short in future", "From now on, write long answers"),
+        ("Always use emojis", "never use emojis"),
+        ("I prefer tabs over spaces", "I prefer spaces over tabs"),
+        (
+            "Always add versions when I ask about dependencies",
+            "Never add versions when I ask about dependencies",
+        ),
+    ],
+)
+def test_another_wish_about_the_same_matter_replaces(older: str, newer: str) -> None:
+    assert replaces_instruction(one_in(older), one_in(newer))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("always answer in German", "immer auf Deutsch antworten bitte"),
+        ("always answer in German", "Always answer in English when I ask about taxes"),
+        ("stop calling me Robert", "call me Bo"),
+        ("call me Bo", "stop calling me Robert"),
+        ("Never push to main", "Never use emojis"),
+        ("Always use emojis", "Never push to main"),
+        ("I prefer tabs over spaces", "I prefer tabs over spaces"),
+        ("please keep your answers short in future", "I prefer bullet points to long paragraphs"),
+        ("I prefer short answers", "i like short answers better, no need for an intro"),
+        ("I prefer detailed proofs", "I prefer tables to avoid long texts"),
+        (
+            "Always add versions when I ask about dependencies",
+            "Never add versions when I ask about recipes",
+        ),
+    ],
+)
+def test_repetitions_and_other_matters_replace_nothing(older: str, newer: str) -> None:
+    assert not replaces_instruction(one_in(older), one_in(newer))
+
+
+# --- The benchmark --------------------------------------------------------------------------------
+
+
+def test_the_benchmark_places_evidence_among_the_recognised(tmp_path: Path) -> None:
+    turns = [
+        {"speaker": "user", "dia_id": "D1:1", "text": "Always add versions when I ask about apps."},
+        {"speaker": "assistant", "dia_id": "D1:2", "text": "Never mind. Call me Bo."},
+        {"speaker": "user", "dia_id": "D1:3", "text": "I prefer tea over coffee."},
+    ]
+    qa = {"question": "Which apps?", "kind": "instruction_following", "evidence": ["D1:1"]}
+    path = tmp_path / "beam.json"
+    path.write_text(json.dumps([{"conversation": {"session_1": turns}, "qa": [qa]}]))
+
+    (history,) = channel.histories(path)
+
+    assert [message for message, _ in history.recognised] == ["D1:1", "D1:3"]
+    assert channel.fts_hits(history) == {"Which apps?": {"D1:1"}}
+    rows = np.array([[1.0, 0.5, 0.5, 1.0], [0.0, 0.0, 0.9, 0.0]])
+    place = channel.places(history, history.questions[0], rows, channel.Weights(1, 1, 1, 0))
+    assert place == (0, 0)
