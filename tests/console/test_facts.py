@@ -153,7 +153,7 @@ def test_notice_says_that_a_fact_of_an_earlier_time_is_history(owner: Reader) ->
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("text", " ", "This field is required."),
+        ("text", " ", "This must not be blank."),
         ("text", "x" * (CRITICAL_CHARACTERS_MAX + 1), "At most 2,000 characters."),
         ("valid_from", "yesterday", "Enter a time such as 2026-03-01T09:30."),
         ("valid_from", "2025-02-30T09:30", "Enter a time such as 2026-03-01T09:30."),

@@ -50,10 +50,7 @@ def parse_form(model: type[M], values: Mapping[str, Any]) -> M | dict[str, str]:
         messages: dict[str, str] = {}
         for fault in error.errors(include_url=False, include_input=False):
             pointer, _ = bodies.fault(fault)
-            name = pointer.strip("/").partition("/")[0]
-            is_blank = isinstance(values.get(name), str) and not values[name].strip()
-            message = _MESSAGES["string_too_short"] if is_blank else _message(fault)
-            messages.setdefault(name, message)
+            messages.setdefault(pointer.strip("/").partition("/")[0], _message(fault))
         return messages
 
 
