@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.changes import sources
+from bench.changes.conflicts import contexts, rates
 from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
 from bench.report import table, write_section
 from remembrancer.memory.changes import change, change_keys
@@ -127,6 +128,22 @@ def selectivity(folder: Path) -> str:
     )
 
 
+def conflict_table(folder: Path) -> str:
+    """Return the table of questions whose facts contradict each other, asked of the service."""
+    rows = []
+    for context in contexts(folder / sources.FACTS):
+        one = rates(context)
+        values = (one.service, one.best_of_fts, one.newest_of_fts)
+        rows.append(
+            [f"{len(context.facts):,}", str(one.questions), *(f"{value:.2f}" for value in values)]
+        )
+    heads = ["facts", "questions", "the service's first fact", "FTS5: best", "FTS5: newest of ten"]
+    return (
+        "Questions of FactConsolidation, of whose facts later ones contradict earlier ones: the "
+        f"share whose first fact has the newest answer.\n\n{table(heads, rows)}"
+    )
+
+
 def main() -> None:
     """Print the tables and write them to bench/results.md."""
     parser = argparse.ArgumentParser(
@@ -156,7 +173,7 @@ def main() -> None:
         f" wrong. In the conversations every link counts as wrong. {costs()}"
     )
     if folder is not None:
-        text += f" {selectivity(folder)}"
+        text += f" {selectivity(folder)}\n\n{conflict_table(folder)}"
     if arguments.show is None and folder is not None:
         write_section("changes", "Facts that replace older ones", "python -m bench.changes", text)
     else:

@@ -20,6 +20,7 @@ from ...protocol.text import rfc3339
 from ...search import Fit, IndexView, ParsedQuery, fitting, normalize, passages
 from ...store import Row, Transaction
 from ..changes import names_history
+from ..facts.write import SUPERSEDED
 from ..instructions import applies
 from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view, wish_of
 from ..spaces import number_of
@@ -107,7 +108,7 @@ def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bo
     if row.since_ms > at_ms or (row.expires_ms is not None and row.expires_ms <= now_ms):
         return False
     is_over = row.valid_to_ms is not None and row.valid_to_ms <= at_ms
-    return not is_over or (as_of_ms is None and with_old and row.superseded_by is not None)
+    return not is_over or (as_of_ms is None and with_old and row.status == SUPERSEDED)
 
 
 def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
@@ -120,7 +121,7 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
             FactHit(
                 fact_id=row.fact_id,
                 text=row.text,
-                status="superseded" if row.superseded_by else "current",
+                status="superseded" if row.status == SUPERSEDED else "current",
                 valid_from=rfc3339(row.since_ms),
                 valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
                 superseded_by=row.superseded_by,
