@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from .bodies import fault, invalid
 
-_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _BOOLEANS = {"true": True, "false": False}
 M = TypeVar("M", bound=BaseModel)

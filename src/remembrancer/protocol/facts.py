@@ -96,7 +96,8 @@ class FactsQuery(Message):
         int, Field(ge=1, le=limits.FACTS_LISTED_MAX, description="Facts on a page.")
     ] = 50
     below: Annotated[
-        int | None, Field(ge=1, description="`next` of the page before: where this one begins.")
+        int | None,
+        Field(ge=1, lt=1 << 62, description="`next` of the page before: where this one begins."),
     ] = None
 
 
