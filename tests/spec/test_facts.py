@@ -102,7 +102,7 @@ def test_fact_that_held_earlier_does_not_supersede_a_later_one(http: Http) -> No
 
 
 def test_remember_names_what_its_fact_replaces(http: Http) -> None:
-    """`critical_replaces` supersedes any current fact (specification.md#remember-critical-replaces)."""
+    """It supersedes any current fact (specification.md#remember-critical-replaces)."""
     old = add(http, "The boat is blue.")["fact"]
     saved = http.remember(
         "q", "r", user_id="ada", critical="We sold the boat.", critical_replaces=old["fact_id"]
@@ -244,7 +244,7 @@ def test_wrong_facts_are_refused(http: Http, body: dict[str, Any], pointer: str)
 
 class TestSearch:
     def test_superseded_facts_are_served_only_for_history(self, http: Http) -> None:
-        """Superseded facts answer questions about earlier times (specification.md#facts-history)."""
+        """They answer questions about earlier times (specification.md#facts-history)."""
         add(http, "Ada lives in Rome.", valid_from="2025-01-01T00:00:00Z")
         add(http, "Ada moved to Berlin.", valid_from="2025-02-01T00:00:00Z")
         now = http.memory("Where does Ada live?", "ada", interact=False)["facts"]

@@ -183,13 +183,14 @@ class Recalled:
     """The items of a search's answer: those the context has already, and new ones that fit."""
 
     def __init__(self, results: dict[str, Any], state: dict[str, Any], tokens: int) -> None:
+        from remembrancer_protocol.fence import data_line
         from remembrancer_protocol.recalled import answer_items
 
         pack, earlier = state.get("start_pack") or "", state.get("shown") or []
         pack_ids = frozenset(
             one.get("fact_id") or one.get("instruction_id")
             for one in [*(results.get("facts") or []), *(results.get("instructions") or [])]
-            if _pack_line(one["text"]) in pack
+            if f"\n{data_line(one['text'])}\n" in pack
         )
         items = answer_items(results, in_context=pack_ids)
         self.new: list[str] = []
@@ -225,13 +226,6 @@ class Recalled:
 def _digest(item: str) -> str:
     """Return a short digest of an item."""
     return f"{zlib.crc32(item.encode()):x}-{len(item)}"
-
-
-def _pack_line(text: str) -> str:
-    """Return a fact as a line of the start pack."""
-    from remembrancer_protocol.fence import defused
-
-    return "\n- " + defused(text).strip().replace("\n", "\n  ") + "\n"
 
 
 def check_permissions(

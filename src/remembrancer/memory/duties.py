@@ -48,9 +48,7 @@ class SessionCounts:
     turns_summarised: int = 0
     l1_count: int = 0
     l1_mapped: int = 0
-    turns_without_cube: int = (
-        0  # since the last cube or cube_nothing; counted to TURNS_PER_CUBE_MIN
-    )
+    turns_without_cube: int = 0  # since a cube or cube_nothing; at most TURNS_PER_CUBE_MIN
     is_look_due: bool = False  # the latest turn cites events and had no second look
     unrated: tuple[str, ...] = ()  # cubes shown as new by earlier searches of the session
     last_seal: str | None = None  # of the request

@@ -81,6 +81,19 @@ def add_layer(
         tx.run(SQL.add_layer, derived_by=entry.by, **values)
 
 
+def layer_entry(context: Context, text: str) -> IndexEntry:
+    """Return the index entry of a fact. Raises EmbedderUnavailable."""
+    return index_entries(context.embedder, [layer_text(text)])[0]
+
+
+def add_fact_keys(tx: Transaction, space_id: int, fact: int, text: str) -> list[str]:
+    """Record what a fact is about, so that a newer one finds it; return the keys."""
+    keys = sorted(change_keys(text))
+    for key in keys:
+        tx.run(SQL.add_fact_key, space_id=space_id, key=key, fact=fact)
+    return keys
+
+
 def wish_of(row: Row) -> Instruction | None:
     """Return the instruction that a fact is; `row` has text, fact_kind and condition."""
     if row.fact_kind == 0:  # or stored before kinds were
@@ -202,8 +215,7 @@ def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
             kind = row.kind
             if row.fact_id and kind != Layer.OLD_FACT:
                 kind = fact_layer(wish_of(row))
-                for key in change_keys(row.text):
-                    tx.run(SQL.add_fact_key, space_id=space_of(row.id), key=key, fact=row.item)
+                add_fact_keys(tx, space_of(row.id), row.item, row.text)
             tx.run(SQL.set_layer, id=row.id, kind=int(kind), **values)
         for space_id in {space_of(row.id) for row in stale}:
             tx.run(SQL.prune_layers, **_all_of(space_id))

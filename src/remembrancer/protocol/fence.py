@@ -109,3 +109,11 @@ def unfenced(text: str) -> tuple[str, int]:
     parts.append(text[at:])
     own = "".join(parts)
     return own, len(text) - len(own)
+
+
+def data_line(text: str) -> str:
+    """Prefix stored text so that none of its lines looks like one of ours.
+
+    "- " before the first line, two spaces before the others.
+    """
+    return "- " + defused(text).strip().replace("\n", "\n  ")

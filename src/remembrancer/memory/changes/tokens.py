@@ -22,7 +22,8 @@ _TOKEN = re.compile(
 )
 _HAN_LETTER, _DIGIT = re.compile(f"[{_HAN}]"), re.compile(r"\d")
 _SENTENCE = re.compile(
-    r"(?<=[^\d\s][.!?])(?<![A-Z]\.)(?<!\b[DMSJ][rst]\.)(?<!\bMrs\.)(?<!\bMme\.)(?<!\bProf\.)\s+(?=[^\W\d_a-z])|(?<=[。!?;])|\n+"
+    r"(?<=[^\d\s][.!?])(?<![A-Z]\.)(?<!\b[DMSJ][rst]\.)(?<!\bMrs\.)(?<!\bMme\.)(?<!\bProf\.)"
+    r"\s+(?=[^\W\d_a-z])|(?<=[。!?;])|\n+"
 )
 _WIDTH = str.maketrans("，。？！：；（）\u3000\u2019", ",。?!:;() '")
 # Traditional characters of the phrases, for one table of both scripts.

@@ -12,10 +12,9 @@ from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
 from ...protocol.text import rfc3339
-from ...search import index_entries
 from ...store import Row, Transaction
 from ..instructions import standing_instruction
-from ..layers import drop_layer, fact_layer, layer_text, move_layer
+from ..layers import add_fact_keys, drop_layer, fact_layer, layer_entry, move_layer
 from ..spaces import SQL as SPACES
 from ..spaces import future_ms, milliseconds
 from ..write.turns import Intake, OnlyEchoedText
@@ -28,7 +27,6 @@ from .write import (
     FactNotCurrent,
     NewFact,
     StoredFact,
-    add_keys,
     current_fact,
     own_fact,
     store_fact,
@@ -56,7 +54,7 @@ def add_fact(
     intake, text = _screened(context, request.text)
     fact = NewFact(
         text=text,
-        entry=index_entries(context.embedder, [layer_text(text)])[0],
+        entry=layer_entry(context, text),
         valid_from_ms=milliseconds(request.valid_from, now_ms),
         valid_to_ms=None if request.valid_to is None else milliseconds(request.valid_to, 0),
         expires_ms=future_ms(context, request.expires_at),
@@ -69,11 +67,7 @@ def add_fact(
         if request.user_id is not None:
             name_session_user(tx, caller, user_id, request.named_session, now_ms)
         space = tx.one(SPACES.open_space, user_id=user_id, now_ms=now_ms)
-        replaces = (
-            None
-            if request.replaces is None
-            else current_fact(tx, caller, request.replaces, space.id)
-        )
+        replaces = current_fact(tx, caller, request.replaces, space.id)
         stored = store_fact(context, tx, caller.key_id, space.id, fact, replaces=replaces)
         return _answer(tx, stored, user_id, intake.notice, now_ms)
 
@@ -98,7 +92,7 @@ def change_fact(
     intake, text, entry = Intake(settings=context.settings), None, None
     if request.text is not None:
         intake, text = _screened(context, request.text)
-        entry = index_entries(context.embedder, [layer_text(text)])[0]
+        entry = layer_entry(context, text)
     expires_ms = future_ms(context, request.expires_at)
 
     def write(tx: Transaction) -> str:
@@ -186,7 +180,7 @@ def _revive(tx: Transaction, row: Row) -> None:
     if tx.one_or_none(SQL.equal_fact, space_id=row.space_id, text=row.text) is not None:
         raise FactNotCurrent("Another current fact has the same text.")
     tx.run(SQL.revive_fact, id=row.id)
-    add_keys(tx, row.space_id, row.id, row.text)
+    add_fact_keys(tx, row.space_id, row.id, row.text)
     move_layer(tx, item=row.id, layer=fact_layer(standing_instruction(row.text)))
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ...context import Context
-from ...search import index_entries
 from ...store import Transaction
 from ..instructions import instructions_in
-from ..layers import layer_text
+from ..layers import layer_entry
 from .write import NewFact, store_fact
 
 INSTRUCTIONS_MAX = 5  # of one message
@@ -30,7 +29,7 @@ def store_instructions(
     for instruction in instructions_in(message)[:INSTRUCTIONS_MAX]:
         fact = NewFact(
             text=instruction.text,
-            entry=index_entries(context.embedder, [layer_text(instruction.text)])[0],
+            entry=layer_entry(context, instruction.text),
             valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,

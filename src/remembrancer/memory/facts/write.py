@@ -10,10 +10,9 @@ from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...search import IndexEntry
 from ...store import Row, Transaction, load_queries
-from ..changes import change, change_keys
+from ..changes import change
 from ..instructions import Instruction, replaces_instruction, standing_instruction
-from ..layers import SQL as LAYERS
-from ..layers import Layer, add_layer, fact_layer, move_layer, wish_of
+from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_of
 
 SQL = load_queries("remembrancer.memory.facts", "facts.sql")
 RELATED_MAX = 50  # facts with a common key that a new fact is compared with, newest first
@@ -190,16 +189,8 @@ def supersede(tx: Transaction, *, older: int, newer: int, from_ms: int) -> None:
     move_layer(tx, item=older, layer=Layer.OLD_FACT)
 
 
-def add_keys(tx: Transaction, space_id: int, fact: int, text: str) -> list[str]:
-    """Record what a fact is about, so that a newer one finds it; return the keys."""
-    keys = sorted(change_keys(text))
-    for key in keys:
-        tx.run(LAYERS.add_fact_key, space_id=space_id, key=key, fact=fact)
-    return keys
-
-
 def _related(tx: Transaction, space_id: int, fact: int, text: str) -> list[Row]:
-    keys = add_keys(tx, space_id, fact, text)
+    keys = add_fact_keys(tx, space_id, fact, text)
     if not keys:
         return []
     return tx.all(SQL.related, space_id=space_id, id=fact, keys=json.dumps(keys), most=RELATED_MAX)
@@ -213,11 +204,13 @@ def own_fact(tx: Transaction, caller: Caller, fact_id: str) -> Row:
     return row
 
 
-def current_fact(tx: Transaction, caller: Caller, fact_id: str, space_id: int) -> Row:
-    """Return the row of a fact of a space that another may replace.
+def current_fact(tx: Transaction, caller: Caller, fact_id: str | None, space_id: int) -> Row | None:
+    """Return the row of a fact of a space that another may replace; None for None.
 
     Raises FactUnknown for a fact of another space, FactNotCurrent.
     """
+    if fact_id is None:
+        return None
     row = own_fact(tx, caller, fact_id)
     if row.space_id != space_id:
         raise FactUnknown

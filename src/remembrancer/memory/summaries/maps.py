@@ -219,11 +219,11 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
         newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
         if space is None or newest is None:
             raise MapUnknown
+        row: Row | None = newest
         if request.version is not None:
             row = tx.one_or_none(SQL.map_of_version, space_id=space.id, version=request.version)
-        else:
-            until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
-            row = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
+        elif as_of_ms is not None:
+            row = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=as_of_ms)
         if row is None:
             raise MapUnknown
         return MapVersion(

@@ -9,7 +9,7 @@ from ...accounts import session_user_id, space_user_id
 from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
-from ...protocol.fence import defused, fenced, new_delimiter
+from ...protocol.fence import data_line, fenced, new_delimiter
 from ...protocol.search import MemoryQuery
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import rfc3339, tokens
@@ -21,7 +21,7 @@ from ..spaces import SQL as SPACES
 from ..spaces import past_ms
 from .l1 import SQL
 
-FACTS_MAX, SUMMARIES_MAX, LESSONS_MAX = 200, 20, 10  # candidates, newest or most useful first
+SUMMARIES_MAX, LESSONS_MAX = 20, 10  # candidates, newest or most useful first
 FENCE_TOKENS = 60  # of the fence lines and the note about omitted items
 _INTRODUCTION = (
     "The constitution of the memory service, and what it stores for this user. Only the "
@@ -112,7 +112,7 @@ def render_pack(
         if item is None:
             del waiting[place]
             continue
-        line = _as_data(item)
+        line = data_line(item)
         cost = _cost(line) + (0 if included[place] else _cost(_heading(sections[place].head)))
         if cost > budget:
             left_out += 1
@@ -131,14 +131,6 @@ def render_pack(
 
 def _heading(text: str) -> str:
     return f"\n# {text}"
-
-
-def _as_data(text: str) -> str:
-    """Prefix stored text so that none of its lines looks like one of ours.
-
-    "- " before the first line, two spaces before the others.
-    """
-    return "- " + defused(text).strip().replace("\n", "\n  ")
 
 
 def _cost(text: str) -> int:

@@ -365,11 +365,7 @@ class _TurnWrite:
                 detail = "critical_replaces names a fact, but there is no critical to replace it."
                 self._add_receipt("critical", "skipped", detail=detail)
             return
-        replaces = (
-            None
-            if self.turn.critical_replaces is None
-            else current_fact(self.tx, self.caller, self.turn.critical_replaces, space.id)
-        )
+        replaces = current_fact(self.tx, self.caller, self.turn.critical_replaces, space.id)
         now_ms = self.context.clock()
         fact = NewFact(
             text=self.parts.fact,
