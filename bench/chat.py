@@ -79,11 +79,16 @@ def store_conversation(conversation: Conversation, context: Context) -> None:
     caller = caller_for(context)
     for event in conversation.events:
         when = datetime.fromtimestamp(event.occurred_ms / 1000, UTC)
-        place = {"user_id": conversation.name, "session_id": str(event.session)}
         write_event(
             context,
             caller,
-            EventWrite(query=event.query, response=event.response, occurred_at=when, **place),
+            EventWrite(
+                query=event.query,
+                response=event.response,
+                occurred_at=when,
+                user_id=conversation.name,
+                session_id=str(event.session),
+            ),
         )
 
 

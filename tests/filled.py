@@ -15,6 +15,7 @@ from remembrancer.accounts.invitations import accept, invite
 from remembrancer.accounts.passwords import SignInRefused, account_of
 from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange.importer import read, store
+from remembrancer.memory.history.endings import apply_retention
 from remembrancer.server.app import make_app
 
 TURN = {
@@ -41,6 +42,7 @@ def fill(context: Context) -> None:
     with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
         _add_turns(http)
+        _add_endings(http)
         _add_permissions(http)
         _add_files(http)
         bob = http.as_account("bob")
@@ -113,6 +115,16 @@ def _add_turns(http: Http) -> None:
             json={"user_id": "owner", "prompt": "Answer briefly. Übermorgen 🌊"},
         )
     )
+
+
+def _add_endings(http: Http) -> None:
+    http.remember("I live in Rome.", "Noted.", session_id="home")
+    http.remember("I moved to Berlin.", "Noted.", session_id="home")
+    for question in ("Where is the towel?", "Where is the soap?"):
+        http.remember(question, "In the bathroom.", user_id="guest", session_id="stay")
+    rule = {"user_id": "guest", "events": 1}
+    _good(http.ask("PUT", "/api/v7/memory/retention", json=rule))
+    assert apply_retention(http.context) == 1
 
 
 def _add_permissions(http: Http) -> None:

@@ -44,6 +44,10 @@ TABLES = (
     "looks",
     "session_users",
     "fact_sources",
+    "event_keys",
+    "event_changes",
+    "retention",
+    "sweeps",
 )
 
 

@@ -147,6 +147,29 @@ class Settings:
         unit="events",
         least=0,
     )
+    retention_days: int = setting(
+        0,
+        "Erase turns this many days after they were stored, unless they are pinned or the account "
+        "has a rule of its own. 0 keeps them.",
+        unit="days",
+        least=0,
+        most=36_500,
+    )
+    retention_events: int = setting(
+        0,
+        "Keep only this many of each user's newest turns, unless the account has a rule of its "
+        "own. 0 keeps all.",
+        unit="events",
+        least=0,
+    )
+    decay_days: int = setting(
+        0,
+        "Half-life of the rank of a turn: a turn this old loses half of the most that age costs. "
+        "Nothing is hidden or erased. 0 disables.",
+        unit="days",
+        least=0,
+        most=36_500,
+    )
     secrets: str = setting(
         "flag",
         "Keys, tokens and passwords in a turn: `flag` stores them unchanged and flags the "

@@ -15,6 +15,7 @@ from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 
+EVENT_ID = "e_7k2m9x0v4t8qz"
 EXAMPLES = [
     (endpoint, example)
     for endpoint in ROUTES
@@ -30,11 +31,14 @@ def make_mentioned(context: Context) -> None:
         caller_for(context, "owner"),
         Turn(query="When?", response="At nine.", session_id="summer-trip"),
     )
-    remember(
+    saved = remember(
         context,
         caller_for(context, "owner"),
-        Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz)."),
+        Turn(query="And the ferry?", response=f"The ferry leaves at 9:40 (ref: {EVENT_ID})."),
     )
+    rename = "update events set event_id = :name where event_id = :stored"
+    stored_id = saved.event_id
+    context.store.write(lambda tx: tx.run(rename, name=EVENT_ID, stored=stored_id))
     make_granted(context, caller_for(context, "owner"))
     published = Agent(context, "somebody").publish()
     rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
@@ -47,7 +51,8 @@ def make_mentioned(context: Context) -> None:
 
 def path_of(endpoint: AnyEndpoint) -> str:
     """Return the path of an endpoint with the ids that `make_mentioned` made."""
-    return endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz")
+    path = endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz")
+    return path.replace("{event_id}", EVENT_ID)
 
 
 def make_granted(context: Context, owner: Caller) -> None:

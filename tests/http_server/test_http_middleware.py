@@ -101,10 +101,8 @@ def test_trailing_slash_is_404_without_redirect(http: Http, path: str) -> None:
 @pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 def test_unsupported_method_is_405_with_an_allow_header(http: Http, path: str, other: str) -> None:
     allowed = {e.method for e in ROUTES if e.path == path}
-    if other in allowed or (other, path) == (
-        "DELETE",
-        "/api/v7/event/write",
-    ):  # `write` could be an event's id
+    names_an_event = path == "/api/v7/event/write"  # `write` could be an event's id
+    if other in allowed or (names_an_event and other in ("DELETE", "PATCH")):
         return
     answer = http.ask(other, path)
 

@@ -22,8 +22,8 @@ from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
-    "answers", "closed_duties", "event_index", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
-    "layer_index", "prompts", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries",
+    "answers", "closed_duties", "event_changes", "event_index", "event_keys", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
+    "layer_index", "prompts", "retention", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries", "sweeps",
 )  # fmt: skip
 SEARCHED_BY_THE_DATABASE = (
     "search_spaces",
@@ -38,6 +38,9 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/recall/postgresql.sql unlinked": "upkeep; continues with the account of each row",
     "memory/memory.sql spaces_newest": "warm-up: loaded indexes are separate per space",
     "memory/facts/facts.sql expiring": "erasing; continues with the account of each row",
+    "memory/history/endings.sql expired_events": "erasing; continues with the account of each row",
+    "memory/history/endings.sql all_rules": "erasing; continues with the account of each row",
+    "memory/history/endings.sql spaces_with_turns": "erasing; continues with the account of each",
     "memory/layers.sql stale_layers": "renewal; continues with the account of each row",
     "memory/memory.sql stale": "renewal; continues with the account of each row",
     "status.sql events_stale": "a count",

@@ -25,6 +25,8 @@ insert into events (account_id, id, event_id, session, query, response, occurred
 insert into event_index (account_id, id, session, occurred_ms, words)
     select account_id, id, session, occurred_ms, '\\x00' from events;
 insert into shown_events (account_id, session, event, step) select 1, session, id, 1 from events;
+insert into event_keys (account_id, space_id, key, event) select 1, id >> 32, 'k' || id % 20, id from events;
+insert into event_changes (account_id, space_id, older, newer, certain) select 1, id >> 32, id, id + 1, 1 from events;
 insert into embedders (id, name) values (1, 'e');
 insert into search_spaces (account_id, space_id, embedder, filled_to) select 1, id, 1, 100 from spaces;
 insert into search_words (account_id, space_id, number, part, session, occurred_ms, length, terms)
@@ -43,6 +45,7 @@ STATEMENTS = (  # by file: queries of each search and turn on tables that grow w
     "memory/history/sessions.sql turns", "memory/history/browse.sql newest_events", "memory/history/sessions.sql sessions", "agent/second_look.sql cited_event",
     "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
     "memory/memory.sql search_space", "memory/memory.sql session_state",
+    "memory/write/links.sql related", "memory/write/links.sql newest_changes", "memory/write/links.sql newest_messages",
     "memory/recall/postgresql.sql frequencies", "memory/recall/postgresql.sql neighbours", "memory/recall/postgresql.sql rows",
     "memory/recall/postgresql.sql rows_from",
 )  # fmt: skip

@@ -30,7 +30,7 @@ from ..protocol.facts import (
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
-from ..protocol.memory import Event, EventWrite, EventWritten, Remembered, Turn
+from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.permissions import (
@@ -48,6 +48,7 @@ from ..protocol.permissions import (
     PermissionChecked,
 )
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.status import Readiness, StatusRecord
@@ -119,6 +120,26 @@ def save_event(
 def get_event(event_id: str) -> ApiRequest[Event]:
     """Return one event with its full text."""
     return get(Event, f"/api/v7/event/{path_segment(event_id)}")
+
+
+def change_event(
+    event_id: str, change: EventChange, *, idempotency_key: str | None = None
+) -> ApiRequest[Event]:
+    """Change when an event expires, its pin, or whether searches find it."""
+    path = f"/api/v7/event/{path_segment(event_id)}"
+    return write(Event, path, change, idempotency_key, method="PATCH")
+
+
+def get_retention(query: RetentionQuery | None = None) -> ApiRequest[Retention]:
+    """Return how long turns are kept, and what was removed."""
+    return get(Retention, "/api/v7/memory/retention", query)
+
+
+def set_retention(
+    rule: RetentionSet, *, idempotency_key: str | None = None
+) -> ApiRequest[Retention]:
+    """Set or remove a retention rule."""
+    return write(Retention, "/api/v7/memory/retention", rule, idempotency_key, method="PUT")
 
 
 def erase_event(event_id: str, *, idempotency_key: str | None = None) -> ApiRequest[EventErased]:

@@ -195,6 +195,10 @@ def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
         yield "focus", "contains the exact words", None, hit.focus_lift
     if hit.summary_lift:
         yield "summary", "an L1 that matches covers it", None, hit.summary_lift
+    if hit.history_lift:
+        yield "history", "it changed a value", None, hit.history_lift
+    if hit.age_cost:
+        yield "age", "it is old", None, -hit.age_cost
     if hit.order_cost:
         yield "orders", "possible prompt injection", None, -hit.order_cost
     if abs(other) >= ADDS_MIN / 10:

@@ -9,14 +9,14 @@ from sessions join spaces on spaces.account_id = :account_id and spaces.id = ses
 where sessions.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
 
 -- add_cube: Store a cube
-insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
-values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms)
+insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms, expires_ms)
+values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms, :expires_ms)
 returning id;
 
 -- add_cube [postgresql]: ids in commit order, which a sequence would not give; search reads the rows after the last known id
 with made as (update cubes_made set last = last + 1 returning last)
-insert into cubes (id, cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
-select last, :cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms from made
+insert into cubes (id, cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms, expires_ms)
+select last, :cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms, cast(:expires_ms as bigint) from made
 returning id;
 
 -- same_cube: The identical cube of an account's session, if there is one
@@ -127,6 +127,18 @@ delete from cube_index where id in (select cubes.id from cubes where cubes.accou
 
 -- erase_cubes_of: Erase an account's cubes
 delete from cubes where account_id = :account_id;
+
+-- erase_ratings_of_cube: Erase the ratings of a cube
+delete from ratings where cube in (select cubes.id from cubes where cubes.account_id = :account_id and cubes.id = :id);
+
+-- erase_shown_of_cube: Erase the records that a cube was shown
+delete from shown_cubes where cube in (select cubes.id from cubes where cubes.account_id = :account_id and cubes.id = :id);
+
+-- erase_index_of_cube: Erase the index entry of a cube
+delete from cube_index where id in (select cubes.id from cubes where cubes.account_id = :account_id and cubes.id = :id);
+
+-- erase_cube: Erase a cube
+delete from cubes where account_id = :account_id and id = :id;
 
 -- voters: The users of an account who rated a cube
 select distinct user_id from ratings where account_id = :account_id;

@@ -139,10 +139,12 @@ def store_cube(
     *,
     session: int | None,
     prepared: PreparedCube,
+    expires_ms: int | None = None,
 ) -> StoredCube:
     """Store a prepared cube.
 
-    `session` is the row id of the session that created it, if known.
+    `session` is the row id of the session that created it, if known. It is erased at `expires_ms`
+    (ms since 1970).
     """
     lesson, entry = prepared.lesson, prepared.entry
     row = tx.one(
@@ -157,6 +159,7 @@ def store_cube(
         model=lesson.model,
         status=prepared.visibility,
         now_ms=context.clock(),
+        expires_ms=expires_ms,
     )
     embedder = embedder_id(tx, entry.by, make=True)
     tx.run(SQL.add_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=embedder)
@@ -243,6 +246,18 @@ def erase_all(context: Context, tx: Transaction) -> int:
         anonymize_votes(context, tx, voter.user_id)
     tx.run(SQL.revise)
     return erased
+
+
+def erase_cube(tx: Transaction, cube: int) -> None:
+    """Erase one cube of the account (its row id), with its votes."""
+    for statement in (
+        SQL.erase_ratings_of_cube,
+        SQL.erase_shown_of_cube,
+        SQL.erase_index_of_cube,
+        SQL.erase_cube,
+        SQL.revise,
+    ):
+        tx.run(statement, **({} if statement is SQL.revise else {"id": cube}))
 
 
 def anonymize_votes(context: Context, tx: Transaction, user_id: str) -> None:

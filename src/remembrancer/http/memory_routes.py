@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ..accounts.idempotency import IdempotentRequest
 from ..agent.summarize import draft_summary, make_map
+from ..context import Caller, Context
 from ..memory.files.commands import run_command
 from ..memory.files.versions import file_history
+from ..memory.history.endings import change_event, retention, set_retention
 from ..memory.history.forget import erase_event, forget
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall
@@ -16,8 +19,9 @@ from ..memory.write.remember import remember
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.explain import Explanation
 from ..protocol.forget import EventErased, Forget, Forgotten
-from ..protocol.memory import Event, EventWrite, EventWritten, Remembered, Turn
+from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
+from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.summaries import (
     AgentMemory,
@@ -33,7 +37,14 @@ from ..protocol.summaries import (
     SummaryDraft,
     SummarySaved,
 )
-from .endpoint import AnyEndpoint, Endpoint, ThreadPool
+from .endpoint import AddressedBody, AnyEndpoint, Endpoint, ThreadPool
+
+
+def _change_event(
+    context: Context, caller: Caller, call: AddressedBody, idempotency: IdempotentRequest | None
+) -> Event:
+    return change_event(context, caller, call.id, call.body, idempotency)
+
 
 ROUTES: tuple[AnyEndpoint, ...] = (
     Endpoint(
@@ -95,6 +106,42 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         "answers 404, the same as an event that does not exist.",
         read=event_detail,
         answer=Event,
+    ),
+    Endpoint(
+        method="PATCH",
+        path="/api/v7/event/{event_id}",
+        operation_id="change_event",
+        summary="Change an event",
+        description="Change when a turn expires, whether retention leaves it, and whether searches "
+        "find it. The text of a turn never changes.",
+        write=_change_event,
+        body=EventChange,
+        answer=Event,
+        pool=ThreadPool.WRITE,
+        errors=(NotFound, Conflict),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/memory/retention",
+        operation_id="get_retention",
+        summary="Read retention rules",
+        description="Return how long turns are kept, and what the latest removals by expiry and "
+        "retention removed.",
+        read=retention,
+        query=RetentionQuery,
+        answer=Retention,
+    ),
+    Endpoint(
+        method="PUT",
+        path="/api/v7/memory/retention",
+        operation_id="set_retention",
+        summary="Set a retention rule",
+        description="Keep turns for a number of days, or a number of a user's newest turns; older "
+        "ones are erased every night, with what was derived from them. Pinned turns stay.",
+        write=set_retention,
+        body=RetentionSet,
+        answer=Retention,
+        pool=ThreadPool.WRITE,
     ),
     Endpoint(
         method="DELETE",

@@ -18,6 +18,7 @@ from ..search import EmbedderUnavailable, EventText, IndexEntry, analysis_id, in
 from ..search.text import screening
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .facts.edit import erase_expired
+from .history import endings
 from .layers import renew_layers
 from .recall import postgresql_index as database_index
 from .spaces import SQL, row_id, space_of, space_view
@@ -49,6 +50,7 @@ class Maintenance:
         self._context = context
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._retention_due_ms = 0  # at the first step, then once a day
         self._unseen: Counter[int] = Counter()  # by space: events renewed since its last revision
         self._reload_at: dict[int, int] = {}  # by space: renewed events before the next revision
 
@@ -85,6 +87,8 @@ class Maintenance:
                 reindex_cubes(self._context)
                 or renew_layers(self._context)
                 or erase_expired(self._context)
+                or endings.erase_expired(self._context)
+                or self._apply_retention()
                 or database_index.advance_index(self._context)
             )
         entries = index_entries(self._context.embedder, [_event_text(row) for row in stale])
@@ -105,6 +109,17 @@ class Maintenance:
                 self._reload_at[space] = 2 * max(unseen.pop(space), FIRST_RELOAD_EVENTS)
         self._unseen = unseen
         return True
+
+    def _apply_retention(self) -> bool:
+        """Apply the retention rules once a day; return True if turns were erased."""
+        now_ms = self._context.clock()
+        if now_ms < self._retention_due_ms:
+            return False
+        erased = endings.apply_retention(self._context)
+        self._retention_due_ms = now_ms + endings.DAY_MS
+        if erased:
+            _log.info("retention erased %d turns", erased)
+        return erased > 0
 
     def warm(self) -> None:
         """Load the indexes of the newest spaces and the secret detector, to make the first requests

@@ -2,7 +2,11 @@
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
 -- search_space: The same with the step of the session that searches, or null if there is no such session
-select id, events_made, revision, layers_made, (
+select id, events_made, revision, layers_made,
+    (
+        select newer from event_changes where event_changes.account_id = :account_id and event_changes.space_id = spaces.id
+        order by newer desc limit 1
+    ) as newest_change, (
     select step from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
 ) as step
 from spaces where account_id = :account_id and user_id = :user_id;
@@ -97,7 +101,7 @@ insert into closed_duties (account_id, session, step, duty, reason, created_ms) 
 -- open_tasks: The latest turns of other sessions of a space with an open task, newest first
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
 from sessions join events on events.account_id = :account_id and events.id = (
-    select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
+    select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id and latest.withdrawn_by is null order by latest.created_ms desc, latest.id desc limit 1
 )
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
@@ -106,7 +110,7 @@ order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, newest.topic, newest.query
 from sessions cross join lateral (
     select events.topic, events.query from events
-    where events.account_id = :account_id and events.session = sessions.id order by events.created_ms desc, events.id desc limit 1
+    where events.account_id = :account_id and events.session = sessions.id and events.withdrawn_by is null order by events.created_ms desc, events.id desc limit 1
 ) as newest
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
@@ -136,8 +140,8 @@ insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_i
 on conflict do nothing;
 
 -- add_event: Store the text of a turn
-insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms)
-values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms);
+insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms, expires_ms)
+values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms, :expires_ms);
 
 -- add_index: Store the index entry of an event, if its embedder has a number
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
@@ -178,8 +182,9 @@ from events join sessions on sessions.account_id = :account_id and sessions.id =
 where events.account_id = :account_id and events.event_id = :event_id;
 
 -- fate_of: The revision that superseded an event, and how its second looks ended
-select revisions.event_id as revision_id, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
+select revisions.event_id as revision_id, withdrawals.event_id as withdrawal_id, events.expires_ms, events.pinned, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
+left join events as withdrawals on withdrawals.account_id = :account_id and withdrawals.id = events.withdrawn_by
 left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.id = :id;
 
@@ -242,5 +247,5 @@ on conflict do nothing;
 -- session_turns: The latest turns of a session, newest first
 select events.event_id, events.topic, events.query, events.response from events
 join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id and events.superseded_by is null
+where events.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id and events.superseded_by is null and events.withdrawn_by is null
 order by events.created_ms desc, events.id desc limit :most;

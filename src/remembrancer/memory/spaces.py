@@ -6,6 +6,8 @@ the last one. A completed write is therefore in the very next search, without an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from ..context import Context
@@ -81,11 +83,11 @@ class TimeInFuture(InvalidRequest):
 
 
 class TimeNotInFuture(InvalidRequest):
-    """`expires_at` has passed. Name a time in the future."""
+    """The time at which something expires has passed. Name a time in the future."""
 
-    def __init__(self) -> None:
+    def __init__(self, field: str) -> None:
         """Name the field."""
-        super().__init__(errors=[{"pointer": "/expires_at", "detail": "has passed"}])
+        super().__init__(errors=[{"pointer": f"/{field}", "detail": "has passed"}])
 
 
 def past_ms(context: Context, as_of: datetime | None) -> int | None:
@@ -98,13 +100,15 @@ def past_ms(context: Context, as_of: datetime | None) -> int | None:
     return ms
 
 
-def future_ms(context: Context, expires_at: datetime | None) -> int | None:
-    """Convert `expires_at` to ms since 1970 (UTC); None stays None. Raises TimeNotInFuture."""
+def future_ms(
+    context: Context, expires_at: datetime | None, *, field: str = "expires_at"
+) -> int | None:
+    """Convert a time to ms since 1970 (UTC); None stays None. Raises TimeNotInFuture."""
     if expires_at is None:
         return None
     ms = milliseconds(expires_at, 0)
     if ms <= context.clock():
-        raise TimeNotInFuture
+        raise TimeNotInFuture(field)
     return ms
 
 
@@ -112,6 +116,15 @@ def offset_minutes(when: datetime | None) -> int:
     """Return the offset of a time in minutes east of UTC; 0 for None."""
     offset = None if when is None else when.utcoffset()
     return 0 if offset is None else round(offset.total_seconds() / 60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedEvents:
+    """The numbers of erased events of a space, and the space's revision after erasing them."""
+
+    space_id: int
+    revision: int
+    numbers: Sequence[int]
 
 
 def space_of(row: int) -> int:

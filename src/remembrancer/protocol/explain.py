@@ -87,6 +87,16 @@ class ExplainedHit(Hit):
     summary_lift: Annotated[
         float, Field(description="Contribution of a matching L1 that covers the turn.")
     ]
+    history_lift: Annotated[
+        float,
+        Field(
+            description="Contribution of a change that the question about an earlier time may be "
+            "about."
+        ),
+    ]
+    age_cost: Annotated[
+        float, Field(description="Penalty for age, if the setting `decay_days` is not 0.")
+    ]
     order_cost: Annotated[
         float,
         Field(description="Penalty because the turn looks like an instruction to its reader."),
@@ -94,7 +104,7 @@ class ExplainedHit(Hit):
     raw_score: Annotated[
         float,
         Field(
-            description="start_score plus all features and focus words, minus order_cost. Hits "
+            description="start_score plus all features and lifts, minus the costs. Hits "
             "are sorted by it."
         ),
     ]

@@ -18,6 +18,15 @@ _ONE_SIDE = [
 ]  # as `_has_text` checks
 
 
+Expires = Annotated[
+    Moment | None,
+    Field(
+        description="Time at which the turn and its critical fact are erased (RFC 3339), in the "
+        "future. Default: never."
+    ),
+]
+
+
 class TurnText(Body):
     """The two sides of a turn and its time. At most one side may be empty."""
 
@@ -127,6 +136,7 @@ class Turn(Body):
     occurred_at: Annotated[
         Moment | None, Field(description="Time the turn belongs to (RFC 3339). Default: now.")
     ] = None
+    expires_at: Expires = None
     user_id: Annotated[
         Id | None,
         Field(
@@ -190,6 +200,10 @@ class Turn(Body):
     cube_evidence: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None,
         Field(description="An event_id or a label. Default: the event of this turn."),
+    ] = None
+    cube_expires_at: Annotated[
+        Moment | None,
+        Field(description="Time at which the cube is erased (RFC 3339), in the future."),
     ] = None
     cube_publish: Annotated[
         bool,
@@ -322,6 +336,7 @@ class EventWrite(TurnText):
         Id, Field(description="User whose memory to use: a space of the key's account.")
     ]
     session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
+    expires_at: Expires = None
 
 
 class EventWritten(Message):
@@ -363,16 +378,71 @@ class Event(Message):
     ]
     occurred_at: Occurred
     created_at: Created
+    expires_at: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Time at which it is erased (RFC 3339, UTC), if it expires."),
+    ] = None
+    pinned: Annotated[bool, Field(description="True: retention rules leave the turn.")] = False
+    withdrawn_by: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="Event id of the turn in which the user took this one back (it may be the "
+            "turn itself). Searches and summaries leave it out."
+        ),
+    ] = None
     superseded_by: Annotated[
         str | None,
         ABSENT_IF_NONE,
         Field(
-            description="Event id of the revision that took the place of this draft. Searches and "
-            "summaries leave out a superseded draft."
+            description="Event id of the revision that took the place of this draft, which "
+            "searches and summaries leave out; or of the turn in which the user gave a newer value "
+            "for the same thing."
         ),
+    ] = None
+    supersedes: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Events whose value the user's message replaces."),
+    ] = None
+    may_supersede: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Events whose value it may replace; nothing is moved because of it."),
     ] = None
     second_look: Annotated[
         LookRecord | None,
         ABSENT_IF_NONE,
         Field(description="The second looks at this turn, if there were any."),
     ] = None
+
+
+class EventChange(Body):
+    """Body of `PATCH /api/v7/event/{event_id}`: only the fields that are to change."""
+
+    model_config = example({"pinned": True})
+
+    expires_at: Annotated[
+        Moment | None,
+        Field(description="Time at which the turn is erased (RFC 3339), in the future."),
+    ] = None
+    pinned: Annotated[bool | None, Field(description="True: retention rules leave the turn.")] = (
+        None
+    )
+    withdrawn: Annotated[
+        bool | None,
+        Field(
+            description="True: searches and summaries leave the turn out. False: they find it "
+            "again."
+        ),
+    ] = None
+    clear: Annotated[
+        list[Literal["expires_at"]], Field(max_length=1, description="Times to remove.")
+    ] = []  # noqa: RUF012 - pydantic copies it
+
+    @model_validator(mode="after")
+    def _consistent(self) -> EventChange:
+        if self.clear and self.expires_at is not None:
+            raise Misfit("expires_at", "expires_at is both set and cleared")
+        return self

@@ -103,7 +103,7 @@ class Signal(Message):
         str,
         Field(
             description="Signal: text, dense, focus, session, neighbour, date, speaker or summary; "
-            "or a flag: instruction_like or secret."
+            "or a flag: instruction_like, secret or superseded."
         ),
     ]
     rank: Annotated[
@@ -128,6 +128,21 @@ class Hit(Message):
     occurred_at: Occurred
     created_at: Created
     score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
+    superseded_by: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Event in which the user gave a newer value for the same thing."),
+    ] = None
+    supersedes: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Events whose value the user's message replaces."),
+    ] = None
+    may_supersede: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Events whose value it may replace; no hit is moved because of it."),
+    ] = None
     why: Annotated[list[Signal], Field(description="Signals that found the event.")]
 
 

@@ -17,12 +17,13 @@ from .index.entries import (
     unpack_repaired,
 )
 from .index.space_index import IndexCache, IndexView, SpaceIndex
-from .ranking import SUSPECT_COST, Ranking, Reason
+from .ranking import SUSPECT_COST, Decay, Ranking, Reason
 from .scoring import (
     SIGNALS,
     Fit,
     RankedEvent,
     Weights,
+    content_words,
     cosines,
     embedding_text,
     fitting,
@@ -45,11 +46,13 @@ from .text.analysis import (
     parse_terms,
     passages,
 )
+from .text.disclaimers import disclaims
 from .text.languages import normalize
 
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
+    "Decay",
     "Embedder",
     "EmbedderUnavailable",
     "EntryBatch",
@@ -74,7 +77,9 @@ __all__ = [
     "analyze",
     "best_events",
     "contains",
+    "content_words",
     "cosines",
+    "disclaims",
     "embedding_text",
     "fitting",
     "frequencies_in",

@@ -28,6 +28,7 @@ BEST_OF_SESSION = 3  # best parts of a session that count for its score
 # Subtracted from the score of an event that looks like a prompt injection, which ranks it below
 # similar events.
 SUSPECT_COST = 2.0
+AGE_COST = 2.0  # of a turn that is very old, if age counts; about a word of the question
 DATE_DAYS = 7.0  # decay of the date feature around the date in the query
 
 
@@ -58,6 +59,20 @@ class FeatureValue(NamedTuple):
     adds: float  # to Weights.start
 
 
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """Cost of the age of a turn: half of AGE_COST after one half-life, at most AGE_COST."""
+
+    now_ms: int
+    half_life_ms: int
+
+    def cost(self, occurred_ms: Array) -> Array:
+        """Return the cost (E,) of turns by the time they occurred; 0 for turns to come."""
+        age = np.maximum(self.now_ms - occurred_ms, 0) / self.half_life_ms
+        cost: Array = (AGE_COST * (1 - np.exp2(-age))).astype("f4")
+        return cost
+
+
 class Ranking:
     """The parts of a view that may answer a query, with every signal about them.
 
@@ -85,6 +100,7 @@ class Ranking:
         self.base = self._base[:-1]
         np.add(share * self.text, (1 - share) * self.dense, out=self.base)
         self.pool = self._pool()
+        self.decay: Decay | None = None  # what age costs, if it costs anything
         self._strong: tuple[Weights, Array] | None = None
 
     def _pool(self) -> Array:
@@ -297,6 +313,8 @@ class Ranking:
         peak = np.maximum.reduceat(score, firsts)
         if len(self._suspects):
             peak -= SUSPECT_COST * np.isin(events[firsts], self._suspects)
+        if self.decay is not None:
+            peak -= self.decay.cost(self.view["occurred_ms"][self.pool[firsts]])
         return EventScores(events[firsts], firsts, score, keep, is_returned, peak)
 
     def feature_values(self, weights: Weights, part: int) -> list[FeatureValue]:
@@ -313,6 +331,11 @@ class Ranking:
     def is_suspect(self, event: int) -> bool:
         """Return True if an event has a part that looks like a prompt injection."""
         return bool(np.isin(event, self._suspects))
+
+    def first_part(self, event: int) -> int | None:
+        """Return the first part of an event that may be returned, None if there is none."""
+        parts = np.flatnonzero((self.view["event"] == event) & self.allowed)
+        return int(parts[0]) if len(parts) else None
 
     def neighbour_of(self, part: int, column: str) -> int | None:
         """Return the nearest part of the previous or next turn in the session.

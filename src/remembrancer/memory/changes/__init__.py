@@ -4,7 +4,18 @@ Pure: no store, no clock. The rules cover English, German, French, Spanish, Ital
 Chinese.
 """
 
-from .comparison import ValueChange, change, change_keys
+from .comparison import ValueChange, change, change_keys, state_keys
 from .history import names_history
+from .withdrawal import Withdrawal, content_words, is_about, withdrawal_in
 
-__all__ = ["ValueChange", "change", "change_keys", "names_history"]
+__all__ = [
+    "ValueChange",
+    "Withdrawal",
+    "change",
+    "change_keys",
+    "content_words",
+    "is_about",
+    "names_history",
+    "state_keys",
+    "withdrawal_in",
+]

@@ -61,6 +61,16 @@ def change_keys(statement: str) -> frozenset[str]:
     return frozenset([key for keys in parts for key in keys][:KEYS_MAX])
 
 
+def state_keys(message: str) -> frozenset[str]:
+    """Return the keys of the sentences of a message that state a value, at most 12.
+
+    A change of a value that is certain shares one of them. Longer texts than statements, such as
+    turns, say many things; sentences without a relation give no key.
+    """
+    parts = [reading.keys for reading in readings(message) if reading.relation is not None]
+    return frozenset([key for keys in parts for key in keys][: 2 * KEYS_MAX])
+
+
 def _compare(older: Reading, newer: Reading) -> ValueChange | None:
     if not _UNCERTAIN.isdisjoint(older.marks | newer.marks):
         return None

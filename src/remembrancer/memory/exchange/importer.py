@@ -28,7 +28,7 @@ from ...search import EventText, IndexEntry, index_entries
 from ...settings import Settings
 from ...store import Transaction
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
-from ..write.turns import Intake, SessionAddress, store_turn
+from ..write.turns import Intake, SessionAddress, TurnTimes, store_turn
 
 BATCH = 64  # events embedded and written together
 ORIGIN_CHARACTERS_MAX = 256
@@ -196,7 +196,7 @@ def _write(
             account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id
         )
         turn = store_turn(
-            context, tx, address, event.text, entry, occurred_offset=event.occurred_offset
+            context, tx, address, event.text, entry, times=TurnTimes(event.occurred_offset)
         )
         tx.run(SQL.add_origin, space_id=space_of(turn.row), origin=event.origin, event=turn.row)
         stored += 1

@@ -4,8 +4,7 @@ An L1 summarises turns: it is erased with them when a session, a period or a use
 map summarises the L1s of all sessions: once an L1 is erased, every version of the map is erased,
 and the next one is built from the remaining L1s.
 
-Votes of a forgotten user still count for the account, but without reasons and under a random name:
-`cubes.anonymize_votes`.
+Votes of a forgotten user still count, without reasons and under a random name.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ from ...store import Row, Transaction, load_queries
 from ..files.versions import erase_files
 from ..layers import prune_layers
 from ..spaces import SQL as SPACES
-from ..spaces import milliseconds, number_of, row_id, space_of
+from ..spaces import ErasedEvents, milliseconds, number_of, row_id, space_of
 from ..write.events import own_event
+from ..write.links import erase_links
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")
 _ALL_TIME_MS = (-(1 << 62), 1 << 62)
@@ -55,15 +55,6 @@ class _DryRun(Exception):
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErasedEvents:
-    """The numbers of erased events of a space, and the space's revision after erasing them."""
-
-    space_id: int
-    revision: int
-    numbers: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +170,7 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
         tx.run(
             SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised
         )
+    erase_links(tx, erase_range.values)
     tx.run(SQL.erase_shown, space_id=erase_range.space_id, **erase_range.values)
     tx.run(SQL.erase_looks, space_id=erase_range.space_id, **erase_range.values)
     tx.run(
@@ -231,6 +223,7 @@ def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> Er
     tx.run(SQL.move_sources, old=draft.id, new=replacement.row)
     cubes.move_evidence(tx, draft.event_id, replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=draft.id, high=draft.id + 1)
+    erase_links(tx, erase_range.values)
     tx.run(SQL.erase_search, space_id=space_id, numbers=[number_of(draft.id)])
     tx.run(SQL.erase_index, **erase_range.values)
     tx.run(SPACES.revise_space, space_id=space_id)
@@ -371,6 +364,13 @@ def _forget_user(
     )
 
 
+def forget_turn(tx: Transaction, erase_range: EraseRange) -> tuple[dict[str, int], ErasedEvents]:
+    """Erase the turn of a range, with the facts and L1s that tell of it; return the counts."""
+    outcome = _Outcome()
+    counts = _forget_range(tx, erase_range, outcome, whole_session=None)
+    return counts, outcome.erased[0]
+
+
 def _forget_range(
     tx: Transaction, erase_range: EraseRange, outcome: _Outcome, *, whole_session: int | None
 ) -> dict[str, int]:
@@ -468,6 +468,7 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
             counts["summaries"] += tx.run(SQL.erase_l1, id=l1.id)
     counts["maps"] = tx.run(SQL.erase_maps, space_id=space_id)
     prune_layers(tx, space_id)
+    erase_links(tx, erase_range.values)
     tx.run(SQL.erase_shown, space_id=space_id, **erase_range.values)
     counts["events"] = tx.run(SQL.erase_events, **erase_range.values)
     for session in sessions:

@@ -149,6 +149,9 @@ def _hit(
     summary_lift = outcome.layers.lifts.get(candidate.event, 0.0)
     measured = sum(measure.adds for measure in measures)
     cost = SUSPECT_COST if ranking.is_suspect(candidate.event) else 0.0
+    history_lift = outcome.history_lifts.get(candidate.event, 0.0)
+    occurred_ms = ranking.view["occurred_ms"][[candidate.part]]
+    age_cost = 0.0 if ranking.decay is None else float(ranking.decay.cost(occurred_ms)[0])
     return ExplainedHit(
         **dict(hit),
         side=_SIDES[side],
@@ -169,7 +172,11 @@ def _hit(
         focus_lift=round(lift, 4),
         order_cost=cost,
         summary_lift=round(summary_lift, 4),
-        raw_score=round(weights.start + measured + lift + summary_lift - cost, 4),
+        history_lift=round(history_lift, 4),
+        age_cost=round(age_cost, 4),
+        raw_score=round(
+            weights.start + measured + lift + summary_lift + history_lift - cost - age_cost, 4
+        ),
         marks=[
             Mark(side=name, start=start, end=end)
             for name in _SIDES

@@ -90,14 +90,16 @@ class SearchOutcome:
     terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
     layers: LayerHits = field(default_factory=LayerHits)
+    has_changes: bool = False  # between turns of the space
+    history_lifts: dict[int, float] = field(default_factory=dict)  # by number of an event
     # the hits, in the order of the answer
     ranked_hits: list[RankedEvent] = field(default_factory=list)
     vector_text: str = ""  # the text that was embedded
 
     @property
     def lifts(self) -> dict[int, float]:
-        """The scores added to events for focus words and for summaries that cover them."""
-        return add_lifts(self.focus.lifts, self.layers.lifts)
+        """The scores added to events: for focus words, summaries that cover them, and changes."""
+        return add_lifts(add_lifts(self.focus.lifts, self.layers.lifts), self.history_lifts)
 
 
 def add_lifts(first: dict[int, float], second: dict[int, float]) -> dict[int, float]:

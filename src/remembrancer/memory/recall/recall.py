@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from importlib import resources
 from time import perf_counter
 from typing import Any
 
@@ -17,32 +14,27 @@ import numpy as np
 from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import relevant_cubes
-from ...protocol.limits import SNIPPET_CHARACTERS_MAX
-from ...protocol.search import LAYERS, Help, Hit, MemoryAnswer, MemoryQuery, Signal
+from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, Signal
 from ...protocol.text import rfc3339
 from ...search import (
+    Decay,
     IndexView,
     ParsedQuery,
     RankedEvent,
     Ranking,
     Reason,
     SearchTerms,
-    SpaceIndex,
-    analyze,
     contains,
     cosines,
     embedding_text,
     lexical_scores,
     load_weights,
-    normalize,
-    pack,
     parse_query,
     parse_terms,
-    passages,
     sources_first,
-    unpack,
 )
 from ...store import Row, Transaction
+from ..changes import names_history
 from ..duties import citable_events, count_search, open_tasks, record_read
 from ..spaces import (
     SQL,
@@ -53,30 +45,18 @@ from ..spaces import (
     row_id,
     space_view,
 )
+from ..write.links import EventLinks
+from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
+from .help import help_for
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
 from .postgresql import view_for
+from .snippets import HitText, hit_text
+from .useful import useful_first
 
-EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
-SPOTS_MAX = 200  # occurrences of query words examined in a passage
+DAY_MS = 86_400_000
 
-HELP_MAX = 2  # passages
-# Share of the query's meaning that a help passage must cover: "the seal at the zoo" is not about
-# our seals.
-COVERAGE_MIN = 0.5
-_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
-_ABOUT_SERVICE = re.compile(
-    r"/api/v7|\b(?:remembrancer|cubes?|seals?|sealed|dut(?:y|ies)"
-    r"|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
-    r"|user_id|session_id|l1_summary|l2_map|vote_nothing|cube_nothing|cube_publish|duty_reason"
-    r"|help_hits|shared_cubes|query_text)"
-    r"|l1|l2|start pack|second look|critical facts?|memory map|idempotency|api keys?"
-    r"|(?:search|remember|save|store|memory) (?:endpoint|api|call|service)"
-    r"|this (?:service|memory|api))\b",
-    re.IGNORECASE,
-)
-
-EXTRA_HITS = 5  # ranked too: in case some were erased a moment ago, and as sources of others
+EXTRA_HITS = 15  # ranked too: in the place of repetitions, and as sources of others
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
@@ -157,6 +137,7 @@ def search(
     stages.end("index")
     weights = _weights(context.embedder.name)
     ranking = score_parts(context, view, query, terms, stages)
+    ranking.decay = _decay(context, as_of_ms)
     vector_text = embedding_text(view, ranking.question)
     vector = context.query_vectors(vector_text)
     names = query.layers or LAYERS
@@ -174,10 +155,10 @@ def search(
         layers=layers,
         vector_text=vector_text,
     )
-    most = query.top_k + EXTRA_HITS if "events" in names else 0
-    ranked = [RankedEvent(*one) for one in ranking.ranked(weights, outcome.lifts, most)]
+    outcome.has_changes = space.newest_change is not None
+    ranked = _ranked(tx, outcome, query.top_k + EXTRA_HITS if "events" in names else 0)
     stages.end("ranking")
-    hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget)
+    hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget, as_of_ms)
     stages.end("texts")
     relevant = relevant_cubes(context, tx, caller, user_id, ranking.question, vector)
     stages.end("cubes")
@@ -195,6 +176,27 @@ def search(
     )
     stages.end("session")
     return outcome
+
+
+def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
+    if not context.settings.decay_days:
+        return None
+    now_ms = context.clock() if as_of_ms is None else as_of_ms
+    return Decay(now_ms, context.settings.decay_days * DAY_MS)
+
+
+def _ranked(tx: Transaction, outcome: SearchOutcome, most: int) -> list[RankedEvent]:
+    """Return the best events; for a question about an earlier time, changes first."""
+    ranking, weights, space_id = outcome.ranking, outcome.weights, outcome.space_id
+    assert ranking is not None
+    assert weights is not None
+    assert space_id is not None
+    if outcome.has_changes and names_history(ranking.question.text):
+        outcome.history_lifts = history_lifts(tx, space_id)
+    ranked = [RankedEvent(*one) for one in ranking.ranked(weights, outcome.lifts, most)]
+    if outcome.history_lifts:
+        ranked = oldest_first(ranked, outcome.history_lifts, weights.slope, ranking)
+    return ranked
 
 
 def _until_as_of(query: MemoryQuery) -> MemoryQuery:
@@ -308,15 +310,29 @@ def _hits(
     ranked: Sequence[RankedEvent],
     query: MemoryQuery,
     budget: TokenBudget,
+    as_of_ms: int | None,
 ) -> tuple[list[Hit], list[RankedEvent]]:
     ranking, focus = outcome.ranking, outcome.focus
     assert ranking is not None
     assert outcome.space_id is not None
     hits: list[Hit] = []
     ranked_hits: list[RankedEvent] = []
+    events = [one.event for one in ranked] if outcome.has_changes else []
+    changes = changes_of(tx, outcome.space_id, events, as_of_ms)
+    with_older = bool(outcome.history_lifts)
+    ranked = newer_first(ranked, changes, ranking, with_older=with_older)
     ids = json.dumps([row_id(outcome.space_id, candidate.event) for candidate in ranked])
     rows = {number_of(row.id): row for row in tx.all(SQL.hits, ids=ids)}
     ranked = sources_first(ranked, rows, query.top_k)
+    ranked = newer_first(ranked, changes, ranking, with_older=with_older)
+    ranked = useful_first(
+        ranked,
+        rows,
+        changes,
+        question=query.query_text,
+        asks_history=with_older or as_of_ms is not None,
+        most=query.top_k,
+    )
     for candidate, reasons in zip(
         ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
     ):
@@ -332,12 +348,15 @@ def _hits(
         if candidate.event in outcome.layers.lifts:
             why.append(Signal(signal="summary", value=outcome.layers.lifts[candidate.event]))
         why += [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
-        hits.append(_hit(row, candidate.score, excerpt, why))
+        links = links_of(outcome.space_id, candidate.event, changes)
+        if links.superseded_by:
+            why.append(Signal(signal="superseded", value=1.0))
+        hits.append(_hit(row, candidate.score, excerpt, why, links))
         ranked_hits.append(candidate)
     return hits, ranked_hits
 
 
-def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal]) -> Hit:
+def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal], links: EventLinks) -> Hit:
     return Hit(
         event_id=row.event_id,
         session_id=row.session_id,
@@ -348,6 +367,7 @@ def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal]) -> Hit:
         created_at=rfc3339(row.created_ms),
         score=round(score, 4),
         why=why,
+        **links._asdict(),
     )
 
 
@@ -358,142 +378,3 @@ def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[Sig
     if event in focus.counts:
         signals.insert(0, Signal(signal="focus", value=float(focus.counts[event])))
     return signals
-
-
-@lru_cache(maxsize=1)
-def _help_passages() -> tuple[list[Help], IndexView]:
-    text = resources.files(__package__).joinpath("help.md").read_text("utf-8")
-    heads = list(_HEADING.finditer(text))
-    ends = [*(head.start() for head in heads[1:]), len(text)]
-    help_passages = [
-        Help(title=head[1], text=text[head.end() : end].strip())
-        for head, end in zip(heads, ends, strict=True)
-    ]
-    index = SpaceIndex(0)
-    rows = [
-        (
-            number,
-            0,
-            0,
-            pack(
-                analyze(
-                    query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0
-                )
-            ),
-            None,
-        )
-        for number, passage in enumerate(help_passages)
-    ]
-    index.add(unpack(rows, 0), len(help_passages))
-    return help_passages, index.view()
-
-
-def help_for(query: str) -> list[Help]:
-    """Return the help passages that answer a query, best first.
-
-    Returns none unless the query is about the service itself.
-    """
-    if not _ABOUT_SERVICE.search(query):
-        return []
-    passages, view = _help_passages()
-    scores = lexical_scores(view, parse_query(query, view.languages).words)
-    events = view["event"]
-    best = [
-        int(part)
-        for part in np.argsort(-scores.score, kind="stable")
-        if scores.coverage[part] >= COVERAGE_MIN
-    ]
-    return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][
-        :HELP_MAX
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class HitText:
-    """The texts of a hit: both sides of the turn, or snippets of them."""
-
-    query: str
-    response: str
-
-
-def hit_text(query: str, response: str, ranking: Ranking, part: int) -> HitText:
-    """Return both sides of a turn, cut to snippets around its best `part` if they are long."""
-    if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
-        return HitText(query, response)
-    side, place = ranking.place_of(part)
-    words = [normalize(word.text) for word in ranking.question.words if not word.is_stop]
-    texts = [query, response]
-    return HitText(
-        *(snippet(text, place if side == number else 0, words) for number, text in enumerate(texts))
-    )
-
-
-def snippet(text: str, place: int, words: list[str]) -> str:
-    """Return at most SNIPPET_CHARACTERS_MAX characters of a text.
-
-    They are taken from passage number `place`, where most of `words` (normalised) occur.
-    """
-    if len(text) <= SNIPPET_CHARACTERS_MAX:
-        return text
-    cuts = passages(text)
-    place = min(place, len(cuts) - 1)
-    start = sum(len(passage) for passage in cuts[:place])
-    size = SNIPPET_CHARACTERS_MAX - 2  # without the two ellipses
-    start = min(
-        start + max(_densest(cuts[place], words, size * 3 // 4) - size // 4, 0), len(text) - size
-    )
-    end = start + size
-    if start and not text[start - 1].isspace():
-        start = text.find(" ", start, start + EDGE_CHARACTERS) + 1 or start
-    if end < len(text) and not text[end].isspace():
-        end = (
-            text.rfind(" ", end - EDGE_CHARACTERS, end)
-            if " " in text[end - EDGE_CHARACTERS : end]
-            else end
-        )
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
-
-
-def _densest(passage: str, words: list[str], size: int) -> int:
-    """Return the start of the stretch of `size` characters with most of the words, or 0."""
-    plain = normalize(passage)
-    spots = sorted(
-        (at, number)
-        for number, word in enumerate(words)
-        for piece in _word_pieces(word, plain)
-        for at in _occurrences(piece, plain)
-    )
-    best, most = 0, 0
-    for first, (at, _) in enumerate(spots[:SPOTS_MAX]):
-        count = len(
-            {
-                number
-                for position, number in spots[first : first + SPOTS_MAX]
-                if position <= at + size
-            }
-        )
-        if count > most:
-            best, most = at, count
-    return best * len(passage) // max(len(plain), 1)  # normalising may shorten or lengthen a text
-
-
-def _word_pieces(word: str, plain: str) -> list[str]:
-    """Return the parts of a word that occur in a text.
-
-    The whole word, else its longest prefix (another ending), else its pairs of characters.
-    """
-    for end in range(len(word), max(2 * len(word) // 3, 2), -1):
-        if word[:end] in plain:
-            return [word[:end]]
-    return (
-        []
-        if word.isascii()
-        else [word[at : at + 2] for at in range(len(word) - 1) if word[at : at + 2] in plain]
-    )
-
-
-def _occurrences(piece: str, plain: str) -> Iterator[int]:
-    at = plain.find(piece)
-    while at >= 0:
-        yield at
-        at = plain.find(piece, at + len(piece))

@@ -4,20 +4,20 @@ select l1_id, text, ratio from summaries where account_id = :account_id and sess
 -- source_of: The number and length of the turns of a session that no L1 covers
 select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters
 from (
-    select events.query, events.response from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
+    select events.query, events.response, events.withdrawn_by from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
     where events.account_id = :account_id and sessions.id = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
     limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)
-) as later;
+) as later where later.withdrawn_by is null;
 
 -- source_turns: The latest turns of a session that no L1 covers, newest first
 select event_id, topic, query, response, occurred_ms, occurred_offset
 from (
-    select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.occurred_offset, events.created_ms from events
+    select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.occurred_offset, events.created_ms, events.withdrawn_by from events
     where events.account_id = :account_id and events.session = :session and events.superseded_by is null
     order by events.created_ms desc, events.id desc
     limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)
-) as later
+) as later where later.withdrawn_by is null
 order by created_ms desc, id desc limit :most;
 
 -- add_l1: Store an L1

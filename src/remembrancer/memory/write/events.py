@@ -9,8 +9,9 @@ from ...protocol.memory import Event, EventWrite, EventWritten, LookRecord
 from ...protocol.text import rfc3339
 from ...search import EventText
 from ...store import Row, Transaction
-from ..spaces import SQL, flag_names, milliseconds, offset_minutes
-from .turns import EventPlace, StoredTurn, store_turn_idempotently
+from ..spaces import SQL, flag_names, future_ms, milliseconds, offset_minutes
+from .links import links_of_turn
+from .turns import EventPlace, StoredTurn, TurnTimes, store_turn_idempotently
 
 
 class EventUnknown(NotFound):
@@ -25,7 +26,7 @@ def write_event(
 ) -> EventWritten:
     """Store a turn that need not belong to an ongoing conversation.
 
-    Durable and searchable on return. Raises like `store_turn_idempotently`.
+    Durable and searchable on return. Raises TimeNotInFuture, and like `store_turn_idempotently`.
     """
 
     def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> str:
@@ -48,7 +49,7 @@ def write_event(
             turn,
             idempotency,
             answer,
-            occurred_offset=offset_minutes(event.occurred_at),
+            TurnTimes(offset_minutes(event.occurred_at), future_ms(context, event.expires_at)),
         )
     )
 
@@ -68,6 +69,7 @@ def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
 def event_of(tx: Transaction, row: Row) -> Event:
     """Return an event with its fate; `row` is that of `own_event`."""
     fate = tx.one(SQL.fate_of, id=row.id)
+    links = links_of_turn(tx, row.id)
     return Event(
         event_id=row.event_id,
         user_id=row.user_id,
@@ -79,7 +81,12 @@ def event_of(tx: Transaction, row: Row) -> Event:
         flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
-        superseded_by=fate.revision_id,
+        expires_at=None if fate.expires_ms is None else rfc3339(fate.expires_ms),
+        pinned=bool(fate.pinned),
+        withdrawn_by=fate.withdrawal_id,
+        superseded_by=fate.revision_id or links.superseded_by,
+        supersedes=links.supersedes,
+        may_supersede=links.may_supersede,
         second_look=None
         if fate.looked_ms is None
         else LookRecord(

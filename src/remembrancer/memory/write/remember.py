@@ -6,6 +6,7 @@ Each part gets a receipt: stored, already known, or skipped with a reason.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ... import cubes
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
@@ -19,12 +20,12 @@ from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
 from ..facts.write import NewFact, current_fact, store_fact
-from ..history.forget import ErasedEvents, Replacement, replace_turn, supersede_draft
+from ..history.forget import Replacement, replace_turn, supersede_draft
 from ..layers import layer_text
-from ..spaces import SQL, milliseconds, offset_minutes
+from ..spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
-from .turns import Intake, SessionAddress, store_turn
+from .turns import Intake, SessionAddress, StoredTurn, TurnTimes, store_turn, update_index
 
 # Evidence label of a cube that was sent without a turn and without evidence.
 NO_EVIDENCE = "told by the agent"
@@ -53,19 +54,20 @@ def remember(
 ) -> Remembered:
     """Store a turn and its parts in one transaction: all or nothing.
 
-    Durable and searchable on return. Raises KeyIsReadOnly, PinnedToOtherUser, NothingToSummarise,
-    NotFound for evidence that the caller may not read, IdempotencyKeyReused, StoreUnavailable,
-    EmbedderUnavailable.
+    Durable and searchable on return. Raises KeyIsReadOnly, PinnedToOtherUser, TimeNotInFuture,
+    NothingToSummarise, NotFound for evidence that the caller may not read, IdempotencyKeyReused,
+    StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
     space_user_id(caller, turn.user_id)  # first: an invalid one is refused before any work
+    expires = _Expiry(future_ms(context, turn.expires_at), _cube_expires_ms(context, turn))
     parts = _prepare(context, turn)
 
-    erased: list[ErasedEvents] = []
+    erased: list[ErasedEvents | None] = []
 
     def write_parts(tx: Transaction) -> str:
         user_id = session_user_id(tx, caller, turn.user_id, turn.named_session)
-        writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
+        writing = _TurnWrite(context, tx, caller, user_id, turn, parts, expires)
         answer = writing.answer().model_dump_json()
         erased[:] = writing.erased
         return answer
@@ -74,9 +76,19 @@ def remember(
         lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write_parts(tx)),
         account_id=caller.account_id,
     )
-    for events in erased:
-        context.index_cache.erase(events.space_id, events.numbers, revision=events.revision)
+    update_index(context, erased)
     return Remembered.model_validate_json(answer)
+
+
+class _Expiry(NamedTuple):
+    """The times (ms since 1970) at which a turn with its fact, and a cube, are erased, or None."""
+
+    turn_ms: int | None
+    cube_ms: int | None
+
+
+def _cube_expires_ms(context: Context, turn: Turn) -> int | None:
+    return future_ms(context, turn.cube_expires_at, field="cube_expires_at")
 
 
 def _prepare(context: Context, turn: Turn) -> PreparedParts:
@@ -166,10 +178,12 @@ class _TurnWrite:
     user_id: str
     turn: Turn
     parts: PreparedParts
+    expires: _Expiry
     receipts: list[Receipt] = field(default_factory=list)
     event_id: str | None = None
     event_row: int | None = None
-    erased: list[ErasedEvents] = field(default_factory=list)
+    erased: list[ErasedEvents | None] = field(default_factory=list)
+    is_withdrawn: bool = False  # the user asked not to remember the turn
 
     def answer(self) -> Remembered:
         """Write every part and return the answer."""
@@ -259,27 +273,36 @@ class _TurnWrite:
                 f"The same turn was stored less than {limits.DEDUPE_MINUTES} minutes ago.",
             )
         else:
-            address = SessionAddress(
-                account_id=self.caller.account_id,
-                user_id=self.user_id,
-                session_id=self.turn.session_id,
-            )
-            stored = store_turn(
-                self.context,
-                self.tx,
-                address,
-                text,
-                entry,
-                remembered=True,
-                task_open=task_open,
-                occurred_offset=offset_minutes(self.turn.occurred_at),
-            )
+            stored = self._write_turn(text, entry, task_open=task_open)
             self.event_id, self.event_row = stored.event_id, stored.row
+            self.erased.append(stored.links.erased)
+            self.is_withdrawn = stored.links.is_withdrawn
+            notices = (self._supersede_drafts(session, text), stored.links.notice)
             self._add_receipt(
-                "turn", "stored", stored.event_id, self._supersede_drafts(session, text)
+                "turn", "stored", stored.event_id, " ".join(filter(None, notices)) or None
             )
         if self.turn.replaces is not None and self.event_id != self.turn.replaces:
             self._replace(self.turn.replaces, session)
+
+    def _write_turn(
+        self, text: EventText, index_entry: IndexEntry, *, task_open: bool | None
+    ) -> StoredTurn:
+        address = SessionAddress(
+            account_id=self.caller.account_id,
+            user_id=self.user_id,
+            session_id=self.turn.session_id,
+        )
+        times = TurnTimes(offset_minutes(self.turn.occurred_at), self.expires.turn_ms)
+        return store_turn(
+            self.context,
+            self.tx,
+            address,
+            text,
+            index_entry,
+            remembered=True,
+            task_open=task_open,
+            times=times,
+        )
 
     def _supersede_drafts(self, session: Row, text: EventText) -> str | None:
         """Let this turn take the place of earlier answers to its message at its step.
@@ -365,6 +388,10 @@ class _TurnWrite:
                 detail = "critical_replaces names a fact, but there is no critical to replace it."
                 self._add_receipt("critical", "skipped", detail=detail)
             return
+        if self.is_withdrawn:
+            detail = "The user took this message back or asked not to remember it."
+            self._add_receipt("critical", "skipped", detail=detail)
+            return
         replaces = current_fact(self.tx, self.caller, self.turn.critical_replaces, space.id)
         now_ms = self.context.clock()
         fact = NewFact(
@@ -374,6 +401,7 @@ class _TurnWrite:
             valid_from_ms=min(milliseconds(self.turn.occurred_at, now_ms), now_ms),
             session=session.id,
             event=self.event_row,
+            expires_ms=self.expires.turn_ms,
         )
         stored = store_fact(
             self.context, self.tx, self.caller.key_id, space.id, fact, replaces=replaces
@@ -409,7 +437,13 @@ class _TurnWrite:
             return reason
         if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
             prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
-        stored = cubes.store_cube(self.context, self.tx, session=session.id, prepared=prepared)
+        stored = cubes.store_cube(
+            self.context,
+            self.tx,
+            session=session.id,
+            prepared=prepared,
+            expires_ms=self.expires.cube_ms,
+        )
         self.tx.run(SQL.note_cube, session=session.id)
         self._add_receipt("cube", "stored", stored.cube_id, stored.refused)
         return CubeMade(cube_id=stored.cube_id, visibility=stored.visibility)

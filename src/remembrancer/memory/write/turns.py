@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
@@ -15,8 +16,10 @@ from ...search import EventText, IndexEntry, index_entries
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Row, Transaction, embedder_id
+from ..changes import withdrawal_in
 from ..facts.from_turns import store_instructions
-from ..spaces import SQL, row_id
+from ..spaces import SQL, ErasedEvents, row_id, space_of
+from .links import TurnLinks, link_changes, withdraw
 
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
 
@@ -28,6 +31,7 @@ class StoredTurn:
     event_id: str
     row: int
     session: Row  # as returned by `count_turn`
+    links: TurnLinks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,16 @@ class SessionAddress:
     session_id: str
 
 
+class TurnTimes(NamedTuple):
+    """The zone of the time a turn belongs to, and the time at which it is erased."""
+
+    offset_minutes: int = 0  # east of UTC
+    expires_ms: int | None = None  # ms since 1970
+
+
+NOW_FOR_EVER = TurnTimes()
+
+
 def store_turn(
     context: Context,
     tx: Transaction,
@@ -48,12 +62,12 @@ def store_turn(
     *,
     remembered: bool = False,
     task_open: bool | None = None,
-    occurred_offset: int = 0,
+    times: TurnTimes = NOW_FOR_EVER,
 ) -> StoredTurn:
     """Write one turn. It is durable and searchable once the transaction is.
 
     If `remembered`, it is the turn of the session's current step. `task_open` says whether the
-    session's task continues; None says nothing. `occurred_offset`: minutes east of UTC.
+    session's task continues; None says nothing.
     """
     now_ms = context.clock()
     space = tx.one(SQL.claim_number, user_id=address.user_id, now_ms=now_ms)
@@ -80,26 +94,45 @@ def store_turn(
         session=session.id,
         step=session.step if remembered else None,
         occurred_ms=text.occurred_ms,
-        occurred_offset=occurred_offset,
+        occurred_offset=times.offset_minutes,
         created_ms=now_ms,
+        expires_ms=times.expires_ms,
         **texts,
     )
-    _add_index(tx, row, session.id, text.occurred_ms, entry)
+    add_index(tx, row, session.id, text.occurred_ms, entry)
+    links = _link(context, tx, row, session.id, text)
+    return StoredTurn(event_id=event_id, row=row, session=session, links=links)
+
+
+def _link(context: Context, tx: Transaction, row: int, session: int, text: EventText) -> TurnLinks:
+    """Store what the user's message says about earlier turns, and the instructions in it."""
+    space_id = space_of(row)
+    withdrawal = withdrawal_in(text.query)
+    if withdrawal is not None:
+        return withdraw(context, tx, space_id=space_id, event=row, withdrawal=withdrawal)
     store_instructions(
         context,
         tx,
-        space_id=space.id,
-        session=session.id,
+        space_id=space_id,
+        session=session,
         event=row,
         message=text.query,
         occurred_ms=text.occurred_ms,
     )
-    return StoredTurn(event_id=event_id, row=row, session=session)
+    return link_changes(
+        tx, space_id=space_id, event=row, message=text.query, occurred_ms=text.occurred_ms
+    )
 
 
-def _add_index(
-    tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry
-) -> None:
+def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> None:
+    """Update cached indexes after turns were erased or withdrawn, once that is durable."""
+    for events in erased:
+        if events is not None:
+            context.index_cache.erase(events.space_id, events.numbers, revision=events.revision)
+
+
+def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
+    """Store the index entry of a turn; `row` and `session` are row ids."""
     index = {
         "id": row,
         "session": session,
@@ -135,12 +168,12 @@ def store_turn_idempotently(
     turn: EventText,
     idempotency: IdempotentRequest | None,
     answer: Answer,
-    occurred_offset: int = 0,
+    times: TurnTimes = NOW_FOR_EVER,
 ) -> str:
     """Store a turn and return the answer (JSON) that `answer` builds in the same transaction, or
     the first answer if the request was repeated.
 
-    `occurred_offset` is in minutes east of UTC. Raises OnlyEchoedText, KeyIsReadOnly,
+    Raises OnlyEchoedText, KeyIsReadOnly,
     PinnedToOtherUser, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
@@ -154,6 +187,8 @@ def store_turn_idempotently(
     entry = index_entries(context.embedder, [text])[0]
     entry = replace(entry, flags=entry.flags + intake.flags)
 
+    erased: list[ErasedEvents | None] = []
+
     def store(tx: Transaction) -> str:
         user_id = session_user_id(tx, caller, place.user_id, place.named_session)
         notices = [intake.notice]
@@ -164,13 +199,24 @@ def store_turn_idempotently(
         address = SessionAddress(
             account_id=caller.account_id, user_id=user_id, session_id=place.session_id
         )
-        stored = store_turn(context, tx, address, text, entry, occurred_offset=occurred_offset)
+        stored = store_turn(
+            context,
+            tx,
+            address,
+            text,
+            entry,
+            times=times,
+        )
+        erased[:] = [stored.links.erased]
+        notices.append(stored.links.notice)
         return answer(tx, stored, " ".join(filter(None, notices)) or None)
 
-    return context.store.write(
+    result = context.store.write(
         lambda tx: idempotent(tx, idempotency, context.clock(), lambda: store(tx)),
         account_id=caller.account_id,
     )
+    update_index(context, erased)
+    return result
 
 
 class OnlyEchoedText(InvalidRequest):

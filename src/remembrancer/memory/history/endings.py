@@ -1,0 +1,299 @@
+"""Turns that end: when they expire, by the retention rules of an account, or taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from ... import cubes
+from ...accounts import require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
+from ...context import Caller, Context
+from ...protocol.errors import Conflict
+from ...protocol.limits import SWEEPS_LISTED_MAX
+from ...protocol.memory import Event, EventChange
+from ...protocol.retention import Retention, RetentionQuery, RetentionRule, RetentionSet, Sweep
+from ...protocol.text import rfc3339
+from ...search import IndexEntry, index_entries
+from ...store import Row, Transaction, load_queries
+from ..spaces import SQL as SPACES
+from ..spaces import ErasedEvents, event_text, future_ms, row_id, space_of
+from ..write.events import event_of, own_event
+from ..write.links import link_changes, restore_turn, withdraw_turns
+from ..write.turns import add_index, update_index
+from .forget import EraseRange, forget_turn
+
+SQL = load_queries("remembrancer.memory.history", "endings.sql")
+BATCH = 16  # turns erased in one transaction
+DAY_MS = 86_400_000
+EVERY_USER = ""  # user_id of the rule for users without their own
+
+
+class NotWithdrawn(Conflict):
+    """The turn is a draft that a revision took the place of. Change the revision instead."""
+
+
+def change_event(
+    context: Context,
+    caller: Caller,
+    event_id: str,
+    request: EventChange,
+    idempotency: IdempotentRequest | None = None,
+) -> Event:
+    """Change when a turn expires, whether it is pinned, or whether searches find it.
+
+    Raises KeyIsReadOnly, EventUnknown, NotWithdrawn, TimeNotInFuture, IdempotencyKeyReused,
+    StoreUnavailable, EmbedderUnavailable.
+    """
+    require_write(caller)
+    expires_ms = future_ms(context, request.expires_at)
+    entry = _entry(context, caller, event_id) if request.withdrawn is False else None
+    erased: list[ErasedEvents | None] = []
+
+    def write(tx: Transaction) -> str:
+        row = own_event(tx, caller, event_id)
+        state = tx.one(SQL.event_state, id=row.id)
+        tx.run(
+            SQL.change_event,
+            id=row.id,
+            pinned=state.pinned if request.pinned is None else int(request.pinned),
+            expires_ms=None if request.clear else expires_ms or state.expires_ms,
+        )
+        if request.withdrawn is not None and state.superseded_by is not None:
+            raise NotWithdrawn
+        if request.withdrawn and state.withdrawn_by is None:
+            erased[:] = [withdraw_turns(tx, space_of(row.id), [row.id], by=row.id)]
+        elif request.withdrawn is False and state.withdrawn_by is not None:
+            assert entry is not None
+            _restore(tx, row, state, entry)
+        return event_of(tx, own_event(tx, caller, event_id)).model_dump_json()
+
+    answer = context.store.write(
+        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
+        account_id=caller.account_id,
+    )
+    update_index(context, erased)
+    return Event.model_validate_json(answer)
+
+
+def _entry(context: Context, caller: Caller, event_id: str) -> IndexEntry:
+    """Return the index entry of a turn: embedded before the transaction, because it is slow."""
+    text = context.store.read(
+        lambda tx: event_text(tx, own_event(tx, caller, event_id).id), account_id=caller.account_id
+    )
+    return index_entries(context.embedder, [text])[0]
+
+
+def _restore(tx: Transaction, row: Row, state: Row, entry: IndexEntry) -> None:
+    restore_turn(tx, row.id)
+    space_id = space_of(row.id)
+    session = tx.one(SPACES.session_of, space_id=space_id, session_id=row.session_id)
+    add_index(tx, row.id, session.id, state.occurred_ms, entry)
+    link_changes(
+        tx, space_id=space_id, event=row.id, message=row.query, occurred_ms=state.occurred_ms
+    )
+    tx.run(SPACES.revise_space, space_id=space_id)
+
+
+def set_retention(
+    context: Context,
+    caller: Caller,
+    request: RetentionSet,
+    idempotency: IdempotentRequest | None = None,
+) -> Retention:
+    """Set, or without bounds remove, a retention rule; it applies at the next nightly removal.
+
+    A key pinned to a user sets the rule of that user. Raises KeyIsReadOnly, PinnedToOtherUser,
+    IdempotencyKeyReused, StoreUnavailable.
+    """
+    require_write(caller)
+    user_id = _user_of_rule(caller, request.user_id)
+
+    def write(tx: Transaction) -> str:
+        if request.days is None and request.events is None:
+            tx.run(SQL.drop_rule, user_id=user_id)
+        else:
+            tx.run(
+                SQL.set_rule,
+                user_id=user_id,
+                days=request.days,
+                events_max=request.events,
+                now_ms=context.clock(),
+            )
+        return _retention(context, tx, user_id or None).model_dump_json()
+
+    answer = context.store.write(
+        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
+        account_id=caller.account_id,
+    )
+    return Retention.model_validate_json(answer)
+
+
+def retention(context: Context, caller: Caller, query: RetentionQuery) -> Retention:
+    """Return the retention rules that apply, and what the last removals removed.
+
+    Raises PinnedToOtherUser, StoreUnavailable.
+    """
+    user_id = _user_of_rule(caller, query.user_id) or None
+    return context.store.read(
+        lambda tx: _retention(context, tx, user_id), account_id=caller.account_id
+    )
+
+
+def _user_of_rule(caller: Caller, user_id: str | None) -> str:
+    if user_id is None and caller.pinned_user_id is None:
+        return EVERY_USER
+    return space_user_id(caller, user_id)
+
+
+def _retention(context: Context, tx: Transaction, user_id: str | None) -> Retention:
+    rows = tx.all(SQL.rules)
+    if user_id is not None:
+        own = [row for row in rows if row.user_id == user_id]
+        rows = own or [row for row in rows if row.user_id == EVERY_USER]
+    rules = [
+        RetentionRule(
+            user_id=row.user_id or None, days=row.days, events=row.events_max, set_by="account"
+        )
+        for row in rows
+    ]
+    settings = context.settings
+    has_default = settings.retention_days or settings.retention_events
+    if has_default and (not rules or (user_id is None and all(rule.user_id for rule in rules))):
+        days, events = settings.retention_days or None, settings.retention_events or None
+        rules.append(RetentionRule(user_id=None, days=days, events=events, set_by="server"))
+    sweeps = [
+        Sweep(
+            user_id=row.user_id or None,
+            reason=row.reason,
+            events=row.events,
+            facts=row.facts,
+            summaries=row.summaries,
+            cubes=row.cubes,
+            at=rfc3339(row.swept_ms),
+        )
+        for row in tx.all(SQL.sweeps, user_id=user_id, most=SWEEPS_LISTED_MAX)
+    ]
+    return Retention(rules=rules, sweeps=sweeps)
+
+
+def erase_expired(context: Context) -> bool:
+    """Erase one batch of turns and cubes whose time is over; return False if there was none.
+
+    Raises StoreUnavailable.
+    """
+    now_ms = context.clock()
+
+    def find(tx: Transaction) -> tuple[list[Row], list[Row]]:
+        values = {"now_ms": now_ms, "most": BATCH}
+        return tx.all(SQL.expired_events, **values), tx.all(SQL.expired_cubes, **values)
+
+    events, old_cubes = context.store.read(find)
+    for (account_id, _), rows in _by_space(events).items():
+        _erase(context, account_id, rows, "expired")
+    for row in old_cubes:
+        context.store.write(partial(_erase_cube, context, row), account_id=row.account_id)
+    return bool(events or old_cubes)
+
+
+def apply_retention(context: Context) -> int:
+    """Erase the turns that exceed the retention rules; return their number.
+
+    Raises StoreUnavailable.
+    """
+    settings = context.settings
+    rows = context.store.read(lambda tx: tx.all(SQL.all_rules))
+    rules = {(row.account_id, row.user_id): _Bounds(row.days, row.events_max) for row in rows}
+    default = _Bounds(settings.retention_days or None, settings.retention_events or None)
+    accounts = [None] if any(default) else sorted({account_id for account_id, _ in rules})
+    erased = 0
+    for account_id in accounts:
+        find_spaces = partial(_spaces, account_id)
+        for space in context.store.read(find_spaces):
+            own = rules.get((space.account_id, space.user_id))
+            bounds = own or rules.get((space.account_id, EVERY_USER)) or default
+            erased += sum(_sweep(context, space, bounds))
+    return erased
+
+
+class _Bounds(NamedTuple):
+    """The bounds of a retention rule; None is no bound."""
+
+    days: int | None
+    events: int | None
+
+
+def _spaces(account_id: int | None, tx: Transaction) -> list[Row]:
+    return tx.all(SQL.spaces_with_turns, only=account_id)
+
+
+def _sweep(context: Context, space: Row, bounds: _Bounds) -> Iterator[int]:
+    """Erase what exceeds the bounds in batches; yield the size of each."""
+    values = {
+        "low": row_id(space.id, 0),
+        "high": row_id(space.id, space.events_made),
+        "most": BATCH,
+    }
+    if bounds.days is not None:
+        before_ms = context.clock() - bounds.days * DAY_MS
+        yield from _batches(context, space, "days", SQL.too_old, before_ms=before_ms, **values)
+    if bounds.events is not None:
+        yield from _batches(context, space, "events", SQL.too_many, keep=bounds.events, **values)
+
+
+def _batches(
+    context: Context, space: Row, reason: str, statement: str, **values: int
+) -> Iterator[int]:
+    while True:
+        rows = context.store.read(
+            lambda tx: tx.all(statement, **values), account_id=space.account_id
+        )
+        if not rows:
+            return
+        _erase(context, space.account_id, rows, reason)
+        yield len(rows)
+
+
+def _erase(context: Context, account_id: int, rows: list[Row], reason: str) -> None:
+    """Erase turns of one space, with what was derived from them, and record it."""
+    erased: list[ErasedEvents | None] = []
+
+    def write(tx: Transaction) -> None:
+        space_id = space_of(rows[0].id)
+        totals = {"events": 0, "facts": 0, "summaries": 0}
+        for row in rows:
+            erase_range = EraseRange(space_id=space_id, low=row.id, high=row.id + 1)
+            counts, events = forget_turn(tx, erase_range)
+            erased.append(events)
+            for name in totals:
+                totals[name] += counts[name]
+            delete_answers(tx, row.event_id)
+        user = tx.one(SQL.user_of_space, space_id=space_id)
+        _record(context, tx, user.user_id, reason, cubes=0, **totals)
+
+    context.store.write(write, account_id=account_id)
+    update_index(context, erased)
+
+
+def _erase_cube(context: Context, row: Row, tx: Transaction) -> None:
+    cubes.erase_cube(tx, row.id)
+    _record(context, tx, EVERY_USER, "expired", events=0, facts=0, summaries=0, cubes=1)
+
+
+def _record(context: Context, tx: Transaction, user_id: str, reason: str, **counts: int) -> None:
+    tx.run(SQL.add_sweep, user_id=user_id, reason=reason, now_ms=context.clock(), **counts)
+    tx.run(SQL.trim_sweeps, most=SWEEPS_LISTED_MAX)
+
+
+def _by_space(rows: list[Row]) -> dict[tuple[int, int], list[Row]]:
+    spaces: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        spaces.setdefault((row.account_id, space_of(row.id)), []).append(row)
+    return spaces
+
+
+def forget_rules(tx: Transaction, user_id: str) -> None:
+    """Remove the retention rule of a user that is forgotten, and the records of its removals."""
+    tx.run(SQL.forget_rule, user_id=user_id)
+    tx.run(SQL.forget_sweeps, user_id=user_id)

@@ -1,0 +1,130 @@
+"""Order hits by use: repetitions, disclaimed and replaced statements after the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from ...search import RankedEvent, disclaims
+from ...store import Row
+from ..changes import content_words
+from .changed import TurnChanges
+
+REPEATED_SHARE_MIN = 0.8  # of the words of each of two messages that the other contains
+RESPONSE_WORDS_MAX = 8  # of a repetition, that its original does not have: an answer is news
+REPEATED_WORDS = range(6, 41)  # of a message; shorter ones repeat nothing, longer ones say more
+ORIGINALS_BEYOND = 8  # events read beyond those returned: one may be the original of a hit
+CHARACTERS_MAX = 1_000  # of a text that are compared
+AFFIRMED_SHARE_MIN = 0.7  # of the words of a message that a later affirmation of it contains
+# The message says that something holds that was said before.
+_AFFIRMS = re.compile(
+    r"\b(?:confirm(?:s|ed|ing|ation)?|reaffirm\w*|remind(?:er|ing)?|as (?:i |we )?(?:already )?"
+    r"(?:said|mentioned|noted)|bestätig\w*|erinnerung|wie (?:schon )?(?:gesagt|erwähnt)"
+    r"|confirm(?:e|é|ée|ons|ation)|rappel\w*|comme (?:déjà )?dit|confirm(?:o|a|ado|ada|amos)"
+    r"|recordatorio|como (?:ya )?dije|conferm\w+|promemoria|come (?:già )?detto"
+    r"|подтвержд\w+|напоминани\w+|как (?:уже )?говорил\w*)\b|确认|確認|再次提醒|如前所述",
+    re.IGNORECASE,
+)
+
+
+def useful_first(
+    ranked: Sequence[RankedEvent],
+    rows: Mapping[int, Row],
+    changes: TurnChanges,
+    *,
+    question: str,
+    asks_history: bool,
+    most: int,
+) -> list[RankedEvent]:
+    """Return the `most` best events, those of less use after the others.
+
+    Of less use are: a message whose words another hit has, one that says that it is unverified or
+    from elsewhere, unless the question asks for such, and one whose value was replaced. A question
+    about an earlier time takes replaced values and repetitions as they come. `rows` are the texts
+    by event. Scores stay in descending order.
+    """
+    takes_any = disclaims(question)
+    first: list[RankedEvent] = []
+    later: list[RankedEvent] = []
+    words: dict[int, _TurnWords] = {}
+    repeated: list[RankedEvent] = []
+    for one in ranked:
+        if len(first) == most + ORIGINALS_BEYOND:
+            break
+        row = rows.get(one.event)
+        if row is None:  # erased a moment ago
+            continue
+        is_replaced = not asks_history and changes.successor(one.event) is not None
+        if is_replaced or (not takes_any and message_of(row.query).disclaims):
+            later.append(one)
+            continue
+        words[one.event] = _TurnWords(row)
+        if asks_history or not _joins(one, first, repeated, words):
+            first.append(one)
+    order = (first + repeated + later)[:most]
+    scores = sorted((one.score for one in order), reverse=True)
+    return [replace(one, score=score) for one, score in zip(order, scores, strict=True)]
+
+
+def _joins(
+    one: RankedEvent,
+    originals: list[RankedEvent],
+    repeated: list[RankedEvent],
+    words: Mapping[int, _TurnWords],
+) -> bool:
+    """Return True if an event and one of the originals say the same, and put it in its place.
+
+    Of these the one that was stored first is the original, and takes the better place.
+    """
+    for place, other in enumerate(originals):
+        earlier, later = sorted((one, other), key=lambda turn: turn.event)
+        if words[later.event].repeats(words[earlier.event]):
+            originals[place] = earlier
+            repeated.append(later)
+            return True
+    return False
+
+
+class MessageTraits(NamedTuple):
+    """The words of a message, and whether it says that it is not to be relied on."""
+
+    words: frozenset[str]
+    disclaims: bool
+
+
+@lru_cache(maxsize=4_096)
+def message_of(text: str) -> MessageTraits:
+    """Return what a message says about itself; cached, because searches meet the same turns."""
+    return MessageTraits(content_words(text[:CHARACTERS_MAX]), disclaims(text))
+
+
+class _TurnWords:
+    """The words of both sides of a turn."""
+
+    def __init__(self, row: Row) -> None:
+        self.message = message_of(row.query).words
+        self._row = row
+
+    @cached_property
+    def response(self) -> frozenset[str]:
+        """The words of the response, read only if the messages are alike."""
+        return content_words(self._row.response[:CHARACTERS_MAX])
+
+    def repeats(self, earlier: _TurnWords) -> bool:
+        """Return True if a turn says only what an earlier one says, or affirms it."""
+        own, other = self.message, earlier.message
+        if len(other) not in REPEATED_WORDS:
+            return False
+        shared = len(own & other)
+        if shared >= REPEATED_SHARE_MIN * max(len(own), len(other)):
+            is_alike = True
+        else:
+            is_alike = shared >= AFFIRMED_SHARE_MIN * len(other) and bool(
+                _AFFIRMS.search(self._row.query)
+            )
+        if not is_alike or any(word[0].isdigit() for word in own - other):
+            return False  # another value is news
+        return len(self.response - earlier.response - other) <= RESPONSE_WORDS_MAX

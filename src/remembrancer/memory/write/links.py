@@ -1,0 +1,195 @@
+"""Link a turn with those that it changes: newer values, and what the user takes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...context import Context
+from ...store import Row, Transaction, load_queries
+from ..changes import Withdrawal, change, is_about, state_keys
+from ..spaces import SQL as SPACES
+from ..spaces import ErasedEvents, number_of, row_id
+
+SQL = load_queries("remembrancer.memory.write", "links.sql")
+FORGET = load_queries("remembrancer.memory.history", "forget.sql")
+RELATED_MAX = 20  # turns with common keys of a kind that a new one is compared with
+HINTS_MAX = 5  # turns that a new one may change
+MESSAGES_MAX = 2_000  # newest turns among which the ones that the user takes back are looked for
+WITHDRAWN_MAX = 50  # of one message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLinks:
+    """Links of a stored turn to earlier ones: event ids."""
+
+    supersedes: list[str] = field(default_factory=list)
+    may_supersede: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    is_withdrawn: bool = False  # the turn itself: the user asked not to remember it
+    erased: ErasedEvents | None = None  # from the index
+
+    @property
+    def notice(self) -> str | None:
+        """Sentences for a receipt; None if there is nothing to say."""
+        sentences = []
+        if self.supersedes:
+            sentences.append(f"It gives a newer value than {', '.join(self.supersedes)}.")
+        if self.may_supersede:
+            sentences.append(f"It may give a newer value than {', '.join(self.may_supersede)}.")
+        if self.withdrawn:
+            sentences.append(
+                f"The user took back {', '.join(self.withdrawn)}: searches do not find it. Delete "
+                "the event to erase it."
+            )
+        if self.is_withdrawn:
+            sentences.append(
+                "The user took this message back or asked not to remember it: searches do not find "
+                "it. Delete the event to erase it."
+            )
+        return " ".join(sentences) or None
+
+
+class EventLinks(NamedTuple):
+    """Links between a turn and those with newer or older values: event ids, None without any."""
+
+    superseded_by: str | None = None
+    supersedes: list[str] | None = None
+    may_supersede: list[str] | None = None
+
+
+def links_of_turn(tx: Transaction, row: int) -> EventLinks:
+    """Return the links of a turn (its row)."""
+    return event_links(row, tx.all(SQL.changes_of, ids=json.dumps([row])))
+
+
+def event_links(row: int, changes: Sequence[Row]) -> EventLinks:
+    """Return the links of a turn (its row) among changes, rows of `changes_of`."""
+    newer = [one.newer_id for one in changes if one.older == row and one.certain]
+    older = [one.older_id for one in changes if one.newer == row and one.certain]
+    hints = [one.older_id for one in changes if one.newer == row and not one.certain]
+    return EventLinks(newer[-1] if newer else None, older or None, hints or None)
+
+
+def link_changes(
+    tx: Transaction, *, space_id: int, event: int, message: str, occurred_ms: int
+) -> TurnLinks:
+    """Link a turn (its row) with turns of which it gives another value for the same thing.
+
+    The one that occurred later is the newer one. Only the user's messages are compared.
+    """
+    keys = sorted(state_keys(message))
+    if not keys:
+        return TurnLinks()
+    for key in keys:
+        tx.run(SQL.add_key, space_id=space_id, key=key, event=event)
+    supersedes: list[str] = []
+    may_supersede: list[str] = []
+    for other in _related(tx, space_id, event, keys):
+        is_older = other.occurred_ms <= occurred_ms
+        texts = (other.query, message) if is_older else (message, other.query)
+        replacement = change(*texts)
+        if replacement is None:
+            continue
+        older, newer = (other.id, event) if is_older else (event, other.id)
+        tx.run(
+            SQL.add_change,
+            space_id=space_id,
+            older=older,
+            newer=newer,
+            certain=int(replacement.certain),
+        )
+        if is_older:
+            (supersedes if replacement.certain else may_supersede).append(other.event_id)
+    return TurnLinks(supersedes=supersedes, may_supersede=may_supersede[:HINTS_MAX])
+
+
+def _related(tx: Transaction, space_id: int, event: int, keys: list[str]) -> list[Row]:
+    """Return earlier turns with a common key: those about the same attribute first."""
+    # Many turns share a word; they must not displace the few that share the attribute.
+    by_attribute = [key for key in keys if "|" in key]
+    by_word = [key for key in keys if "|" not in key]
+    rows: dict[int, Row] = {}
+    for some in (by_attribute, by_word):
+        if some:
+            values = {"space_id": space_id, "id": event, "keys": json.dumps(some)}
+            rows |= {row.id: row for row in tx.all(SQL.related, **values, most=RELATED_MAX)}
+    return list(rows.values())
+
+
+def withdraw(
+    context: Context,
+    tx: Transaction,
+    *,
+    space_id: int,
+    event: int,
+    withdrawal: Withdrawal,
+) -> TurnLinks:
+    """Take back what a message (its row) says the user takes back, and end the facts about it.
+
+    Turns stay readable by their ids but are in no index. A request to forget is withdrawn with
+    the turns it names, whose words it repeats.
+    """
+    rows: list[Row] = []
+    if withdrawal.target:
+        messages = tx.all(
+            SQL.newest_messages,
+            low=row_id(space_id, 0),
+            high=row_id(space_id + 1, 0),
+            id=event,
+            most=MESSAGES_MAX,
+        )
+        rows = [row for row in messages if is_about(withdrawal.target, row.query)][:WITHDRAWN_MAX]
+        _end_facts(context, tx, space_id, withdrawal)
+    is_withdrawn = withdrawal.reason != "forget" or bool(rows)
+    ids = [row.id for row in rows] + ([event] if is_withdrawn else [])
+    erased = withdraw_turns(tx, space_id, ids, by=event) if ids else None
+    return TurnLinks(
+        withdrawn=[row.event_id for row in rows], is_withdrawn=is_withdrawn, erased=erased
+    )
+
+
+def withdraw_turns(tx: Transaction, space_id: int, rows: list[int], *, by: int) -> ErasedEvents:
+    """Let no search find turns (rows) again; `by` is the row of the turn that took them back."""
+    numbers = [number_of(row) for row in rows]
+    for row in rows:
+        tx.run(SQL.withdraw, id=row, by=by)
+        unlink(tx, row)
+        tx.run(
+            FORGET.erase_index,
+            low=row,
+            high=row + 1,
+            session=None,
+            after_ms=-(1 << 62),
+            before_ms=1 << 62,
+        )
+    tx.run(FORGET.erase_search, space_id=space_id, numbers=numbers)
+    tx.run(SPACES.revise_space, space_id=space_id)
+    revision = tx.one(SPACES.space_by_id, id=space_id).revision
+    return ErasedEvents(space_id=space_id, revision=revision, numbers=numbers)
+
+
+def restore_turn(tx: Transaction, row: int) -> None:
+    """Let searches find a withdrawn turn again, once it has an index entry."""
+    tx.run(SQL.restore, id=row)
+
+
+def unlink(tx: Transaction, row: int) -> None:
+    """Forget what a turn (its row) is about and what it changed."""
+    tx.run(SQL.drop_keys, event=row)
+    tx.run(SQL.drop_changes, event=row)
+
+
+def _end_facts(context: Context, tx: Transaction, space_id: int, withdrawal: Withdrawal) -> None:
+    now_ms = context.clock()
+    for row in tx.all(SQL.end_facts_like, space_id=space_id, now_ms=now_ms, most=MESSAGES_MAX):
+        if is_about(withdrawal.target, row.text):
+            tx.run(SQL.end_fact, id=row.id, now_ms=now_ms)
+
+
+def erase_links(tx: Transaction, values: dict[str, int | None]) -> None:
+    """Erase what turns are about and their changes; `values` are those of an EraseRange."""
+    for statement in (SQL.erase_keys_of_turns, SQL.erase_changed, SQL.erase_changing):
+        tx.run(statement, **values)

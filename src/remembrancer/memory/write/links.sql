@@ -1,0 +1,69 @@
+-- add_key: Record what a turn is about
+insert into event_keys (account_id, space_id, key, event) values (:account_id, :space_id, :key, :event) on conflict do nothing;
+
+-- related: The newest turns of a space with one of these keys, a JSON array
+select events.id, events.event_id, events.query, events.occurred_ms from events where events.account_id = :account_id and events.id <> :id
+    and events.superseded_by is null and events.withdrawn_by is null and events.id in (
+    select event_keys.event from event_keys
+    where event_keys.account_id = :account_id and event_keys.space_id = :space_id and event_keys.key in (select value from json_each(:keys))
+    order by event_keys.event desc limit :most
+) order by events.id desc;
+
+-- add_change: Record that a newer turn gives, or may give, another value than an older one
+insert into event_changes (account_id, space_id, older, newer, certain) values (:account_id, :space_id, :older, :newer, :certain)
+on conflict do nothing;
+
+-- changes_of: What newer turns changed about turns, and what these changed, by ids of events, a JSON array
+select linked.older, linked.newer, linked.certain, older_events.event_id as older_id, newer_events.event_id as newer_id, newer_events.occurred_ms
+from (
+    select older, newer, certain from event_changes where account_id = :account_id and older in (select cast(value as bigint) from json_each(:ids))
+    union select older, newer, certain from event_changes where account_id = :account_id and newer in (select cast(value as bigint) from json_each(:ids))
+) as linked
+join events as older_events on older_events.account_id = :account_id and older_events.id = linked.older
+join events as newer_events on newer_events.account_id = :account_id and newer_events.id = linked.newer
+order by linked.newer, linked.older;
+
+-- newest_changes: The newest certain changes of a space
+select older, newer from event_changes where account_id = :account_id and space_id = :space_id and certain = 1 order by newer desc, older limit :most;
+
+-- newest_messages: The newest turns of a space that the user may mean
+select id, event_id, query from events
+where account_id = :account_id and id >= :low and id < :high and id <> :id and superseded_by is null and withdrawn_by is null
+order by id desc limit :most;
+
+-- withdraw: Record that the user took a turn back
+update events set withdrawn_by = :by where account_id = :account_id and id = :id and withdrawn_by is null;
+
+-- end_facts_like: The current facts of a space, newest first
+select id, text, valid_from_ms from facts where account_id = :account_id and space_id = :space_id and status = 0
+    and (valid_to_ms is null or valid_to_ms > :now_ms) order by id desc limit :most;
+
+-- end_fact: Let a fact hold no longer
+update facts set valid_to_ms = case when :now_ms > valid_from_ms then :now_ms else valid_from_ms end where account_id = :account_id and id = :id;
+
+-- drop_keys: Forget what a turn is about
+delete from event_keys where account_id = :account_id and event = :event;
+
+-- drop_changes: Forget the changes that a turn belongs to
+delete from event_changes where account_id = :account_id and (older = :event or newer = :event);
+
+-- restore: Let searches find a turn again
+update events set withdrawn_by = null where account_id = :account_id and id = :id;
+
+-- erase_keys_of_turns: Erase what turns are about
+delete from event_keys where event_keys.account_id = :account_id and event in (
+    select id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+);
+
+-- erase_changed: Erase the changes of turns by newer ones
+delete from event_changes where event_changes.account_id = :account_id and older in (
+    select id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+);
+
+-- erase_changing: Erase the changes by turns of older ones
+delete from event_changes where event_changes.account_id = :account_id and newer in (
+    select id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+);
