@@ -20,8 +20,11 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.server.app import make_app
 
-SEARCH_FILES_MAX = 23  # 20, and 3 for the layers of facts, instructions and summaries
-CHAT_FILES_MAX = 38  # 35 until turns were read for standing instructions: store, rules, sentences
+# 20, and 3 for the layers of facts, instructions and summaries, 1 for the costs of notices
+SEARCH_FILES_MAX = 24
+# 35 until turns were read for standing instructions: store, rules, sentences; and 4 for machine
+# notices: shapes, output of tools, near duplicates, costs
+CHAT_FILES_MAX = 42
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")

@@ -359,7 +359,10 @@ class Event(Message):
     ]
     flags: Annotated[
         list[str],
-        Field(description="Flags: `instruction_like`, `secret`. Usually empty."),
+        Field(
+            description="Flags: `instruction_like`, `secret`, `machine_notice`, `near_duplicate`. "
+            "Usually empty."
+        ),
     ]
     occurred_at: Occurred
     created_at: Created
@@ -369,6 +372,14 @@ class Event(Message):
         Field(
             description="Event id of the revision that took the place of this draft. Searches and "
             "summaries leave out a superseded draft."
+        ),
+    ] = None
+    near_duplicate_of: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="Event id of the first turn with the same words, apart from timestamps, "
+            "ids and numbers of runs. Searches return that one first."
         ),
     ] = None
     second_look: Annotated[

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from .embedder import quantize
 from .index.space_index import IndexView
 from .text.analysis import ParsedQuery, QueryWord
+from .text.machine_text import MACHINE_NOTICE
 
 Array = npt.NDArray[Any]
 
@@ -232,8 +233,9 @@ def sources_first(
     Only the first `most` are compared with those below them.
 
     A restatement repeats the words of a question, so it matches a similar question better than the
-    turn that first said it; but that turn is the evidence. `rows` are the texts by event. Scores
-    stay in descending order: a source that moves up takes the score of the restatement.
+    turn that first said it; but that turn is the evidence, unless it is a machine notice. `rows`
+    are the texts by event. Scores stay in descending order: a source that moves up takes the score
+    of the restatement.
     """
     result: list[RankedEvent] = []
     waiting = list(ranked)
@@ -291,7 +293,7 @@ def _place_of_source(
     repeated: frozenset[str] | None = None
     for place, other in enumerate(waiting[1:], 1):
         source = rows.get(other.event)
-        if source is None or source.id >= row.id:
+        if source is None or source.id >= row.id or MACHINE_NOTICE in source.flags:
             continue
         if source.event_id in row.response:
             return place

@@ -38,7 +38,7 @@ from ...search import (
     pack,
     parse_query,
     parse_terms,
-    passages,
+    side_passages,
     sources_first,
     unpack,
 )
@@ -435,7 +435,7 @@ def snippet(text: str, place: int, words: list[str]) -> str:
     """
     if len(text) <= SNIPPET_CHARACTERS_MAX:
         return text
-    cuts = passages(text)
+    cuts = [passage.text for passage in side_passages(text)]
     place = min(place, len(cuts) - 1)
     start = sum(len(passage) for passage in cuts[:place])
     size = SNIPPET_CHARACTERS_MAX - 2  # without the two ellipses

@@ -80,6 +80,7 @@ def event_of(tx: Transaction, row: Row) -> Event:
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
         superseded_by=fate.revision_id,
+        near_duplicate_of=fate.original_id,
         second_look=None
         if fate.looked_ms is None
         else LookRecord(
