@@ -106,10 +106,12 @@ def main() -> None:
     parser.add_argument("checkout", type=Path, help="another checkout of this project")
     parser.add_argument("--half", choices=HALVES, help="print this half only; write nothing")
     options = parser.parse_args()
-    day, quiet = turns(), turns(with_machines=False)
+    day, unseen, quiet = turns(), turns(unseen=True), turns(with_machines=False)
     runs = {
         "before": measure(options.checkout, day),
         "now": measure(HERE, day),
+        "before, unseen shapes": measure(options.checkout, unseen),
+        "now, unseen shapes": measure(HERE, unseen),
         "before, without machines": measure(options.checkout, quiet),
         "now, without machines": measure(HERE, quiet),
     }
@@ -146,12 +148,14 @@ def main() -> None:
     text = (
         f"{len(day)} turns: {machines} of machines, {sum(t.is_repeat for t in day)} repetitions, "
         f"{sum(t.is_mixed for t in day)} of people with a machine block in them; "
-        f"{len(questions())} questions. The rules were made on one half of the shapes and "
-        "questions and are reported on both.\n\n"
-        + table(heads, rows)
-        + "\n\n"
-        + pairs.report(options.half)
+        f"{len(questions())} questions.\n\n"
+        "The rules were made on the tuned shapes and questions. With them the held out shapes had "
+        "0.787 of words (0.833 of the machine turns flagged). Then the shapes that were missed were "
+        "added, and the unseen shapes, of programs that no rule knew, had 0.627 (0.324 flagged). "
+        "Their shapes were added too. So the rows below are figures on known shapes, and a program "
+        "whose shapes are not listed is recognised in part only."
     )
+    text = "\n\n".join([text, table(heads, rows), pairs.report(options.half)])
     if options.half:
         print(text)
     else:

@@ -73,9 +73,12 @@ def questions() -> list[DayQuestion]:
     ]
 
 
-def turns(*, with_machines: bool = True) -> list[DayTurn]:
-    """Return the turns of the day in order; `with_machines` False leaves only those of people."""
-    return list(_Day(with_machines=with_machines).turns())
+def turns(*, with_machines: bool = True, unseen: bool = False) -> list[DayTurn]:
+    """Return the turns of the day in order; `with_machines` False leaves only those of people.
+
+    `unseen`: both halves have the shapes that were not used for the rules.
+    """
+    return list(_Day(with_machines=with_machines, unseen=unseen).turns())
 
 
 def load(name: str) -> dict[str, Any]:
@@ -86,9 +89,10 @@ def load(name: str) -> dict[str, Any]:
 class _Day:
     """The random choices of a day."""
 
-    def __init__(self, *, with_machines: bool) -> None:
+    def __init__(self, *, with_machines: bool, unseen: bool) -> None:
         self._random = random.Random(SEED)
-        self._shapes = load("notices.toml")
+        shapes = load("notices.toml")
+        self._shapes = {half: shapes["unseen" if unseen else half] for half in RESENT}
         self._with_machines = with_machines
         self._now = START
         self._next = dict.fromkeys(self._shapes, 0)

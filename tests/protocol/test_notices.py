@@ -19,6 +19,8 @@ NOTICES = (
     "<additional_data>\nPath: a.py\n</additional_data>",
     "<tool_result>ok</tool_result>",
     "[Request interrupted by user for tool use]",
+    "[Tool use rejected by user: Edit a.py]",
+    "[read_file for 'a.py'] Result:\n1 | import re",
     "This session is being continued from a previous conversation that ran out of context. Then …",
     "# AGENTS.md instructions for /srv/shop\n\nBe brief.",
     "Stop hook feedback:\nMend it.",

@@ -102,3 +102,29 @@ def test_hostile_text_takes_linear_time_to_normalise(unit: str) -> None:
 
     assert not is_machine_turn(text, "Why?")
     assert twin_of(text, "Why?", is_machine=False) is not None
+
+
+def test_an_acknowledgement_is_a_machine_s_only_as_the_answer_to_a_notice() -> None:
+    notice = "<task-notification>\nThe build ended.\n</task-notification>"
+
+    assert is_machine_turn(notice, "Noted.")
+    assert not is_machine_turn("", "Noted.")
+    assert not is_machine_turn("I like tea.", "Noted.")
+    assert not is_machine_turn(" ", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I improved from 60% to 75% after I was done with the set.",
+        "[She meant what she said]",
+        "Step{19}",
+        "OK THANKS ALL",
+        "make me happy now",
+        "The task failed because Bob forgot it.",
+        "added 3 packages of rice to the list",
+        "build failed, why?",
+    ],
+)
+def test_sentences_that_resemble_output_are_somebody_s_words(text: str) -> None:
+    assert not is_machine_turn(text, "")

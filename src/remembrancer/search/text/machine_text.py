@@ -50,8 +50,16 @@ def segments(text: str) -> list[Segment]:
 
 
 def is_machine_turn(query: str, response: str) -> bool:
-    """Return True if both sides of a turn are blank, machine notices, or the output of tools."""
-    return all(not words.strip() or is_tool_output(words) for words in own_words(query, response))
+    """Return True if both sides of a turn are machine notices, the output of tools, or blank.
+
+    The response may also acknowledge a notice. False for a blank turn.
+    """
+    own_query, own_response = own_words(query, response)
+    if own_query.strip() and not is_tool_output(own_query):
+        return False
+    if not own_response.strip() or is_tool_output(own_response):
+        return bool(query.strip() or response.strip())
+    return bool(query.strip() and _shapes().acknowledgement.fullmatch(own_response.strip()))
 
 
 def own_words(query: str, response: str) -> tuple[str, str]:
@@ -63,14 +71,23 @@ def is_tool_output(text: str) -> bool:
     """Return True if every line of a text has the shape of a line that a tool prints."""
     if len(text) > OUTPUT_CHARACTERS_MAX:
         return False
-    line_shape, lines = _line_shape(), _LINE.findall(text)
-    return bool(lines) and all(line_shape.match(line) for line in lines)
+    shape, lines = _shapes().line, _LINE.findall(text)
+    return bool(lines) and all(shape.match(line) for line in lines)
+
+
+class _Shapes(NamedTuple):
+    """The patterns of `machine_output.toml`."""
+
+    line: re.Pattern[str]
+    acknowledgement: re.Pattern[str]
 
 
 @lru_cache(maxsize=1)
-def _line_shape() -> re.Pattern[str]:
+def _shapes() -> _Shapes:
     table = tomllib.loads(
         resources.files(__package__).joinpath("machine_output.toml").read_text("utf-8")
     )
-    patterns = [pattern for row in table.values() for pattern in row["patterns"]]
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+    patterns = {name: [f"(?:{pattern})" for pattern in table[name]["patterns"]] for name in table}
+    acknowledgement = "|".join(patterns.pop("acknowledgements"))
+    lines = "|".join(pattern for row in patterns.values() for pattern in row)
+    return _Shapes(re.compile(lines, re.IGNORECASE), re.compile(acknowledgement, re.IGNORECASE))
