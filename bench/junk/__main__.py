@@ -150,7 +150,7 @@ def main() -> None:
         f"{sum(t.is_mixed for t in day)} of people with a machine block in them; "
         f"{len(questions())} questions.\n\n"
         "The rules were made on the tuned shapes and questions. With them the held out shapes had "
-        "0.787 of words (0.833 of the machine turns flagged). Then the shapes that were missed were "
+        "0.787 of words (0.833 of the machine turns flagged). Then the shapes they missed were "
         "added, and the unseen shapes, of programs that no rule knew, had 0.627 (0.324 flagged). "
         "Their shapes were added too. So the rows below are figures on known shapes, and a program "
         "whose shapes are not listed is recognised in part only."
