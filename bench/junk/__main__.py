@@ -100,6 +100,21 @@ def _body(turn: DayTurn) -> dict[str, Any]:
     }
 
 
+def _row(name: str, half: str, one: Measured) -> list[str]:
+    return [
+        name,
+        half.replace("_", " "),
+        f"{one.clean:.3f}",
+        f"{one.lists:.3f}",
+        f"{one.recall_5:.3f}",
+        f"{one.recall_10:.3f}",
+        f"{one.flagged:.3f}",
+        str(one.mistaken),
+        f"{one.joined:.3f}",
+        str(one.false_joins),
+    ]
+
+
 def main() -> None:
     """Measure both checkouts and write the section."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -116,18 +131,7 @@ def main() -> None:
         "now, without machines": measure(HERE, quiet),
     }
     rows = [
-        [
-            name,
-            half.replace("_", " "),
-            f"{one.clean:.3f}",
-            f"{one.lists:.3f}",
-            f"{one.recall_5:.3f}",
-            f"{one.recall_10:.3f}",
-            f"{one.flagged:.3f}",
-            str(one.mistaken),
-            f"{one.joined:.3f}",
-            str(one.false_joins),
-        ]
+        _row(name, half, one)
         for name, by_half in runs.items()
         for half, one in by_half.items()
         if options.half in (None, half)
