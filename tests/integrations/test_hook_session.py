@@ -310,3 +310,45 @@ def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Ag
 
     assert "chmod 600" in refused_start["systemMessage"]
     assert "constitution" in context_of(session_start)
+
+
+NOTICE = (
+    "<task-notification>\n<task-id>a81</task-id>\n<summary>The ferry search ended</summary>\n"
+    "</task-notification>"
+)
+
+
+def test_machine_notice_is_neither_searched_nor_stored_as_a_query(
+    agent: Agent, owner: Http
+) -> None:
+    """Specification, 'Machine notices': a program's message is not the user's."""
+    agent.trigger("UserPromptSubmit")
+    agent.trigger("Stop", last_assistant_message="I look for it in the background.")
+    recall = agent.trigger("UserPromptSubmit", prompt=NOTICE)
+    agent.trigger("Stop", last_assistant_message="The search says that the ferry leaves at noon.")
+    turns = {(hit["query"], hit["response"]) for hit in owner.memory("ferry")["hits"]}
+
+    assert recall == {}
+    assert turns == {
+        (PROMPT, "I look for it in the background."),
+        ("", "The search says that the ferry leaves at noon."),
+    }
+
+
+def test_prompt_is_stored_without_the_reminder_in_it(agent: Agent, owner: Http) -> None:
+    agent.trigger(
+        "UserPromptSubmit", prompt=f"{PROMPT}\n<system-reminder>\nTodo\n</system-reminder>"
+    )
+    agent.trigger("Stop", last_assistant_message="At noon.")
+
+    assert [hit["query"] for hit in owner.memory(PROMPT)["hits"]] == [PROMPT]
+
+
+def test_notice_within_a_turn_leaves_the_prompt_as_it_is(agent: Agent, owner: Http) -> None:
+    agent.trigger("UserPromptSubmit")
+    agent.trigger("UserPromptSubmit", prompt=NOTICE)
+    agent.trigger("Stop", last_assistant_message="At noon.")
+
+    assert [(hit["query"], hit["response"]) for hit in owner.memory(PROMPT)["hits"]] == [
+        (PROMPT, "At noon.")
+    ]

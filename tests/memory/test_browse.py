@@ -97,9 +97,9 @@ def test_long_events_in_a_list_are_truncated_with_an_ellipsis(memory: Memory) ->
 
 def test_flagged_events_are_listed_newest_first_in_pages(memory: Memory) -> None:
     flagged = []
-    for _ in range(EVENTS_LISTED_MAX + 1):
+    for number in range(EVENTS_LISTED_MAX + 1):
         clock(memory).advance(3_600_000)
-        flagged.append(memory.tell("q", ORDER))
+        flagged.append(memory.tell(f"q{number}", ORDER))
         memory.tell("q", "nothing")
     memory.of("bob").tell("q", ORDER)
     first = browse.list_flagged(memory.context, memory.caller, "ada")

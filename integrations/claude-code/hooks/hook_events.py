@@ -13,6 +13,7 @@ from hook_service import (
     Settings,
 )
 from hook_state import REVISION_REQUEST, Session, enqueue, now, readable, turn_body
+from remembrancer_protocol.notices import without_notices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,10 +142,15 @@ def recall(
 def save_prompt(event: dict[str, Any], session: Session) -> str:
     """Store the prompt until its turn is remembered; return it, or "" if it is not a user prompt.
 
+    Machine notices are no part of a prompt: a program sends them, for example when a task ends.
     If the turn of the previous prompt never ended, it is queued now.
     """
-    prompt = event.get("prompt")
-    if not isinstance(prompt, str) or not prompt.strip() or _is_command(prompt):
+    text = event.get("prompt")
+    if not isinstance(text, str) or not text.strip() or _is_command(text):
+        return ""
+    prompt = without_notices(text)
+    if not prompt.strip():
+        session.change(_start_without_prompt)
         return ""
 
     def store(state: dict[str, Any]) -> str:
@@ -155,23 +161,36 @@ def save_prompt(event: dict[str, Any], session: Session) -> str:
 
             response = answer_to(event.get("transcript_path"), state["prompt"])
             enqueue(state, "/api/v7/remember", turn_body(session, state, response))
-        state.update(
-            {
-                "prompt": prompt,
-                "at": now(),
-                "draft": None,
-                "answer": None,
-                "blocked": False,
-                REVISION_REQUEST: None,
-                "recalled": [],
-                "results": [],
-                "span": 0,
-                "cubes": [],
-            }
-        )
+        state.update(_new_turn(prompt))
         return prompt
 
     return str(session.change(store))
+
+
+def _start_without_prompt(state: dict[str, Any]) -> None:
+    """Begin the turn of a machine notice: its answer is remembered, without a query.
+
+    A notice in the middle of the user's turn changes nothing.
+    """
+    if not state.get("prompt"):
+        state.update(_new_turn(None))
+
+
+def _new_turn(prompt: str | None) -> dict[str, Any]:
+    """Return the state at the start of a turn; None as prompt means a machine notice."""
+    return {
+        "prompt": prompt,
+        "is_notice": prompt is None,
+        "at": now(),
+        "draft": None,
+        "answer": None,
+        "blocked": False,
+        REVISION_REQUEST: None,
+        "recalled": [],
+        "results": [],
+        "span": 0,
+        "cubes": [],
+    }
 
 
 def _is_command(prompt: str) -> bool:

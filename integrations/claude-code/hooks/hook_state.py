@@ -115,7 +115,8 @@ def turn_body(session: Session, state: dict[str, Any], response: str) -> dict[st
     """Return the body that remembers the turn of the current prompt."""
     from remembrancer_protocol.pasted import without_keys
 
-    query, answer = (without_keys(readable(text)) for text in (state["prompt"], response))
+    texts = (state["prompt"] or "", response)
+    query, answer = (without_keys(readable(text)) for text in texts)
     body = {
         "query": query,
         "response": answer,

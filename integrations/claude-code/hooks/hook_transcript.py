@@ -8,7 +8,8 @@ elsewhere.
 from __future__ import annotations
 
 import json
-import re
+
+from remembrancer_protocol.notices import without_notices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,17 +18,6 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 32 << 20  # read from the end of a transcript
 TURN_BYTES_MAX = 8 << 20  # read from the end for the tool results of one turn
-_INSERTED = re.compile(
-    r"<(system-reminder|environment_context|user_instructions)>.*?</\1>", re.DOTALL
-)
-_NOT_TYPED = (
-    "<command-name>",
-    "<command-message>",
-    "<local-command-",
-    "<task-notification>",
-    "Stop hook feedback:",
-    "Caveat: ",
-)
 
 
 def last_turn(path: object) -> tuple[str, str]:
@@ -122,10 +112,8 @@ def _message(entry: dict[str, Any]) -> tuple[str, str] | None:
         message = entry.get("message")
     if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
         return None
-    text = _INSERTED.sub("", _text(message.get("content"))).strip()
-    if not text or (message["role"] == "user" and text.startswith(_NOT_TYPED)):
-        return None
-    return message["role"], text
+    text = without_notices(_text(message.get("content"))).strip()
+    return (message["role"], text) if text else None
 
 
 def _lines(path: object, bytes_max: int) -> Iterator[bytes]:

@@ -35,6 +35,8 @@ def last_text(event: dict[str, Any], state: dict[str, Any]) -> str:
     text = event.get("last_assistant_message")
     if isinstance(text, str) and text.strip():
         return text
+    if not state.get("prompt"):
+        return ""
     from hook_transcript import answer_to
 
     return answer_to(event.get("transcript_path"), state["prompt"])
@@ -45,9 +47,9 @@ def end_turn(
 ) -> dict[str, Any]:
     """Return the answer for the agent at the end of a turn."""
     state = session.read()
-    if not state.get("prompt"):
+    if not (state.get("prompt") or state.get("is_notice")):
         state = _state_from_transcript(event, session)
-    if not state.get("prompt"):
+    if not (state.get("prompt") or state.get("is_notice")):
         session.send(service)
         return {}
     text = state.get("answer") or last_text(event, state)
@@ -67,7 +69,7 @@ def end_turn(
     if revision:  # the revised answer will replace this one
         session.update(blocked=True, answer=None, **{REVISION_REQUEST: revision})
     else:
-        session.update(prompt=None, draft=None, answer=None, blocked=False)
+        session.update(prompt=None, is_notice=False, draft=None, answer=None, blocked=False)
     return hook_output.turn_end(settings.agent, revision=revision, message=message)
 
 

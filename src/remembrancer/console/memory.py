@@ -34,6 +34,13 @@ _LABELS = {
     "date": "the date",
     "form": "length and style",
 }
+FLAG_LABELS = {
+    "instruction_like": "possible prompt injection",
+    "secret": "contains a secret",
+    "machine_notice": "machine notice",
+    "near_duplicate": "near duplicate",
+}
+_COSTLY_FLAGS = ("instruction_like", "machine_notice", "near_duplicate")  # they lower a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,7 @@ def _hit_views(explanation: Explanation) -> Iterator[HitView]:
                 ReasonBar(signal, label, rank, adds, *scale.bar(adds))
                 for signal, label, rank, adds in rows
             ],
-            flags=[one.signal for one in hit.why if one.signal in ("instruction_like", "secret")],
+            flags=[one.signal for one in hit.why if one.signal in FLAG_LABELS],
             zero=scale.zero,
         )
 
@@ -200,7 +207,9 @@ def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
     if hit.age_cost:
         yield "age", "it is old", None, -hit.age_cost
     if hit.order_cost:
-        yield "orders", "possible prompt injection", None, -hit.order_cost
+        flags = [one.signal for one in hit.why if one.signal in _COSTLY_FLAGS]
+        costs = [FLAG_LABELS[flag] for flag in flags]
+        yield "orders", ", ".join(costs) or "matched by a machine notice", None, -hit.order_cost
     if abs(other) >= ADDS_MIN / 10:
         yield "other", "all other signals", None, other
 

@@ -23,6 +23,7 @@ VENDORED_MODULES = (
     "line.py",
     "lines.py",
     "memory_claims.py",
+    "notices.py",
     "pasted.py",
     "plain_values.py",
     "recalled.py",

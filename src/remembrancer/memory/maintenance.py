@@ -14,14 +14,22 @@ from typing import cast
 from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes.reindex import reindex_cubes
-from ..search import EmbedderUnavailable, EventText, IndexEntry, analysis_id, index_entries
+from ..search import (
+    EmbedderUnavailable,
+    EventText,
+    IndexEntry,
+    analysis_id,
+    index_entries,
+    repeated,
+)
 from ..search.text import screening
+from ..search.text.near_duplicates import NEAR_DUPLICATE
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .facts.edit import erase_expired
 from .history import endings
 from .layers import renew_layers
 from .recall import postgresql_index as database_index
-from .spaces import SQL, row_id, space_of, space_view
+from .spaces import SQL, flag_names, row_id, space_of, space_view
 
 # Events renewed per step. A search waits for their embedding, tens of milliseconds at most.
 BATCH = 16
@@ -199,9 +207,9 @@ class Maintenance:
         """
         number = embedder_id(tx, renewed[0][1].by, make=True)
         for row, entry in renewed:  # an event erased meanwhile matches no row
-            tx.run(
-                SQL.set_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=number
-            )
+            is_repeat = NEAR_DUPLICATE in flag_names(row.flags)
+            words = repeated(entry.words) if is_repeat else entry.words
+            tx.run(SQL.set_index, id=row.id, words=words, vectors=entry.vectors, embedder=number)
         revised = []
         for space in sorted({space_of(row.id) for row, _ in renewed}):
             database_index.rebuild(

@@ -101,7 +101,8 @@ insert into closed_duties (account_id, session, step, duty, reason, created_ms) 
 -- open_tasks: The latest turns of other sessions of a space with an open task, newest first
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
 from sessions join events on events.account_id = :account_id and events.id = (
-    select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id and latest.withdrawn_by is null order by latest.created_ms desc, latest.id desc limit 1
+    select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id and latest.withdrawn_by is null
+        and latest.flags not like '%machine\_notice%' escape '\' order by latest.created_ms desc, latest.id desc limit 1
 )
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
@@ -110,7 +111,9 @@ order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, newest.topic, newest.query
 from sessions cross join lateral (
     select events.topic, events.query from events
-    where events.account_id = :account_id and events.session = sessions.id and events.withdrawn_by is null order by events.created_ms desc, events.id desc limit 1
+    where events.account_id = :account_id and events.session = sessions.id and events.withdrawn_by is null
+        and events.flags not like '%machine\_notice%' escape '\'
+    order by events.created_ms desc, events.id desc limit 1
 ) as newest
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
@@ -140,8 +143,14 @@ insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_i
 on conflict do nothing;
 
 -- add_event: Store the text of a turn
-insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms, expires_ms)
-values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms, :expires_ms);
+insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms)
+values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms);
+
+-- first_alike: The first event of a space with the same twin, in one session if :session is not null
+select id from events
+where account_id = :account_id and twin = :twin and id >= :low and id < :high and superseded_by is null and withdrawn_by is null
+    and (cast(:session as bigint) is null or session = cast(:session as bigint))
+order by id limit 1;
 
 -- add_index: Store the index entry of an event, if its embedder has a number
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
@@ -182,8 +191,9 @@ from events join sessions on sessions.account_id = :account_id and sessions.id =
 where events.account_id = :account_id and events.event_id = :event_id;
 
 -- fate_of: The revision that superseded an event, and how its second looks ended
-select revisions.event_id as revision_id, withdrawals.event_id as withdrawal_id, events.expires_ms, events.pinned, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
+select revisions.event_id as revision_id, originals.event_id as original_id, withdrawals.event_id as withdrawal_id, events.expires_ms, events.pinned, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
+left join events as originals on originals.account_id = :account_id and originals.id = events.repeats
 left join events as withdrawals on withdrawals.account_id = :account_id and withdrawals.id = events.withdrawn_by
 left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.id = :id;
@@ -195,7 +205,7 @@ select event from origins where account_id = :account_id and space_id = :space_i
 insert into origins (account_id, space_id, origin, event) values (:account_id, :space_id, :origin, :event);
 
 -- stale: Some events without a current index entry (ranges of one index: no full scan)
-select events.account_id, events.id, events.topic, events.query, events.response, events.occurred_ms
+select events.account_id, events.id, events.topic, events.query, events.response, events.flags, events.occurred_ms
 from (
     select account_id, id from event_index where embedder is null
     union all select account_id, id from event_index where embedder < :embedder
@@ -204,7 +214,7 @@ from (
 ) as stale join events on events.account_id = stale.account_id and events.id = stale.id;
 
 -- stale [postgresql]: in the order of the index, so that one space is complete before the next; SQLite does so by itself
-select events.account_id, events.id, events.topic, events.query, events.response, events.occurred_ms
+select events.account_id, events.id, events.topic, events.query, events.response, events.flags, events.occurred_ms
 from (
     (select account_id, id from event_index where embedder is null order by account_id, id limit :most)
     union all (select account_id, id from event_index where embedder < :embedder order by embedder, account_id, id limit :most)

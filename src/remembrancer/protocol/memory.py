@@ -374,7 +374,10 @@ class Event(Message):
     ]
     flags: Annotated[
         list[str],
-        Field(description="Flags: `instruction_like`, `secret`. Usually empty."),
+        Field(
+            description="Flags: `instruction_like`, `secret`, `machine_notice`, `near_duplicate`. "
+            "Usually empty."
+        ),
     ]
     occurred_at: Occurred
     created_at: Created
@@ -410,6 +413,14 @@ class Event(Message):
         list[str] | None,
         ABSENT_IF_NONE,
         Field(description="Events whose value it may replace; nothing is moved because of it."),
+    ] = None
+    near_duplicate_of: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="Event id of the first turn with the same words, apart from timestamps, "
+            "ids and numbers of runs. Searches return that one first."
+        ),
     ] = None
     second_look: Annotated[
         LookRecord | None,

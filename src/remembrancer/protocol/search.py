@@ -103,7 +103,7 @@ class Signal(Message):
         str,
         Field(
             description="Signal: text, dense, focus, session, neighbour, date, speaker or summary; "
-            "or a flag: instruction_like, secret or superseded."
+            "or a flag: instruction_like, secret, machine_notice, near_duplicate or superseded."
         ),
     ]
     rank: Annotated[

@@ -4,6 +4,7 @@ No tables and no users: callers pass rows and texts in. Imports only `protocol` 
 """
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
+from .demotions import SUSPECT_COST, Decay
 from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
 from .index.entries import (
     EntryBatch,
@@ -13,11 +14,12 @@ from .index.entries import (
     analysis_id,
     index_entries,
     pack,
+    repeated,
     unpack,
     unpack_repaired,
 )
 from .index.space_index import IndexCache, IndexView, SpaceIndex
-from .ranking import SUSPECT_COST, Decay, Ranking, Reason
+from .ranking import Ranking, Reason
 from .scoring import (
     SIGNALS,
     Fit,
@@ -45,6 +47,7 @@ from .text.analysis import (
     parse_query,
     parse_terms,
     passages,
+    side_passages,
 )
 from .text.disclaimers import disclaims
 from .text.languages import normalize
@@ -97,6 +100,8 @@ __all__ = [
     "passages",
     "quantize",
     "query_term_weights",
+    "repeated",
+    "side_passages",
     "sources_first",
     "unpack",
     "unpack_repaired",

@@ -14,9 +14,19 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .demotions import (
+    NOTICE_COST,
+    REPEATED_COST,
+    SUSPECT_COST,
+    Decay,
+    notices_alone,
+    repeats_in,
+    suspects_in,
+    unquoted_notices,
+)
 from .index.space_index import NONE, IndexView
-from .scoring import COSINE_RANGE, FEATURES, LexicalScores, Weights
-from .text.analysis import QUESTION, SUSPECT, TIME, DateHint, ParsedQuery, term, words
+from .scoring import COSINE_RANGE, FEATURES, LexicalScores, Weights, nearness_to
+from .text.analysis import QUESTION, REPEATED, TIME, ParsedQuery, term, words
 
 Array = npt.NDArray[Any]
 Reason: TypeAlias = tuple[str, int | None, float]  # signal, rank by it or None, value
@@ -25,11 +35,6 @@ POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the cosine has the rest
 NOTEWORTHY = 0.5  # minimum value at which a session or a neighbour is named as a reason
 BEST_OF_SESSION = 3  # best parts of a session that count for its score
-# Subtracted from the score of an event that looks like a prompt injection, which ranks it below
-# similar events.
-SUSPECT_COST = 2.0
-AGE_COST = 2.0  # of a turn that is very old, if age counts; about a word of the question
-DATE_DAYS = 7.0  # decay of the date feature around the date in the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class EventScores:
     score: Array  # (P,) of the parts
     keep: Array  # (P,) bool: strong enough to be returned
     is_returned: Array  # (E,) bool: has such a part
-    peak: Array  # (E,) best score, reduced by SUSPECT_COST for a suspect event
+    peak: Array  # (E,) best score, less the costs of the event
 
     def best_part(self, index: int) -> int:
         """Return the index in the pool of the best part of the event at index `at`."""
@@ -57,20 +62,6 @@ class FeatureValue(NamedTuple):
     value: float
     rank: int  # among the parts of the pool, 1 = the largest value
     adds: float  # to Weights.start
-
-
-@dataclass(frozen=True, slots=True)
-class Decay:
-    """Cost of the age of a turn: half of AGE_COST after one half-life, at most AGE_COST."""
-
-    now_ms: int
-    half_life_ms: int
-
-    def cost(self, occurred_ms: Array) -> Array:
-        """Return the cost (E,) of turns by the time they occurred; 0 for turns to come."""
-        age = np.maximum(self.now_ms - occurred_ms, 0) / self.half_life_ms
-        cost: Array = (AGE_COST * (1 - np.exp2(-age))).astype("f4")
-        return cost
 
 
 class Ranking:
@@ -91,14 +82,19 @@ class Ranking:
         self.view, self.question, self.cosine = view, question, cosine
         self.lexical = text
         self.allowed = view.alive if among is None else view.alive & among
-        self.text = _stretched(text.score, self.allowed)
+        # Passages that programs wrote: they must not lift their neighbours or their session.
+        self._notices = unquoted_notices(view, question, text.coverage, self.allowed)
+        scale = self.allowed if self._notices is None else self.allowed & ~self._notices
+        self.text = _stretched(text.score, scale)
         is_near = bool(cosine.any())
-        self.dense = _stretched(cosine, self.allowed) if is_near else np.zeros(view.size, "f4")
+        self.dense = _stretched(cosine, scale) if is_near else np.zeros(view.size, "f4")
         share = LEXICAL_SHARE if is_near else 1.0
         # One element longer: index NONE (-1) is the score of a missing neighbour, 0.
         self._base = np.zeros(view.size + 1, "f4")
         self.base = self._base[:-1]
         np.add(share * self.text, (1 - share) * self.dense, out=self.base)
+        if self._notices is not None:
+            self.base[self._notices] = 0
         self.pool = self._pool()
         self.decay: Decay | None = None  # what age costs, if it costs anything
         self._strong: tuple[Weights, Array] | None = None
@@ -107,7 +103,8 @@ class Ranking:
         allowed = np.flatnonzero(self.allowed)
         if len(allowed) <= POOL_PARTS_MAX:
             return allowed
-        best = allowed[_largest(self.base[allowed], POOL_PARTS_MAX // 8)]
+        promise = self.base[allowed] - (self.view["flags"][allowed] & REPEATED > 0)
+        best = allowed[_largest(promise, POOL_PARTS_MAX // 8)]
         top = best[np.argsort(-self.base[best])[: POOL_PARTS_MAX // 8]]
         chosen = np.zeros(self.view.size, bool)
         chosen[best] = True
@@ -128,7 +125,8 @@ class Ranking:
         when = flagged & TIME > 0
         mean, deviation = view.log_length
         length = (np.log1p(view["length"][pool]) - mean) / deviation
-        session_text, session_dense = self._session_best(text, dense)
+        is_own = 1.0 if self._notices is None else ~self._notices[pool]
+        session_text, session_dense = self._session_best(text * is_own, dense * is_own)
         columns = {
             "text": text,
             "dense": dense,
@@ -232,7 +230,7 @@ class Ranking:
         moment = self.question.moment
         if moment is None or moment.month is None:
             return np.zeros(len(self.pool), "f4")
-        return _nearness(self.view["occurred_ms"][self.pool], moment)
+        return nearness_to(self.view["occurred_ms"][self.pool], moment)
 
     def relevant(self, weights: Weights) -> Array:
         """Return which parts are strong enough to be returned: (size,) bool."""
@@ -310,11 +308,15 @@ class Ranking:
         # The parts of an event are adjacent in the pool; one strong part is enough.
         firsts = _firsts(events)
         is_returned = np.logical_or.reduceat(keep, firsts)
+        if self._notices is not None:
+            score = score - NOTICE_COST * notices_alone(self._notices[self.pool], keep, firsts)
         peak = np.maximum.reduceat(score, firsts)
         if len(self._suspects):
             peak -= SUSPECT_COST * np.isin(events[firsts], self._suspects)
         if self.decay is not None:
             peak -= self.decay.cost(self.view["occurred_ms"][self.pool[firsts]])
+        if len(self._repeats):
+            peak -= REPEATED_COST * np.isin(events[firsts], self._repeats)
         return EventScores(events[firsts], firsts, score, keep, is_returned, peak)
 
     def feature_values(self, weights: Weights, part: int) -> list[FeatureValue]:
@@ -328,9 +330,18 @@ class Ranking:
             )
         ]
 
-    def is_suspect(self, event: int) -> bool:
-        """Return True if an event has a part that looks like a prompt injection."""
-        return bool(np.isin(event, self._suspects))
+    def order_cost(self, part: int) -> float:
+        """Return by how much the score of an event is reduced; `part` is its best part.
+
+        Because it looks like a prompt injection, repeats another event, or a program wrote it.
+        """
+        event = self.view["event"][part]
+        is_notice = self._notices is not None and self._notices[part]
+        return (
+            SUSPECT_COST * bool(np.isin(event, self._suspects))
+            + REPEATED_COST * bool(np.isin(event, self._repeats))
+            + NOTICE_COST * bool(is_notice)
+        )
 
     def first_part(self, event: int) -> int | None:
         """Return the first part of an event that may be returned, None if there is none."""
@@ -352,8 +363,11 @@ class Ranking:
 
     @cached_property
     def _suspects(self) -> Array:
-        """The numbers of events with a suspect part, in the pool or not."""
-        return self.view["event"][np.flatnonzero(self.view["flags"] & SUSPECT)]
+        return suspects_in(self.view)
+
+    @cached_property
+    def _repeats(self) -> Array:
+        return repeats_in(self.view, self.pool)
 
     def _widen(self, lifts: Mapping[int, float]) -> None:
         """Add the lifted events to the pool."""
@@ -363,6 +377,7 @@ class Ranking:
         if len(pool) > len(self.pool):
             self.pool = pool
             self.__dict__.pop("features", None)
+            self.__dict__.pop("_repeats", None)
 
     def _with_events(self, chosen: Array, numbers: Iterable[int]) -> Array:
         """Return a copy of `chosen`, (size,) bool, with every part of these events chosen too."""
@@ -468,25 +483,3 @@ def _largest(score: Array, about: int) -> Array:
     if about <= len(places) <= 4 * about:
         return places
     return np.sort(np.argpartition(-score, about)[:about])
-
-
-def _nearness(occurred_ms: Array, moment: DateHint) -> Array:
-    dates = occurred_ms.astype("M8[ms]")
-    years = dates.astype("M8[Y]").astype("i8") + 1970
-    months = dates.astype("M8[M]").astype("i8") % 12 + 1
-    if moment.day is not None and moment.month is not None:
-        day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
-        query_day = (
-            (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype(
-                "i8"
-            )
-            + moment.day
-            - 1
-        )
-        distance = np.abs(day_of_year - query_day)
-        nearness: Array = np.exp(-np.minimum(distance, 365 - distance) / DATE_DAYS)
-    else:
-        nearness = (months == moment.month).astype("f8")
-    if moment.year is not None:
-        nearness = nearness * (years == moment.year)
-    return nearness.astype("f4")

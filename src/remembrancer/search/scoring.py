@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from .embedder import quantize
 from .index.space_index import IndexView
-from .text.analysis import ParsedQuery, QueryWord
+from .text.analysis import DateHint, ParsedQuery, QueryWord
+from .text.machine_text import MACHINE_NOTICE
 
 Array = npt.NDArray[Any]
 
@@ -37,6 +38,7 @@ REPEATED_WORDS_MIN = 4  # shorter responses, such as "Done.", restate nothing
 COMPARED_CHARACTERS_MAX = 1_000  # longer responses are more than a restatement
 # A plain pattern, because it reads the texts of all candidates of every search.
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|\d+|[\u3040-\u30ff\u3400-\u9fff]")
+DATE_DAYS = 7.0  # decay of the date feature around the date in the query
 FEATURES = (
     "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense",
     "speaker", "date", "asks", "length", "when_time", "base_length", "coverage", "sibling",
@@ -215,6 +217,29 @@ def load_weights(name: str) -> Weights:
     return Weights(**columns)
 
 
+def nearness_to(occurred_ms: Array, moment: DateHint) -> Array:
+    """Return how near times (ms since 1970) are to the date of a query: 0..1, float32."""
+    dates = occurred_ms.astype("M8[ms]")
+    years = dates.astype("M8[Y]").astype("i8") + 1970
+    months = dates.astype("M8[M]").astype("i8") % 12 + 1
+    if moment.day is not None and moment.month is not None:
+        day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
+        query_day = (
+            (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype(
+                "i8"
+            )
+            + moment.day
+            - 1
+        )
+        distance = np.abs(day_of_year - query_day)
+        nearness: Array = np.exp(-np.minimum(distance, 365 - distance) / DATE_DAYS)
+    else:
+        nearness = (months == moment.month).astype("f8")
+    if moment.year is not None:
+        nearness = nearness * (years == moment.year)
+    return nearness.astype("f4")
+
+
 @dataclass(frozen=True, slots=True)
 class RankedEvent:
     """One event of a ranking."""
@@ -232,8 +257,9 @@ def sources_first(
     Only the first `most` are compared with those below them.
 
     A restatement repeats the words of a question, so it matches a similar question better than the
-    turn that first said it; but that turn is the evidence. `rows` are the texts by event. Scores
-    stay in descending order: a source that moves up takes the score of the restatement.
+    turn that first said it; but that turn is the evidence, unless it is a machine notice. `rows`
+    are the texts by event. Scores stay in descending order: a source that moves up takes the score
+    of the restatement.
     """
     result: list[RankedEvent] = []
     waiting = list(ranked)
@@ -291,7 +317,7 @@ def _place_of_source(
     repeated: frozenset[str] | None = None
     for place, other in enumerate(waiting[1:], 1):
         source = rows.get(other.event)
-        if source is None or source.id >= row.id:
+        if source is None or source.id >= row.id or MACHINE_NOTICE in source.flags:
             continue
         if source.event_id in row.response:
             return place

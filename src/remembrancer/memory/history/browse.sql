@@ -11,7 +11,7 @@ select
     (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0) as facts,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.space_id = :space_id) as summaries,
     (select coalesce(max(version), 0) from maps where maps.account_id = :account_id and maps.space_id = :space_id) as maps,
-    (select count(*) from events where events.account_id = :account_id and events.flags <> '' and events.id >= :low and events.id < :high) as flagged;
+    (select count(*) from events where events.account_id = :account_id and events.flags <> '' and (events.flags like '%instruction%' or events.flags like '%secret%') and events.id >= :low and events.id < :high) as flagged;
 
 -- newest_events: The events of a space in a period, newest first, before a cursor
 select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
@@ -20,11 +20,11 @@ from events join sessions on sessions.account_id = :account_id and sessions.id =
 where events.account_id = :account_id and events.id >> 32 = :space_id and events.occurred_ms >= :after_ms and (events.occurred_ms, events.id) < (:before_ms, :before_id)
 order by events.occurred_ms desc, events.id desc limit :most;
 
--- flagged_events: The flagged events of a space, latest stored first
+-- flagged_events: The events of a space that need attention, those with a secret or like an instruction, latest stored first
 select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
     substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.flags <> '' and events.id >= :low and events.id < :before_id
+where events.account_id = :account_id and events.flags <> '' and (events.flags like '%instruction%' or events.flags like '%secret%') and events.id >= :low and events.id < :before_id
 order by events.id desc limit :most;
 
 -- turn_before: The previous turn of a session

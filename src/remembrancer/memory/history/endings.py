@@ -13,6 +13,7 @@ from ...context import Caller, Context
 from ...protocol.errors import Conflict
 from ...protocol.limits import SWEEPS_LISTED_MAX
 from ...protocol.memory import Event, EventChange
+from ...protocol.notices import without_notices
 from ...protocol.retention import Retention, RetentionQuery, RetentionRule, RetentionSet, Sweep
 from ...protocol.text import rfc3339
 from ...search import IndexEntry, index_entries
@@ -90,8 +91,9 @@ def _restore(tx: Transaction, row: Row, state: Row, entry: IndexEntry) -> None:
     space_id = space_of(row.id)
     session = tx.one(SPACES.session_of, space_id=space_id, session_id=row.session_id)
     add_index(tx, row.id, session.id, state.occurred_ms, entry)
+    message = without_notices(row.query)
     link_changes(
-        tx, space_id=space_id, event=row.id, message=row.query, occurred_ms=state.occurred_ms
+        tx, space_id=space_id, event=row.id, message=message, occurred_ms=state.occurred_ms
     )
     tx.run(SPACES.revise_space, space_id=space_id)
 

@@ -27,7 +27,6 @@ from ...protocol.search import Hit, MemoryQuery
 from ...protocol.text import beginning
 from ...search import (
     SIGNALS,
-    SUSPECT_COST,
     QueryWord,
     RankedEvent,
     Ranking,
@@ -148,7 +147,7 @@ def _hit(
     lift = outcome.focus.lifts.get(candidate.event, 0.0)
     summary_lift = outcome.layers.lifts.get(candidate.event, 0.0)
     measured = sum(measure.adds for measure in measures)
-    cost = SUSPECT_COST if ranking.is_suspect(candidate.event) else 0.0
+    cost = ranking.order_cost(candidate.part)
     history_lift = outcome.history_lifts.get(candidate.event, 0.0)
     occurred_ms = ranking.view["occurred_ms"][[candidate.part]]
     age_cost = 0.0 if ranking.decay is None else float(ranking.decay.cost(occurred_ms)[0])

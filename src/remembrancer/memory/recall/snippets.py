@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
-from ...search import Ranking, normalize, passages
+from ...search import Ranking, normalize, side_passages
 
 EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
 SPOTS_MAX = 200  # occurrences of query words examined in a passage
@@ -39,7 +39,7 @@ def snippet(text: str, place: int, words: list[str]) -> str:
     """
     if len(text) <= SNIPPET_CHARACTERS_MAX:
         return text
-    cuts = passages(text)
+    cuts = [passage.text for passage in side_passages(text)]
     place = min(place, len(cuts) - 1)
     start = sum(len(passage) for passage in cuts[:place])
     size = SNIPPET_CHARACTERS_MAX - 2  # without the two ellipses

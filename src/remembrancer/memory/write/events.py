@@ -87,6 +87,7 @@ def event_of(tx: Transaction, row: Row) -> Event:
         superseded_by=fate.revision_id or links.superseded_by,
         supersedes=links.supersedes,
         may_supersede=links.may_supersede,
+        near_duplicate_of=fate.original_id,
         second_look=None
         if fate.looked_ms is None
         else LookRecord(

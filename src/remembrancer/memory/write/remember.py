@@ -15,6 +15,7 @@ from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
 from ...protocol.memory import Receipt, Remembered, Turn
+from ...protocol.notices import is_notice
 from ...protocol.text import is_placeholder, says_nothing
 from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
@@ -118,7 +119,7 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
     [l1], [l2], [fact], [reason] = (
         screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
         screen("l2_map", None if is_placeholder(turn.l2_map) else turn.l2_map),
-        screen("critical", None if is_placeholder(turn.critical) else turn.critical),
+        screen("critical", None if _is_no_fact(turn.critical) else turn.critical),
         screen("duty", turn.duty_reason),
     )
     cube = _prepare_cube(context, turn) if turn.has_cube else None
@@ -139,6 +140,11 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
     )
+
+
+def _is_no_fact(text: str | None) -> bool:
+    """Return True if a critical fact says that there is none, or is a machine notice."""
+    return is_placeholder(text) or (text is not None and is_notice(text))
 
 
 def _layer_entries(
@@ -230,7 +236,11 @@ class _TurnWrite:
 
     def _skip(self, part: str) -> None:
         text = getattr(self.turn, part, None)
-        reason = "It is blank." if says_nothing(text) else "It says that there is nothing to store."
+        reason = "It says that there is nothing to store."
+        if says_nothing(text):
+            reason = "It is blank."
+        elif text is not None and is_notice(text):
+            reason = "It is a machine notice."
         self._add_receipt(
             part, "skipped", detail=None if part in self.parts.echoed_parts else reason
         )

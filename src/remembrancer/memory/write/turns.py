@@ -11,8 +11,10 @@ from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.fence import unfenced
+from ...protocol.notices import without_notices
 from ...protocol.service_keys import WARNING, mask_service_keys
-from ...search import EventText, IndexEntry, index_entries
+from ...search import EventText, IndexEntry, index_entries, repeated
+from ...search.text.near_duplicates import NEAR_DUPLICATE
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Row, Transaction, embedder_id
@@ -71,22 +73,22 @@ def store_turn(
     """
     now_ms = context.clock()
     space = tx.one(SQL.claim_number, user_id=address.user_id, now_ms=now_ms)
-    is_open = None if task_open is None else int(task_open)
+    # Nobody spoke in a machine notice, so it leaves no task open.
+    is_silent = task_open is None or (task_open and entry.is_machine_notice)
     session = tx.one(
         SQL.count_turn,
         space_id=space.id,
         session_id=address.session_id,
         now_ms=now_ms,
         remembered=int(remembered),
-        task_open=is_open,
+        task_open=None if is_silent else int(bool(task_open)),
     )
     row, event_id = row_id(space.id, space.number), context.ids("e_")
-    texts = {
-        "topic": text.topic,
-        "query": text.query,
-        "response": text.response,
-        "flags": ",".join(entry.flags),
-    }
+    original = _first_alike(tx, entry, space.id, session.id)
+    if original is not None:
+        flags = (*entry.flags, NEAR_DUPLICATE)
+        entry = replace(entry, flags=flags, words=repeated(entry.words))
+    texts = {"topic": text.topic, "query": text.query, "response": text.response}
     tx.run(
         SQL.add_event,
         id=row,
@@ -97,17 +99,23 @@ def store_turn(
         occurred_offset=times.offset_minutes,
         created_ms=now_ms,
         expires_ms=times.expires_ms,
+        flags=",".join(entry.flags),
+        twin=None if entry.twin is None else entry.twin.number,
+        repeats=original,
         **texts,
     )
     add_index(tx, row, session.id, text.occurred_ms, entry)
-    links = _link(context, tx, row, session.id, text)
+    message = "" if entry.is_machine_notice else without_notices(text.query)
+    links = _link(context, tx, row, session.id, message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=session, links=links)
 
 
-def _link(context: Context, tx: Transaction, row: int, session: int, text: EventText) -> TurnLinks:
-    """Store what the user's message says about earlier turns, and the instructions in it."""
+def _link(
+    context: Context, tx: Transaction, row: int, session: int, message: str, occurred_ms: int
+) -> TurnLinks:
+    """Store what a user's words say about earlier turns, and the instructions in them."""
     space_id = space_of(row)
-    withdrawal = withdrawal_in(text.query)
+    withdrawal = withdrawal_in(message)
     if withdrawal is not None:
         return withdraw(context, tx, space_id=space_id, event=row, withdrawal=withdrawal)
     store_instructions(
@@ -116,12 +124,24 @@ def _link(context: Context, tx: Transaction, row: int, session: int, text: Event
         space_id=space_id,
         session=session,
         event=row,
-        message=text.query,
-        occurred_ms=text.occurred_ms,
+        message=message,
+        occurred_ms=occurred_ms,
     )
-    return link_changes(
-        tx, space_id=space_id, event=row, message=text.query, occurred_ms=text.occurred_ms
+    return link_changes(tx, space_id=space_id, event=row, message=message, occurred_ms=occurred_ms)
+
+
+def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int) -> int | None:
+    """Return the row id of the first event that a turn is a near duplicate of; None for none."""
+    if entry.twin is None:
+        return None
+    first = tx.one_or_none(
+        SQL.first_alike,
+        twin=entry.twin.number,
+        low=row_id(space_id, 0),
+        high=row_id(space_id + 1, 0),
+        session=session if entry.twin.in_session else None,
     )
+    return None if first is None else int(first.id)
 
 
 def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> None:

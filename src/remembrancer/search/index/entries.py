@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ..embedder import Embedder, quantize
-from ..text.analysis import COUNT_MAX, SUSPECT, Passage, analyze
+from ..text.analysis import (
+    COUNT_MAX,
+    IN_SESSION,
+    REPEATED,
+    SUSPECT,
+    Passage,
+    analyze,
+)
+from ..text.machine_text import MACHINE_NOTICE, is_machine_turn
+from ..text.near_duplicates import Twin, twin_of
 
 # Version of the format and the analysis. Entries of other versions are renewed in the background.
 VERSION = 2
@@ -26,7 +35,9 @@ HEAD = np.dtype(
         ("terms", "<u4"),
     ]
 )
-_START = np.dtype([("version", "u1"), ("spare", "u1"), ("parts", "<u2"), ("terms", "<u4")])
+# `twins` is 1 if the event's twin (near_duplicates.py), reduced to 32 bits, follows its counts.
+_START = np.dtype([("version", "u1"), ("twins", "u1"), ("parts", "<u2"), ("terms", "<u4")])
+_TWIN = np.dtype("<u4")
 Array = npt.NDArray[Any]
 # Number within the space, session, occurred_ms, words, vectors.
 PackedEntry: TypeAlias = tuple[int, int, int, bytes, bytes | None]
@@ -56,35 +67,59 @@ class IndexEntry:
     vectors: bytes | None
     by: str  # the analysis and embedder that made it: see analysis_id
     flags: tuple[str, ...] = ()  # of the event
+    twin: Twin | None = None  # what it has in common with its near duplicates
+
+    @property
+    def is_machine_notice(self) -> bool:
+        """Return True if only a machine wrote the event."""
+        return MACHINE_NOTICE in self.flags
 
 
 def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexEntry]:
     """Return the index entries of turns, embedded in one batch. Raises what the embedder raises."""
-    passages = [
-        analyze(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms)
-        for t in turns
-    ]
-    by = analysis_id(embedder)
-    if not embedder.dimensions:
-        return [
-            IndexEntry(words=pack(parts), vectors=None, by=by, flags=_flags(parts))
-            for parts in passages
-        ]
-    vectors = quantize(embedder.encode([part.text for parts in passages for part in parts]))
+    analyses = [_analysis(turn) for turn in turns]
+    by, dimensions = analysis_id(embedder), embedder.dimensions
+    texts = [part.text for one in analyses for part in one.parts]
+    vectors = quantize(embedder.encode(texts)) if dimensions else None
     entries, start = [], 0
-    for parts in passages:
+    for parts, flags, twin in analyses:
         end = start + len(parts)
         entries.append(
             IndexEntry(
-                words=pack(parts), vectors=vectors[start:end].tobytes(), by=by, flags=_flags(parts)
+                words=pack(parts, twin),
+                vectors=None if vectors is None else vectors[start:end].tobytes(),
+                by=by,
+                flags=flags,
+                twin=twin,
             )
         )
         start = end
     return entries
 
 
-def _flags(parts: Sequence[Passage]) -> tuple[str, ...]:
-    return (INSTRUCTION_LIKE,) if any(part.flags & SUSPECT for part in parts) else ()
+class _Analysis(NamedTuple):
+    """The passages of an event, its flags, and what it has in common with near duplicates."""
+
+    parts: list[Passage]
+    flags: tuple[str, ...]
+    twin: Twin | None
+
+
+def _analysis(turn: EventText) -> _Analysis:
+    is_machine = is_machine_turn(turn.query, turn.response)
+    parts = analyze(
+        query=turn.query,
+        response=turn.response,
+        topic=turn.topic,
+        occurred_ms=turn.occurred_ms,
+        is_machine=is_machine,
+    )
+    flags = {
+        INSTRUCTION_LIKE: any(part.flags & SUSPECT for part in parts),
+        MACHINE_NOTICE: is_machine,
+    }
+    twin = twin_of(turn.query, turn.response, is_machine=is_machine)
+    return _Analysis(parts, tuple(name for name, is_set in flags.items() if is_set), twin)
 
 
 def unpack_repaired(
@@ -106,16 +141,8 @@ def _repaired(
     try:
         unpack([row], dimensions)
     except EntryDamaged:
-        text = text_of(row[0])
-        words = pack(
-            analyze(
-                query=text.query,
-                response=text.response,
-                topic=text.topic,
-                occurred_ms=text.occurred_ms,
-            )
-        )
-        return (*row[:3], words, row[4])
+        analysis = _analysis(text_of(row[0]))
+        return (*row[:3], pack(analysis.parts, analysis.twin), row[4])
     return row
 
 
@@ -128,18 +155,30 @@ class EntryDamaged(ValueError):
     """The bytes of a row cannot be read; its words must be rebuilt from its text."""
 
 
-def pack(parts: Sequence[Passage]) -> bytes:
-    """Serialize the parts of one event."""
+def pack(parts: Sequence[Passage], twin: Twin | None = None) -> bytes:
+    """Serialize the parts of one event, and what it has in common with its near duplicates."""
     heads = np.zeros(len(parts), HEAD)
     for head, part in zip(heads, parts, strict=True):
         head["side"], head["language"], head["flags"] = part.side, part.language, part.flags
         head["speaker"], head["length"], head["terms"] = part.speaker, part.length, len(part.terms)
+    if twin is not None and twin.in_session:
+        heads["flags"] |= IN_SESSION
     terms = np.array([term for part in parts for term in part.terms], "<u4")
     counts = np.array(
         [min(count, COUNT_MAX) for part in parts for count in part.terms.values()], "u1"
     )
-    start = np.array([(VERSION, 0, len(parts), len(terms))], _START)
-    return start.tobytes() + heads.tobytes() + terms.tobytes() + counts.tobytes()
+    start = np.array([(VERSION, twin is not None, len(parts), len(terms))], _START)
+    packed = start.tobytes() + heads.tobytes() + terms.tobytes() + counts.tobytes()
+    return packed if twin is None else packed + (twin.number & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def repeated(words: bytes) -> bytes:
+    """Return the words of an entry marked as those of an event that repeats an earlier one."""
+    parts = int(np.frombuffer(words, _START, 1)["parts"][0])
+    start, end = _START.itemsize, _START.itemsize + HEAD.itemsize * parts
+    heads = np.frombuffer(words[start:end], HEAD).copy()
+    heads["flags"] |= REPEATED
+    return words[:start] + heads.tobytes() + words[end:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +189,7 @@ class EntryBatch:
     session: Array  # (P,) i8
     occurred_ms: Array  # (P,) i8
     head: Array  # (P,) HEAD
+    twin: Array  # (P,) u4: equal for near duplicates; 0 = not known
     vectors: Array  # (P, dimensions) i1; a row of zeros where there is none
     term: Array  # (T,) u4
     part: Array  # (T,) i8: place of the part within this batch
@@ -165,15 +205,20 @@ def unpack(rows: Sequence[PackedEntry], dimensions: int) -> EntryBatch:
     Raises EntryDamaged.
     """
     events, sessions, times, words, blobs = zip(*rows, strict=True) if rows else ((),) * 5
-    parts, postings = _sizes(words)
+    parts, postings, has_twin = _sizes(words)
     firsts = _START.itemsize + HEAD.itemsize * parts
     lasts = firsts + 4 * postings
-    bounds = list(zip(words, firsts.tolist(), lasts.tolist(), strict=True))
-    head = np.frombuffer(b"".join([one[_START.itemsize : first] for one, first, _ in bounds]), HEAD)
-    term = np.frombuffer(b"".join([one[first:last] for one, first, last in bounds]), "<u4")
-    count = np.frombuffer(b"".join([one[last:] for one, _, last in bounds]), "u1")
-    ends = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
-    if (ends[np.cumsum(parts)] != np.cumsum(postings)).any():
+    ends = lasts + postings
+    bounds = list(zip(words, firsts.tolist(), lasts.tolist(), ends.tolist(), strict=True))
+    head = np.frombuffer(
+        b"".join([one[_START.itemsize : first] for one, first, _, _ in bounds]), HEAD
+    )
+    term = np.frombuffer(b"".join([one[first:last] for one, first, last, _ in bounds]), "<u4")
+    count = np.frombuffer(b"".join([one[last:end] for one, _, last, end in bounds]), "u1")
+    twin = np.zeros(len(words), _TWIN)
+    twin[has_twin] = np.frombuffer(b"".join([one[end:] for one, _, _, end in bounds]), _TWIN)
+    sums = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
+    if (sums[np.cumsum(parts)] != np.cumsum(postings)).any():
         raise EntryDamaged("the term counts of an event's parts do not match its terms")
     sizes = (parts * dimensions).tolist()
     vectors = [
@@ -185,6 +230,7 @@ def unpack(rows: Sequence[PackedEntry], dimensions: int) -> EntryBatch:
         session=np.repeat(np.array(sessions, "i8"), parts),
         occurred_ms=np.repeat(np.array(times, "i8"), parts),
         head=head,
+        twin=np.repeat(twin, parts),
         vectors=np.frombuffer(b"".join(vectors), "i1").reshape(len(head), dimensions),
         term=term,
         part=np.repeat(np.arange(len(head)), head["terms"]),
@@ -192,8 +238,11 @@ def unpack(rows: Sequence[PackedEntry], dimensions: int) -> EntryBatch:
     )
 
 
-def _sizes(words: Sequence[bytes]) -> tuple[Array, Array]:
-    """Return the numbers of parts and of terms in each row. Raises EntryDamaged."""
+def _sizes(words: Sequence[bytes]) -> tuple[Array, Array, Array]:
+    """Return the numbers of parts and of terms in each row, and if it has a twin.
+
+    Raises EntryDamaged.
+    """
     lengths = np.array([len(one) for one in words], "i8")
     if (lengths < _START.itemsize).any():
         raise EntryDamaged(f"{lengths.min()} bytes are too short for a header of {_START.itemsize}")
@@ -202,8 +251,10 @@ def _sizes(words: Sequence[bytes]) -> tuple[Array, Array]:
     unknown = ~np.isin(starts["version"], READABLE)
     if unknown.any():
         raise EntryDamaged(f"words of version {starts['version'][unknown][0]}, not {VERSION}")
-    wrong = (parts == 0) | (lengths != _START.itemsize + HEAD.itemsize * parts + 5 * postings)
+    has_twin = starts["twins"] == 1
+    sizes = _START.itemsize + HEAD.itemsize * parts + 5 * postings + _TWIN.itemsize * has_twin
+    wrong = (parts == 0) | (lengths != sizes)
     if wrong.any():
         at = int(np.argmax(wrong))
         raise EntryDamaged(f"{lengths[at]} bytes for {parts[at]} parts and {postings[at]} terms")
-    return parts, postings
+    return parts, postings, has_twin

@@ -42,6 +42,7 @@ _COLUMNS: dict[str, str] = {
     "occurred_ms": "i8",
     "previous": "i4",  # previous part of its session
     "next": "i4",
+    "twin": "u4",  # equal for near duplicates; 0 = not known
     "norm": "f4",  # length of its int8 vector; 0 = it has none
 }
 
@@ -284,7 +285,7 @@ class SpaceIndex:
         columns, span = self._columns, slice(start, end)
         for name in ("side", "language", "flags", "speaker", "length"):
             columns[name][span] = batch.head[name]
-        for name in ("event", "session", "occurred_ms"):
+        for name in ("event", "session", "occurred_ms", "twin"):
             columns[name][span] = getattr(batch, name)
         columns["norm"][span] = _norms(batch.vectors)
         columns["next"][span] = NONE

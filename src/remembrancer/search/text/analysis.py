@@ -16,6 +16,7 @@ from functools import lru_cache
 from zlib import crc32
 
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
+from .machine_text import Segment, segments
 from .screening import instruction_like
 
 PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
@@ -28,12 +29,11 @@ _BREAKS = (
 )
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
-# flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader
-QUESTION, TIME, SUSPECT = (
-    1,
-    2,
-    4,
-)
+# flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader; a
+# program wrote it
+QUESTION, TIME, SUSPECT, NOTICE = 1, 2, 4, 8
+# and of its event: it repeats an earlier one; near duplicates count within its session only
+REPEATED, IN_SESSION = 16, 32
 COUNT_MAX = 255  # maximum count of a word in one part: it is stored in one byte
 COMPOUND_CHARACTERS_MIN = 10  # shorter words are not split as compounds
 PIECE_CHARACTERS_MIN = 4  # minimum length of a piece of a compound
@@ -117,9 +117,17 @@ def term(word: str) -> int:
     return crc32(word.encode())
 
 
-def analyze(*, query: str, response: str, topic: str | None, occurred_ms: int) -> list[Passage]:
+def analyze(
+    *,
+    query: str,
+    response: str,
+    topic: str | None,
+    occurred_ms: int,
+    is_machine: bool = False,
+) -> list[Passage]:
     """Return the passages of an event in order; at least one.
 
+    Machine notices have passages of their own. `is_machine`: the whole event is one.
     The indexed words include the date and the topic. The text to embed includes only the speaker: a
     date in it would pull all events of a day together.
     """
@@ -128,7 +136,7 @@ def analyze(*, query: str, response: str, topic: str | None, occurred_ms: int) -
         part
         for side, text in ((QUERY, query), (RESPONSE, response))
         if text.strip()
-        for part in _parts(side, text, date)
+        for part in _parts(side, text, date, NOTICE if is_machine else 0)
     ]
     parts = parts or [Passage(QUERY, BY_CODE[FALLBACK].number, 0, 0, 0, {}, "")]
     if topic:
@@ -139,12 +147,12 @@ def analyze(*, query: str, response: str, topic: str | None, occurred_ms: int) -
     return parts
 
 
-def _parts(side: int, text: str, date: datetime) -> Iterator[Passage]:
+def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[Passage]:
     speaker_match = _SPEAKER.match(text)
     speaker = words(speaker_match[1]) if speaker_match else []
     whole = words(text)
     language = detect(whole, text)
-    for place, passage in enumerate(passages(text)):
+    for place, (passage, is_notice) in enumerate(side_passages(text)):
         passage_words = words(passage) if len(passage) != len(text) else whole
         counts: Counter[int] = Counter()
         length = _count(counts, passage_words, language)
@@ -160,6 +168,7 @@ def _parts(side: int, text: str, date: datetime) -> Iterator[Passage]:
             (QUESTION if _QUESTION_END.search(passage) else 0)
             | (TIME if speaks_of_time else 0)
             | (SUSPECT if instruction_like(passage) else 0)
+            | (NOTICE if is_notice else event_flags)
         )
         embedded = f"{speaker_match[1]}: {passage}" if place and speaker_match else passage
         yield Passage(
@@ -407,9 +416,24 @@ def _is_boundary(text: str, place: int, own: str, step: int) -> bool:
     return not joined or bool(_UNSPACED.match(other) or _UNSPACED.match(own) or _HANGUL.match(own))
 
 
-def passages(text: str) -> list[str]:
-    """Cut a text at paragraphs, lines, sentences or words; the parts joined equal the text."""
-    size = max(PASSAGE_CHARACTERS, -(-len(text) // PASSAGES_MAX))
+def side_passages(text: str) -> list[Segment]:
+    """Cut one side of an event into passages, each of words or of machine notices.
+
+    The passages joined equal the text.
+    """
+    return [
+        Segment(passage, segment.is_notice)
+        for segment in segments(text)
+        for passage in passages(segment.text, len(text))
+    ]
+
+
+def passages(text: str, whole: int = 0) -> list[str]:
+    """Cut a text at paragraphs, lines, sentences or words; the parts joined equal the text.
+
+    `whole` is the length of the text that it is a part of.
+    """
+    size = max(PASSAGE_CHARACTERS, -(-max(len(text), whole) // PASSAGES_MAX))
     parts, start = [], 0
     while len(text) - start > size:
         end = start + _cut(text[start : start + size])

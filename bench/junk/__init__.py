@@ -1,0 +1,1 @@
+"""Machine notices and near duplicates in the memory of a coding day."""

@@ -1,0 +1,97 @@
+"""Machine notices in a text, by shape."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.protocol.notices import SPANS_MAX, is_notice, notices_in, without_notices
+
+NOTICES = (
+    "<task-notification>\n<task-id>a81</task-id>\n</task-notification>",
+    "<system-reminder>\nTodo list: 1. tests\n</system-reminder>",
+    "<command-name>/review</command-name>\n<command-args>a.py</command-args>",
+    "<local-command-stdout>Set model to opus</local-command-stdout>",
+    "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>",
+    "<user_instructions>\nRun the tests.\n</user_instructions>",
+    "<turn_aborted>\nThe user interrupted.\n</turn_aborted>",
+    "<additional_data>\nPath: a.py\n</additional_data>",
+    "<tool_result>ok</tool_result>",
+    "[Request interrupted by user for tool use]",
+    "[Tool use rejected by user: Edit a.py]",
+    "[read_file for 'a.py'] Result:\n1 | import re",
+    "This session is being continued from a previous conversation that ran out of context. Then …",
+    "# AGENTS.md instructions for /srv/shop\n\nBe brief.",
+    "Stop hook feedback:\nMend it.",
+    "No response requested.",
+    "<a-notice_of some='kind'>of a program that nobody knows</a-notice_of>",
+    "<system-reminder>\nwhich was cut off",
+)
+WORDS = (
+    "Where does <system-reminder> in my logs come from?",
+    "The tag `<system-reminder>` ends with `</system-reminder>`.",
+    "<div>Why is this not centred?</div>",
+    "[note] buy milk",
+    "No response requested. But tell me anyway why the build fails.",
+    "This session is great.",
+    "My component <date-picker>x</date-picker> shows the wrong month.",
+    "a < b and c > d",
+    "",
+    "   ",
+)
+
+
+@pytest.mark.parametrize("text", NOTICES)
+def test_message_of_a_program_is_a_notice_as_a_whole(text: str) -> None:
+    assert is_notice(text)
+    assert without_notices(f"  {text}") == ""
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_text_about_notices_or_markup_is_somebody_s_words(text: str) -> None:
+    assert notices_in(text) == []
+    assert without_notices(text) == text
+    assert not is_notice(text)
+
+
+def test_block_in_a_message_is_the_only_part_that_nobody_wrote() -> None:
+    text = "Fix the login.\n<system-reminder>\nTodo\n</system-reminder>\nAnd the logout."
+
+    assert without_notices(text) == "Fix the login.\n\nAnd the logout."
+    assert [text[start:end] for start, end in notices_in(text)] == [
+        "<system-reminder>\nTodo\n</system-reminder>"
+    ]
+
+
+def test_words_after_an_interruption_are_the_user_s() -> None:
+    assert without_notices("[Request interrupted by user]\nNo, the other file.") == (
+        "No, the other file."
+    )
+
+
+def test_wrapper_around_the_user_s_message_is_removed_and_its_content_stays() -> None:
+    text = "<attached_files>a.py</attached_files>\n<user_query>\nFix it.\n</user_query>"
+
+    assert without_notices(text) == "Fix it."
+
+
+def test_number_of_notices_in_a_text_is_limited() -> None:
+    text = "word <tool_result>x</tool_result> " * (2 * SPANS_MAX)
+
+    assert len(notices_in(text)) == SPANS_MAX
+
+
+@given(st.lists(st.sampled_from([*NOTICES, *WORDS, "\n", "<tool_result>", "</tool_result>"])))
+def test_notices_are_ordered_and_do_not_overlap(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    edges = [edge for span in notices_in(text) for edge in span]
+
+    assert edges == sorted(edges)
+    assert all(0 <= edge <= len(text) for edge in edges)
+
+
+@pytest.mark.parametrize("unit", ["<system-reminder>", "<a-b>", "<a-b>x</a-b>", "[Request "])
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    """A quadratic scan of these texts would take minutes."""
+    assert len(notices_in(f"{unit * (400_000 // len(unit))} end")) <= SPANS_MAX
