@@ -102,7 +102,7 @@ def inspect_import(path: Path, options: ImportOptions, *, with_records: bool) ->
         raise ImportStopped from error
     lines = [f"{summary.shape}: {summary.title}", *_counts(summary), *_left_out(summary)]
     if with_records:
-        lines += [_record_line(record) for record in summary.first]
+        lines += [_record_line(record, options.user_id) for record in summary.first]
     return "\n".join([*lines, *_invalid(summary)]), not summary.invalid
 
 
@@ -149,11 +149,12 @@ def _invalid(summary: Survey) -> list[str]:
     return lines
 
 
-def _record_line(record: TurnRecord | FactRecord) -> str:
+def _record_line(record: TurnRecord | FactRecord, user_id: str | None) -> str:
     """Return a turn or a fact on one line, as JSON without absent members."""
+    user_id = record.user_id if user_id is None else user_id
     if isinstance(record, TurnRecord):
         members = {
-            "user_id": record.user_id,
+            "user_id": user_id,
             "session_id": record.session_id,
             "topic": record.topic,
             "occurred_at": record.occurred_at and record.occurred_at.isoformat(),
@@ -162,7 +163,7 @@ def _record_line(record: TurnRecord | FactRecord) -> str:
         }
     else:
         members = {
-            "user_id": record.user_id,
+            "user_id": user_id,
             "fact": beginning(record.text, RECORD_CHARACTERS),
             "valid_from": record.valid_from and record.valid_from.isoformat(),
             "valid_to": record.valid_to and record.valid_to.isoformat(),

@@ -109,7 +109,8 @@ class JsonText:
 
     def _refused(self, message: str, position: int) -> ImportRefused:
         line = self._line + self._buffer.count("\n", 0, position)
-        cut = self._ended and position >= len(self._buffer.rstrip()) - 1
+        is_open = message.startswith("Unterminated string")  # the position is its beginning
+        cut = self._ended and (is_open or position >= len(self._buffer.rstrip()) - 1)
         end = " (the file ends in the middle of a record)" if cut else ""
         return ImportRefused(f"{self._place}, line {line}: {message}{end}")
 

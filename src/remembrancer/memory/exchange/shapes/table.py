@@ -186,8 +186,12 @@ def detect(path: Path) -> Shape:
                 _has_name(one, shape) and _matches(shape, one, sample) for one, sample in samples
             ):
                 return shape
+        for _, sample in samples:
+            if sample.complaint and not sample.items:
+                raise ImportRefused(sample.complaint)
         names = ", ".join(one_line(one.name, 60) for one in documents[:5]) or "no files"
-        raise _unknown(path, f"a {source.kind} with {len(documents):,} files ({names})")
+        kind = {"archive": "an archive", "folder": "a folder"}[source.kind]
+        raise _unknown(path, f"{kind} with {len(documents):,} files ({names})")
 
 
 def _of_file(document: SourceDocument) -> Shape:
@@ -201,7 +205,7 @@ def _of_file(document: SourceDocument) -> Shape:
         return _BY_NAME["basic-memory" if is_basic else "markdown"]
     if sample.complaint and not sample.items and suffix in _JSON_SUFFIXES:
         raise ImportRefused(sample.complaint)
-    if not sample.text.strip() or (suffix in (".jsonl", ".ndjson") and sample.layout == "text"):
+    if sample.layout == "text" and (not sample.text.strip() or suffix in (".jsonl", ".ndjson")):
         return _BY_NAME["events"]  # reports its first line, or that there is none
     raise _unknown(document.path or Path(document.name), _seen_in(sample))
 
