@@ -11,7 +11,7 @@ from pathlib import Path
 from ..accounts import caller_for
 from ..context import Context
 from ..memory.exchange.importer import read, store
-from ..memory.exchange.shapes import FactRecord, Source, TurnRecord, one_line
+from ..memory.exchange.shapes import ShapeFact, ShapeTurn, Source, one_line
 from ..memory.exchange.survey import LISTED_MAX, USERS_NAMED_MAX, Survey, open_import, survey
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
@@ -149,10 +149,10 @@ def _invalid(summary: Survey) -> list[str]:
     return lines
 
 
-def _record_line(record: TurnRecord | FactRecord, user_id: str | None) -> str:
+def _record_line(record: ShapeTurn | ShapeFact, user_id: str | None) -> str:
     """Return a turn or a fact on one line, as JSON without absent members."""
     user_id = record.user_id if user_id is None else user_id
-    if isinstance(record, TurnRecord):
+    if isinstance(record, ShapeTurn):
         members = {
             "user_id": user_id,
             "session_id": record.session_id,

@@ -261,6 +261,14 @@ def test_unknown_shape_lists_the_known_ones_and_what_was_read(imports: Imports) 
     assert ", ".join(NAMES) in message
 
 
+def test_export_of_this_service_is_not_taken_for_another_shape(imports: Imports) -> None:
+    manifest = json.dumps({"format": "remembrancer-export", "version": 1}).encode()
+    facts = b'{"id": "1", "memory": "looks like mem0"}\n'
+    path = zipped(imports.folder / "x.zip", ("manifest.json", manifest), ("facts.jsonl", facts))
+
+    assert imports.refused(path) == ": an export of Remembrancer, which no shape reads"
+
+
 def test_unknown_shape_name_lists_the_known_ones(imports: Imports) -> None:
     path = imports.written("conversations.json", json.dumps([GOOD]))
     with pytest.raises(ImportRefused, match="known shapes are hindsight, chatgpt, claude, "):

@@ -22,7 +22,7 @@ from ..facts.write import NewFact, store_fact
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import Intake, SessionAddress, store_turn
-from .shapes import FactRecord, ImportRefused, LeftOutRecord, Shape, Source, TurnRecord
+from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
 from .survey import Survey, imported_records, open_import, survey
 
 __all__ = ["BATCH", "ImportRefused", "ImportResult", "ImportSource", "read", "store"]
@@ -140,9 +140,9 @@ def _imported(
 ) -> Iterator[Imported]:
     now_ms = context.clock()
     for record in imported_records(source, shape, is_alone=is_alone, skip_invalid=skip_invalid):
-        if isinstance(record, TurnRecord):
+        if isinstance(record, ShapeTurn):
             yield _imported_turn(record, space(record.user_id), now_ms, context.settings)
-        elif isinstance(record, FactRecord):
+        elif isinstance(record, ShapeFact):
             yield _imported_fact(record, space(record.user_id), now_ms, context.settings)
         elif not isinstance(record, LeftOutRecord) and not skip_invalid:
             raise ImportRefused(str(record))
@@ -264,7 +264,7 @@ def _write_fact(
 
 
 def _imported_turn(
-    record: TurnRecord, user_id: str, now_ms: int, settings: Settings
+    record: ShapeTurn, user_id: str, now_ms: int, settings: Settings
 ) -> ImportedTurn:
     intake = Intake(settings=settings)
     text = EventText(
@@ -284,7 +284,7 @@ def _imported_turn(
 
 
 def _imported_fact(
-    record: FactRecord, user_id: str, now_ms: int, settings: Settings
+    record: ShapeFact, user_id: str, now_ms: int, settings: Settings
 ) -> ImportedFact:
     ends = None if record.valid_to is None else milliseconds(record.valid_to, now_ms)
     starts = milliseconds(record.valid_from, now_ms)

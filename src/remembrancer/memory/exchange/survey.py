@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .shapes import (
-    FactRecord,
     ImportRefused,
     InvalidRecord,
     LeftOutRecord,
     Record,
     Shape,
+    ShapeFact,
+    ShapeTurn,
     Source,
-    TurnRecord,
     checked,
     detect,
     records,
@@ -40,7 +40,7 @@ class Survey:
     sessions: set[int] = field(default_factory=set)  # hashes of user and session
     left_out: Counter[str] = field(default_factory=Counter)  # by reason
     errors: list[InvalidRecord] = field(default_factory=list)
-    first: list[TurnRecord | FactRecord] = field(default_factory=list)
+    first: list[ShapeTurn | ShapeFact] = field(default_factory=list)
 
     def count(self, record: Record, user_id: str | None) -> None:
         """Count one record. `user_id` is the user it would be stored for."""
@@ -55,7 +55,7 @@ class Survey:
         self.users[user_id] = None
         if len(self.first) < FIRST_RECORDS:
             self.first.append(record)
-        if isinstance(record, TurnRecord):
+        if isinstance(record, ShapeTurn):
             self.turns += 1
             self.sessions.add(hash((user_id, record.session_id)))
         else:
@@ -104,7 +104,7 @@ def survey(
     for record in imported_records(source, shape, is_alone=is_alone, skip_invalid=skip_invalid):
         if isinstance(record, InvalidRecord) and not skip_invalid:
             raise ImportRefused(str(record))
-        own = record.user_id if isinstance(record, TurnRecord | FactRecord) else None
+        own = record.user_id if isinstance(record, ShapeTurn | ShapeFact) else None
         summary.count(record, space(own))
         progress(summary, source)
     return summary

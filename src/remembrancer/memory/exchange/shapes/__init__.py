@@ -4,33 +4,44 @@ One module per family, each a function from an opened document to records. `tabl
 """
 
 from .records import (
-    FactRecord,
     ImportRefused,
     InvalidRecord,
     LeftOutRecord,
     Record,
-    TurnRecord,
+    ShapeFact,
+    ShapeTurn,
     checked,
     one_line,
 )
 from .sources import Source
-from .table import NAMES, SHAPES, Shape, ShapeUnknown, detect, is_archive, records, shape_named
+from .table import (
+    NAMES,
+    SHAPES,
+    NativeArchive,
+    Shape,
+    ShapeUnknown,
+    detect,
+    is_native_archive,
+    records,
+    shape_named,
+)
 
 __all__ = [
     "NAMES",
     "SHAPES",
-    "FactRecord",
     "ImportRefused",
     "InvalidRecord",
     "LeftOutRecord",
+    "NativeArchive",
     "Record",
     "Shape",
+    "ShapeFact",
+    "ShapeTurn",
     "ShapeUnknown",
     "Source",
-    "TurnRecord",
     "checked",
     "detect",
-    "is_archive",
+    "is_native_archive",
     "one_line",
     "records",
     "shape_named",

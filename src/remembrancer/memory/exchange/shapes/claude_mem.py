@@ -15,12 +15,12 @@ from .dialogue import objects, text_of, time_of
 from .entries import entries
 from .json_stream import parse
 from .records import (
-    FactRecord,
     ImportRefused,
     InvalidRecord,
     LeftOutRecord,
     Record,
-    TurnRecord,
+    ShapeFact,
+    ShapeTurn,
     digest,
     one_line,
     readable_id,
@@ -102,7 +102,7 @@ def _observation(record: dict[str, Any], place: str) -> Iterator[Record]:
         where = f"{place}, fact {number}"
         if text.strip():
             yield statement(
-                FactRecord(
+                ShapeFact(
                     place=where,
                     text=text,
                     origin=digest("claude-mem", key, text),
@@ -114,7 +114,7 @@ def _observation(record: dict[str, Any], place: str) -> Iterator[Record]:
         elif len(facts) == 1 and not prose:
             yield InvalidRecord(place=place, detail="the observation has no text")
     if prose:
-        yield TurnRecord(
+        yield ShapeTurn(
             place=place,
             query="",
             response=f"{title}\n\n{prose}" if title else prose,
@@ -146,7 +146,7 @@ def _summary(record: dict[str, Any], place: str) -> Record:
     if not parts and not request:
         return LeftOutRecord(place=place, reason="empty summary")
     response = "\n\n".join(parts)
-    return TurnRecord(
+    return ShapeTurn(
         place=place,
         query=request,
         response=response,
@@ -162,7 +162,7 @@ def _prompt(record: dict[str, Any], place: str) -> Record:
     at, _ = time_of(record.get("created_at_epoch") or record.get("created_at"), place)
     if not text:
         return InvalidRecord(place=place, detail="`prompt_text` is not a text")
-    return TurnRecord(
+    return ShapeTurn(
         place=place,
         query=text,
         response="",

@@ -12,7 +12,7 @@ from .records import (
     InvalidRecord,
     LeftOutRecord,
     Record,
-    TurnRecord,
+    ShapeTurn,
     digest,
     readable_id,
 )
@@ -96,7 +96,7 @@ def turns(
         yield _turn(current, conversation)
 
 
-def _turn(current: _Open, conversation: DialogueSession) -> TurnRecord | InvalidRecord:
+def _turn(current: _Open, conversation: DialogueSession) -> ShapeTurn | InvalidRecord:
     first = current.first
     if current.size > TURN_BYTES_MAX:
         return InvalidRecord(
@@ -105,7 +105,7 @@ def _turn(current: _Open, conversation: DialogueSession) -> TurnRecord | Invalid
         )
     query, response = "\n\n".join(current.queries), "\n\n".join(current.responses)
     key = "" if conversation.has_unique_ids and first.id else conversation.key
-    return TurnRecord(
+    return ShapeTurn(
         place=first.place,
         query=query,
         response=response,

@@ -24,11 +24,11 @@ from .dialogue import (
 )
 from .entries import Entry, entries, whole_objects
 from .records import (
-    FactRecord,
     InvalidRecord,
     LeftOutRecord,
     Record,
-    TurnRecord,
+    ShapeFact,
+    ShapeTurn,
     digest,
     readable_id,
     readable_topic,
@@ -118,7 +118,7 @@ def _fact(entry: Entry) -> Record:
         starts = start_before(starts, ends)
     group = text_of(edge, "group_id")
     return statement(
-        FactRecord(
+        ShapeFact(
             place=place,
             text=edge["fact"],
             origin=digest("graphiti", text_of(edge, "uuid"), edge["fact"], str(ends)),
@@ -145,7 +145,7 @@ def _episode(entry: Entry) -> Iterator[Record]:
     is_answer = spoken is None or _ROLES[role] == "assistant"
     text = spoken[3] if spoken else content
     group = text_of(episode, "group_id")
-    yield TurnRecord(
+    yield ShapeTurn(
         place=place,
         query="" if is_answer else text,
         response=text if is_answer else "",

@@ -13,10 +13,10 @@ from typing import Any
 from .dialogue import objects, text_of, time_of
 from .entries import entries, whole_objects
 from .records import (
-    FactRecord,
     InvalidRecord,
     Record,
-    TurnRecord,
+    ShapeFact,
+    ShapeTurn,
     digest,
     readable_id,
     statement,
@@ -92,7 +92,7 @@ def _document(document: dict[str, Any], place: str, bank: str | None) -> Iterato
     texts = texts or [text_of(document, "original_text")]
     for number, text in enumerate(texts, 1):
         if text:
-            yield TurnRecord(
+            yield ShapeTurn(
                 place=f"{place}, chunk {number}",
                 query="",
                 response=text,
@@ -117,7 +117,7 @@ def _fact(fact: dict[str, Any], place: str, bank: str | None, session: str) -> R
         if when:
             break
     return statement(
-        FactRecord(
+        ShapeFact(
             place=place,
             text=text,
             origin=digest("hindsight", bank or "", session, text),

@@ -30,10 +30,10 @@ from .dialogue import (
 from .entries import Entry, entries
 from .json_stream import parse
 from .records import (
-    FactRecord,
     InvalidRecord,
     LeftOutRecord,
     Record,
+    ShapeFact,
     digest,
     readable_topic,
     statement,
@@ -113,7 +113,7 @@ def _block(entry: Entry) -> Record:
     at, invalid = time_of(block.get("updated_at", block.get("created_at")), place)
     text = f"{block['label']}: {block['value'].strip()}"
     return invalid or statement(
-        FactRecord(place=place, text=text, origin=digest("letta", text), valid_from=at),
+        ShapeFact(place=place, text=text, origin=digest("letta", text), valid_from=at),
         session_id="letta",
         topic=readable_topic(block["label"]),
     )

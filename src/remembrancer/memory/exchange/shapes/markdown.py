@@ -15,11 +15,11 @@ from pathlib import PurePosixPath
 
 from .dialogue import time_of
 from .records import (
-    FactRecord,
     InvalidRecord,
     LeftOutRecord,
     Record,
-    TurnRecord,
+    ShapeFact,
+    ShapeTurn,
     digest,
     readable_id,
     readable_topic,
@@ -85,7 +85,7 @@ def read_basic_memory(document: SourceDocument) -> Iterator[Record]:
             prose.append(line)
         else:
             yield statement(
-                FactRecord(
+                ShapeFact(
                     place=f"{document.place}, line {number} of the text",
                     text=text,
                     origin=digest("basic-memory", document.name, text),
@@ -164,7 +164,7 @@ def _turns(note: Note, document: SourceDocument, shape: str, text: str) -> Itera
         yield invalid
         return
     for line, part in _parts(text):
-        yield TurnRecord(
+        yield ShapeTurn(
             place=f"{document.place}, line {line} of the text",
             query="",
             response=part,

@@ -12,10 +12,10 @@ from typing import Any
 from .dialogue import objects, text_of, time_of
 from .entries import Entry, entries
 from .records import (
-    FactRecord,
     InvalidRecord,
     LeftOutRecord,
     Record,
+    ShapeFact,
     digest,
     readable_id,
     statement,
@@ -70,7 +70,7 @@ def _fact(entry: Entry) -> Record:
     user_id = text_of(memory, "user_id")
     run = text_of(memory, "run_id", "session_id")
     return statement(
-        FactRecord(
+        ShapeFact(
             place=place,
             text=text,
             origin=digest("mem0", str(memory.get("id")), text, str(ends_at)),

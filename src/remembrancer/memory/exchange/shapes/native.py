@@ -21,7 +21,7 @@ from .records import (
     ImportLine,
     InvalidRecord,
     Record,
-    TurnRecord,
+    ShapeTurn,
     describe,
     digest,
     readable_id,
@@ -70,7 +70,7 @@ def read_events(document: SourceDocument) -> Iterator[Record]:
                 yield InvalidRecord(place=place, detail=describe(error))
                 continue
             occurred = "" if line.occurred_at is None else _milliseconds(line.occurred_at)
-            yield TurnRecord(
+            yield ShapeTurn(
                 place=place,
                 query=line.query,
                 response=line.response,
@@ -127,7 +127,7 @@ def _conversation(
             continue
         for turn in range(0, len(texts), 2):
             query, response = texts[turn], texts[turn + 1] if turn + 1 < len(texts) else ""
-            yield TurnRecord(
+            yield ShapeTurn(
                 place=f"{place}, {key}, message {turn + 1}",
                 query=query,
                 response=response,

@@ -28,7 +28,7 @@ class ImportRefused(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRecord:
+class ShapeTurn:
     """One turn. `origin` identifies it in its source; `place` says where it stands there."""
 
     place: str
@@ -42,7 +42,7 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FactRecord:
+class ShapeFact:
     """One statement that holds from `valid_from` (None: import time) to `valid_to` (None: open)."""
 
     place: str
@@ -72,7 +72,7 @@ class InvalidRecord:
         return f"{self.place}: {self.detail}"
 
 
-Record = TurnRecord | FactRecord | LeftOutRecord | InvalidRecord
+Record = ShapeTurn | ShapeFact | LeftOutRecord | InvalidRecord
 
 
 class ImportLine(TurnText):
@@ -94,14 +94,14 @@ def checked(records: Iterable[Record]) -> Iterator[Record]:
     """Yield records; turns and facts that the service would refuse become invalid records."""
     for record in records:
         detail = None
-        if isinstance(record, TurnRecord):
+        if isinstance(record, ShapeTurn):
             detail = _turn_error(record)
-        elif isinstance(record, FactRecord):
+        elif isinstance(record, ShapeFact):
             detail = _fact_error(record)
         yield record if detail is None else InvalidRecord(place=record.place, detail=detail)
 
 
-def _turn_error(turn: TurnRecord) -> str | None:
+def _turn_error(turn: ShapeTurn) -> str | None:
     try:
         ImportLine(
             id=turn.origin,
@@ -120,7 +120,7 @@ def _turn_error(turn: TurnRecord) -> str | None:
     return None
 
 
-def _fact_error(fact: FactRecord) -> str | None:
+def _fact_error(fact: ShapeFact) -> str | None:
     try:
         _Statement(
             text=fact.text,
@@ -176,11 +176,11 @@ def readable_topic(title: object) -> str | None:
     return line or None
 
 
-def statement(fact: FactRecord, *, session_id: str, topic: str | None = None) -> Record:
+def statement(fact: ShapeFact, *, session_id: str, topic: str | None = None) -> Record:
     """Return a fact, or a turn with its text as the response if it is too long for a fact."""
     if len(fact.text.strip()) <= limits.CRITICAL_CHARACTERS_MAX:
         return replace(fact, text=fact.text.strip())
-    return TurnRecord(
+    return ShapeTurn(
         place=fact.place,
         query="",
         response=fact.text,

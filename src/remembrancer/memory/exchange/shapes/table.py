@@ -31,6 +31,7 @@ from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_li
 from .sources import Sample, Source, SourceDocument
 
 SAMPLES_MAX = 200  # files of a folder or archive that are sampled
+NATIVE_FORMAT = "remembrancer-export"  # the `format` in manifest.json of an export
 OTHER_FILE = "file of another kind"
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".af", "")
 _JSON = r"\.(json|jsonl|ndjson)"
@@ -156,6 +157,10 @@ class ShapeUnknown(ImportRefused):
     """The source has none of the shapes."""
 
 
+class NativeArchive(ImportRefused):
+    """An export of this service: no shape reads it, because it is restored as a whole."""
+
+
 def shape_named(name: str) -> Shape:
     """Return a shape. Raises ShapeUnknown."""
     if name not in _BY_NAME:
@@ -163,20 +168,25 @@ def shape_named(name: str) -> Shape:
     return _BY_NAME[name]
 
 
-def is_archive(source: Source) -> bool:
-    """Return True for an archive that `remembrancer export` wrote.
+def is_native_archive(documents: list[SourceDocument]) -> bool:
+    """Return True for the archive or folder of an export of this service.
 
-    The one place where the native archive is recognised: `detect` asks it first, and the caller
-    reads such a source by other means than a shape.
+    The one place where `detect` recognises it. No shape reads it: it is restored, not imported.
     """
-    del source  # no archive exists yet
-    return False
+    return any(
+        item.get("format") == NATIVE_FORMAT
+        for one in documents
+        if one.name == "manifest.json"
+        for item in one.sample().items
+    )
 
 
 def detect(path: Path) -> Shape:
     """Return the shape of a file, archive or folder. Raises ShapeUnknown, ImportRefused."""
     source = Source.at(path)
     with source.documents() as documents:
+        if is_native_archive(documents):
+            raise NativeArchive(f"{path}: an export of Remembrancer, which no shape reads")
         if source.kind == "file":
             return _of_file(documents[0])
         candidates = [one for one in documents if any(_has_name(one, shape) for shape in SHAPES)]
