@@ -254,6 +254,13 @@ class TestDatabases:
         assert imports.stored(path) == ImportResult(stored=0, duplicates=0)
 
 
+def test_object_with_a_list_over_several_lines_is_no_json_lines(imports: Imports) -> None:
+    memories = [json.dumps({"id": str(n), "memory": f"Knows {n} songs"}) for n in range(3)]
+    text = '{"results": [\n' + ",\n".join(memories) + "\n]}\n"
+
+    assert imports.stored(imports.written("memories.json", text)).facts == 3
+
+
 def test_unknown_shape_lists_the_known_ones_and_what_was_read(imports: Imports) -> None:
     message = imports.refused(imports.written("x.json", json.dumps([{"shoe": 1, "size": 2}])))
 

@@ -133,6 +133,8 @@ def _agent(entry: Entry) -> Iterator[Record]:
             else:
                 yield InvalidRecord(place=where, detail="expected an object")
 
+    if not isinstance(messages, list):
+        yield InvalidRecord(place=entry.place, detail="it has no list `messages`")
     if text_of(agent, "system"):
         yield LeftOutRecord(place=entry.place, reason=SYSTEM)
     yield from turns(parts(), DialogueSession(shape="letta", key=name, topic=readable_topic(name)))

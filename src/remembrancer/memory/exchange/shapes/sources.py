@@ -275,7 +275,8 @@ def _sample(head: bytes, *, is_whole: bool, reopen: SourceDocument) -> Sample:
         return Sample(layout="text", text=text)
     if start.startswith("{"):
         lines, count = _line_objects(head, is_whole=is_whole)
-        if lines and (count > 1 or not is_whole):
+        # A list over several lines in an object ends in a line that is an object, too.
+        if 2 * len(lines) >= count and lines and (count > 1 or not is_whole):
             return Sample(layout="lines", items=lines, text=text)
     items, complaint = _first_elements(reopen)
     layout = "object" if start.startswith("{") else "list"

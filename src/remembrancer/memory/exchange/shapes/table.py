@@ -189,19 +189,30 @@ def detect(path: Path) -> Shape:
             raise NativeArchive(f"{path}: an export of Remembrancer, which no shape reads")
         if source.kind == "file":
             return _of_file(documents[0])
-        candidates = [one for one in documents if any(_has_name(one, shape) for shape in SHAPES)]
-        samples = [(one, one.sample()) for one in islice(candidates, SAMPLES_MAX)]
-        for shape in SHAPES:
-            if any(
-                _has_name(one, shape) and _matches(shape, one, sample) for one, sample in samples
-            ):
-                return shape
-        for _, sample in samples:
-            if sample.complaint and not sample.items:
-                raise ImportRefused(sample.complaint)
+        shape, complaint = _of_many(documents)
+        if shape is not None:
+            return shape
+        if complaint:
+            raise ImportRefused(complaint)
         names = ", ".join(one_line(one.name, 60) for one in documents[:5]) or "no files"
         kind = {"archive": "an archive", "folder": "a folder"}[source.kind]
         raise _unknown(path, f"{kind} with {len(documents):,} files ({names})")
+
+
+def _of_many(documents: list[SourceDocument]) -> tuple[Shape | None, str]:
+    """Return the first shape in the table that a document has, and a reason why one is no JSON."""
+    candidates = (one for one in documents if any(_has_name(one, shape) for shape in SHAPES))
+    names: set[str] = set()
+    complaint = ""
+    for document in islice(candidates, SAMPLES_MAX):
+        sample = document.sample()  # not kept: it may be large
+        names |= {
+            shape.name
+            for shape in SHAPES
+            if _has_name(document, shape) and _matches(shape, document, sample)
+        }
+        complaint = complaint or ("" if sample.items else sample.complaint)
+    return next((shape for shape in SHAPES if shape.name in names), None), complaint
 
 
 def _of_file(document: SourceDocument) -> Shape:
