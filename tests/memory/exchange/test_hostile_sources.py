@@ -189,6 +189,14 @@ class TestArchives:
 
         assert imports.refused(path).startswith("/conversations.json")
 
+    def test_member_without_a_name_is_refused_or_ignored(self, imports: Imports) -> None:
+        path = zipped(imports.folder / "x.zip", ("c", json.dumps([GOOD]).encode()))
+        raw = bytearray(path.read_bytes())
+        raw[raw.index(b"PK\x01\x02") + 28] = 0  # the length of its name
+        path.write_bytes(raw)
+
+        assert imports.refused(path).startswith(": ")
+
     def test_encrypted_member_is_refused(self, imports: Imports) -> None:
         path = zipped(imports.folder / "x.zip", ("conversations.json", json.dumps([GOOD]).encode()))
         raw = bytearray(path.read_bytes())
@@ -239,6 +247,17 @@ class TestDatabases:
         path = imports.written("x.db", b"SQLite format 3\0" + b"x" * 5_000)
 
         assert "a SQLite database without claude-mem's tables" in imports.refused(path)
+
+    def test_text_that_is_not_utf_8_is_refused(self, imports: Imports) -> None:
+        path = imports.folder / "x.db"
+        database = apsw.Connection(str(path))
+        database.execute(
+            "create table sdk_sessions (id); create table observations (id, title, narrative);"
+            "insert into observations values (1, 'a', 'fine'), (2, cast(x'ff' as text), 'b')"
+        ).fetchall()
+        database.close()
+
+        assert imports.refused(path) == ", observations 1 is not UTF-8, or the one after it"
 
     def test_views_are_not_read(self, imports: Imports) -> None:
         """A view may compute without end."""

@@ -14,6 +14,7 @@ import pytest
 from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
 
 from remembrancer.agent.compliance import compliance
+from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import ImportResult
 from remembrancer.memory.exchange.shapes import NAMES, detect
 from remembrancer.protocol.compliance import ComplianceQuery
@@ -63,6 +64,14 @@ def test_an_archive_is_read_as_the_folder_is(imports: Imports, sample: str) -> N
 
     assert list(packed) == list(unpacked)
     assert packed.survey.left_out == unpacked.survey.left_out
+
+
+def test_interrupted_import_continues_where_it_stopped(imports: Imports) -> None:
+    source = imports.read(SAMPLES / "claude-mem")
+    importer.store(imports.context, imports.memory.caller, list(source)[:2])
+
+    assert imports.stored(SAMPLES / "claude-mem") == ImportResult(stored=4, duplicates=2, facts=1)
+    assert sorted(row[1] for row in imports.facts()) == sorted(row[1] for row in CLAUDE_MEM_FACTS)
 
 
 def test_imported_turns_and_facts_owe_no_duties(imports: Imports) -> None:

@@ -195,7 +195,7 @@ def _open(document: SourceDocument) -> apsw.Connection:
 def _tables(database: apsw.Connection) -> list[str]:
     try:
         rows = database.execute("select name from sqlite_master where type = 'table'").fetchall()
-    except apsw.Error:
+    except (apsw.Error, UnicodeDecodeError):
         return []
     finally:
         database.close()
@@ -204,7 +204,7 @@ def _tables(database: apsw.Connection) -> list[str]:
 
 def _rows(document: SourceDocument) -> Iterator[Row | InvalidRecord | LeftOutRecord]:
     tables = _tables(_open(document))
-    database = _open(document)
+    database, where = _open(document), document.place
     try:
         for table in ("observations", "session_summaries", "user_prompts"):
             if table not in tables:
@@ -214,8 +214,11 @@ def _rows(document: SourceDocument) -> Iterator[Row | InvalidRecord | LeftOutRec
             for number, row in enumerate(cursor, 1):
                 names = names or [str(column[0]) for column in cursor.get_description()]
                 record = dict(zip(names, row, strict=True))
-                yield _KINDS[table], f"{document.place}, {table} {number}", record
+                where = f"{document.place}, {table} {number}"
+                yield _KINDS[table], where, record
+    except UnicodeDecodeError as error:
+        raise ImportRefused(f"{where} is not UTF-8, or the one after it") from error
     except apsw.Error as error:
-        raise ImportRefused(f"{document.place}: {one_line(error)}") from error
+        raise ImportRefused(f"{where}: {one_line(error)}") from error
     finally:
         database.close()

@@ -192,7 +192,7 @@ class Source:
             raise ImportRefused(f"{self.path}: more than {FILES_MAX:,} entries")
         packed = max(1, self.path.stat().st_size)
         for entry in entries:
-            if entry.is_dir():
+            if entry.filename.endswith("/"):  # a folder; a name may also be empty
                 continue
             place = f"{self.path}/{_printable(entry.filename)}"
             yield SourceDocument(
