@@ -33,6 +33,7 @@ PARTS = (
     "bench.crash",
     "bench.servers",
     "bench.forget",
+    "bench.importing",
     "bench.sandbox",
     "bench.repair",
     "bench.beginners",

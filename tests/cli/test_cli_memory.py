@@ -161,6 +161,84 @@ def test_invalid_import_prints_one_line_and_stores_nothing(
     store.close()
 
 
+SAMPLES = Path(__file__).parents[1] / "memory" / "exchange" / "samples"
+
+
+def test_detect_prints_the_shape_and_opens_no_store(folder: Path) -> None:
+    process = run(folder, "import", "--detect", str(SAMPLES / "graphiti"))
+
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.splitlines() == [
+        "graphiti: Zep and Graphiti: sessions with messages, episodes, edges",
+        "  users     1: ada",
+        "  sessions  1",
+        "  turns     2",
+        "  facts     2",
+        "  left out  1: summary derived from facts 1",
+    ]
+    assert list(folder.iterdir()) == []
+
+
+def test_dry_run_prints_the_first_records_and_opens_no_store(folder: Path) -> None:
+    process = run(folder, "import", "--dry-run", str(SAMPLES / "zep"), "--user-id", "cleo")
+
+    assert process.stdout.splitlines()[1] == "  users     1: cleo"
+    assert json.loads(process.stdout.splitlines()[-1]) == {
+        "user_id": "cleo",
+        "session_id": "zep-7",
+        "occurred_at": "2026-05-01T08:00:00+00:00",
+        "query": "The lamp is lit at dusk.",
+        "response": "Noted.",
+    }
+    assert list(folder.iterdir()) == []
+
+
+def test_detect_lists_invalid_records_and_fails(folder: Path, turns: Path) -> None:
+    turns.write_text(turns.read_text() + '{"query": "half"}\n' * 30)
+    process = run(folder, "import", "--detect", str(turns))
+
+    assert process.returncode == 1
+    assert process.stdout.splitlines()[3] == "  turns     150"
+    assert process.stdout.splitlines()[5:7] == [
+        "  invalid   30",
+        f"    {turns}, line 151: response: Field required",
+    ]
+    assert process.stdout.splitlines()[-1] == "    ... and 10 more"
+
+
+def test_skip_invalid_imports_the_rest_and_lists_them(folder: Path, turns: Path) -> None:
+    turns.write_text('{"query": "half"}\n' + turns.read_text())
+    process = run(folder, "import", "--skip-invalid", str(turns))
+
+    assert process.returncode == 0
+    assert process.stdout.splitlines() == [
+        "150 stored, 0 already present (account owner)",
+        "  invalid   1",
+        f"    {turns}, line 1: response: Field required",
+    ]
+
+
+def test_import_of_facts_reports_their_number(folder: Path, context: Context) -> None:
+    keys.create(context, account="owner")
+    process = run(folder, "import", str(SAMPLES / "mem0"))
+
+    assert process.stdout.splitlines()[0] == (
+        "4 stored (4 facts), 0 already present (account owner)"
+    )
+    query = MemoryQuery(query_text="green tea", user_id="owner", interact=False)
+    [fact] = recall(context, caller_for(context), query).facts
+    assert fact.text == "Enjoys green tea"
+
+
+def test_unknown_shape_is_one_line_with_the_known_ones(folder: Path, turns: Path) -> None:
+    turns.with_suffix(".json").write_text('[{"shoe": 1}]')
+    process = run(folder, "import", "--detect", str(turns.with_suffix(".json")))
+
+    assert (process.returncode, process.stdout) == (1, "")
+    [line] = process.stderr.splitlines()
+    assert "not a known shape: JSON (list) of objects with shoe. Known shapes: hindsight," in line
+
+
 def test_interrupted_import_can_be_continued(
     context: Context, turns: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,8 +213,12 @@ def test_error_names_the_invalid_line_and_nothing_is_stored(
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("[]", ", line 1: expected JSON lines (one event per line) or conversations"),
-        (json.dumps([GARLIC]), ", line 1: expected JSON lines"),
+        ("[]", ": not a known shape: an empty JSON list, or one without objects. Known shapes: "),
+        (
+            json.dumps([GARLIC]),
+            ": not a known shape: JSON (list) of objects with id, query, response, session_id. ",
+        ),
+        ("{}", ": not a known shape: an empty JSON object, or one without objects. "),
         ('[\n{"conversation": \n nonsense}]', ", line 3: Expecting value"),
         ('{\n"conversation": \n nonsense}', ", line 3: Expecting value"),
     ],
@@ -226,7 +230,7 @@ def test_json_of_another_shape_is_refused(files: Files, content: str, why: str) 
 def test_missing_files_and_folders_are_refused(files: Files, folder: Path) -> None:
     for path, why in (
         (folder / "no.jsonl", "no such file"),
-        (folder, "not a regular file"),
+        (folder, "not a known shape: a folder with 3 files"),
     ):
         with pytest.raises(ImportRefused, match=why):
             importing.read(files.context, files.memory.caller, path)

@@ -96,28 +96,55 @@ def import_file(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE",
-            help="JSON lines with one event each, or conversations in the LoCoMo format.",
+            metavar="PATH",
+            help="File, .zip archive or folder. The guide on imports lists the shapes.",
         ),
     ],
     user_id: Annotated[
         str | None,
-        typer.Option(help="User to import for. Default: the file's.", show_default=False),
+        typer.Option(
+            help="User to import for. Default: the users in the file; where it names none, the "
+            "account's own.",
+            show_default=False,
+        ),
     ] = None,
     account: Annotated[
         str | None,
         typer.Option(help="Account to import into. Default: the owner's.", show_default=False),
     ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Shape to read it as. Default: recognised.", show_default=False
+        ),
+    ] = None,
+    detect: Annotated[
+        bool | None,
+        typer.Option(
+            "--detect/--dry-run",
+            help="Print the shape and what would be imported; --dry-run adds the first records. "
+            "Both store nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Import the rest and list invalid records.")
+    ] = False,
     data: DataFolder = None,
 ) -> None:
-    """Import events from a file.
+    """Import conversations and facts from a file, an archive or a folder.
 
     Works while a server is running. Run the command again to continue an interrupted import.
     """
-    from .memory import import_into
+    from .memory import ImportOptions, import_into, inspect_import
 
+    options = ImportOptions(user_id=user_id, shape=shape, skip_invalid=skip_invalid)
+    if detect is not None:
+        text, is_valid = inspect_import(file, options, with_records=not detect)
+        print(text)
+        raise typer.Exit(0 if is_valid else 1)
     with closing(open_context(context, data)) as service:
-        print(import_into(service, file, user_id=user_id, account=account))
+        print(import_into(service, file, account=account, options=options))
 
 
 @app.command()

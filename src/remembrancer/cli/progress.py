@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LINES_MAX = 20  # without a terminal
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0  # between lines of an activity without a terminal
 
 
 @contextmanager
@@ -44,3 +46,34 @@ def _lines(title: str, total: int) -> Callable[[int], None]:
             sys.stderr.write(f"{title} {count:,} of {total:,}\n")
 
     return advance
+
+
+@contextmanager
+def activity(title: str) -> Iterator[Callable[[Callable[[], str]], None]]:
+    """Show that work of unknown length goes on.
+
+    Yields a function to call often; its argument returns how far the work is. On a terminal the
+    state is renewed four times a second. Else lines appear after one second and then at growing
+    intervals, up to a minute.
+    """
+    interval, is_terminal = FIRST_SECONDS, sys.stderr.isatty()
+    due = time.monotonic() + interval
+
+    def report(state: Callable[[], str]) -> None:
+        nonlocal interval, due
+        if time.monotonic() < due:
+            return
+        if is_terminal:
+            interval = 0.25
+            sys.stderr.write(f"\r{title} {state()}\x1b[K")
+            sys.stderr.flush()
+        else:
+            sys.stderr.write(f"{title} {state()}\n")
+            interval = min(2 * interval, LONGEST_SECONDS)
+        due = time.monotonic() + interval
+
+    try:
+        yield report
+    finally:
+        if is_terminal:
+            sys.stderr.write("\r\x1b[K")

@@ -1,67 +1,34 @@
-"""Import conversations: JSON lines in our own format, or JSON in the format of LoCoMo.
+"""Import turns and facts: our own JSON lines, and the data of other products (`shapes`).
 
-Every imported event has an origin, and an origin that a space already holds is skipped. An
+Every imported record has an origin, and an origin that a space already holds is skipped. An
 interrupted import can therefore be run again, and running one twice changes nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field, TypeAdapter, ValidationError
 
 from ...accounts import require_write, space_user_id
 from ...context import Caller, Context
-from ...protocol.memory import TurnText
-from ...protocol.message import Id, Message
-from ...protocol.text import Text
 from ...search import EventText, IndexEntry, index_entries
 from ...settings import Settings
 from ...store import Transaction
+from ..facts.write import SQL as FACTS
+from ..facts.write import NewFact, store_fact
+from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import Intake, SessionAddress, TurnTimes, store_turn
+from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
+from .survey import Survey, imported_records, open_import, survey
 
-BATCH = 64  # events embedded and written together
-ORIGIN_CHARACTERS_MAX = 256
-_BOM = b"\xef\xbb\xbf"
-_DATE_FORMAT = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
+__all__ = ["BATCH", "ImportRefused", "ImportResult", "ImportSource", "read", "store"]
 
-
-class ImportRefused(ValueError):
-    """The file cannot be imported. The message says where and why; nothing was stored."""
-
-
-class ImportLine(TurnText):
-    """One line of our own import format: an event, with an optional `id` of its own."""
-
-    id: Annotated[Text, Field(min_length=1, max_length=ORIGIN_CHARACTERS_MAX)] | None = None
-    user_id: Id | None = None
-    session_id: Id = "default"
-
-
-class LocomoTurn(Message):
-    """One turn of a conversation in LoCoMo format."""
-
-    speaker: Text
-    text: Text
-    blip_caption: Text | None = None
-
-    def __str__(self) -> str:
-        return f"{self.speaker}: {self.text}" + (
-            f" [image: {self.blip_caption}]" if self.blip_caption else ""
-        )
-
-
-_TURNS = TypeAdapter(list[LocomoTurn])
+BATCH = 64  # records embedded and written together
+FACT = 0  # in place of the event, in the row of the origin of a fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +37,7 @@ class ImportResult:
 
     stored: int
     duplicates: int  # stored by an earlier import
+    facts: int = 0  # of those stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,258 +52,246 @@ class ImportedTurn:
     flags: tuple[str, ...]  # set while screening its texts
 
 
-class ImportSource:
-    """A file that was checked from end to end.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedFact:
+    """One fact to import. Times are in ms since 1970."""
 
-    Iterates over `len` events, in order, as often as needed.
+    origin: str
+    user_id: str
+    text: str
+    valid_from_ms: int
+    valid_to_ms: int | None
+
+
+Imported = ImportedTurn | ImportedFact
+
+
+class ImportSource:
+    """A source that was checked from end to end.
+
+    Iterates over `len` turns and facts, in order, as often as needed. `survey` has the counts.
     """
 
-    def __init__(
-        self, lines: Callable[[], Iterable[ImportLine]], take: Callable[[ImportLine], ImportedTurn]
-    ) -> None:
-        self._lines, self._take = lines, take
-        self._count = sum(1 for _ in self)
+    def __init__(self, summary: Survey, take: Callable[[], Iterator[Imported]]) -> None:
+        self.survey, self._take = summary, take
 
     def __len__(self) -> int:
-        return self._count
+        return self.survey.turns + self.survey.facts
 
-    def __iter__(self) -> Iterator[ImportedTurn]:
-        return map(self._take, self._lines())
+    def __iter__(self) -> Iterator[Imported]:
+        return self._take()
 
 
 def read(
-    context: Context, caller: Caller, path: Path, *, user_id: str | None = None
+    context: Context,
+    caller: Caller,
+    path: Path,
+    *,
+    user_id: str | None = None,
+    shape: str | None = None,
+    skip_invalid: bool = False,
+    progress: Callable[[Survey, Source], None] = lambda _survey, _source: None,
 ) -> ImportSource:
-    """Check a whole file before anything is stored. `user_id` overrides the one in the file.
+    """Check a whole file, archive or folder before anything is stored.
 
-    JSON lines are read twice, now and during iteration, so that a long file need not fit into
-    memory. Raises ImportRefused naming the line or the place in the conversation, and
-    PinnedToOtherUser for a pinned key with another user_id.
+    `user_id` overrides the ones in it, `shape` the recognised shape. It is read twice, now and
+    during iteration, so that it need not fit into memory. With `skip_invalid` invalid records are
+    counted in the survey instead of refused. Calls `progress` for each record.
+
+    Raises ImportRefused naming the place, and PinnedToOtherUser for a pinned key with another
+    user_id.
     """
+    source, chosen = open_import(path, shape)
+    space = partial(_space, caller, user_id)
+    summary = survey(
+        source,
+        chosen,
+        space=space,
+        is_alone=user_id is None,
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
+    return ImportSource(
+        summary,
+        partial(
+            _imported,
+            context,
+            source,
+            chosen,
+            space,
+            is_alone=user_id is None,
+            skip_invalid=skip_invalid,
+        ),
+    )
+
+
+def _space(caller: Caller, user_id: str | None, own: str | None) -> str:
+    return space_user_id(caller, user_id if user_id is not None else own)
+
+
+def _imported(
+    context: Context,
+    source: Source,
+    shape: Shape,
+    space: Callable[[str | None], str],
+    *,
+    is_alone: bool,
+    skip_invalid: bool,
+) -> Iterator[Imported]:
     now_ms = context.clock()
-
-    def take(line: ImportLine) -> ImportedTurn:
-        return _imported_turn(
-            line,
-            space_user_id(caller, user_id if user_id is not None else line.user_id),
-            now_ms,
-            context.settings,
-        )
-
-    try:
-        samples = None if _is_lines(path) else _samples(path)
-    except OSError as error:
-        raise ImportRefused(f"{path}: {error.strerror or error}") from error
-    if samples is None:
-        return ImportSource(partial(_json_lines, path), take)
-    lines = [
-        line
-        for place, sample in enumerate(samples, 1)
-        for line in _conversation(sample, path, place, alone=user_id is None)
-    ]
-    return ImportSource(lambda: lines, take)
+    for record in imported_records(source, shape, is_alone=is_alone, skip_invalid=skip_invalid):
+        if isinstance(record, ShapeTurn):
+            yield _imported_turn(record, space(record.user_id), now_ms, context.settings)
+        elif isinstance(record, ShapeFact):
+            yield _imported_fact(record, space(record.user_id), now_ms, context.settings)
+        elif not isinstance(record, LeftOutRecord) and not skip_invalid:
+            raise ImportRefused(str(record))
 
 
 def store(
     context: Context,
     caller: Caller,
-    events: Iterable[ImportedTurn],
+    records: Iterable[Imported],
     *,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ImportResult:
-    """Store events in batches. Call `progress` with the size of each batch.
+    """Store turns and facts in batches. Call `progress` with the size of each batch.
 
     An interrupted call can be repeated at any time. Raises KeyIsReadOnly, StoreUnavailable,
     EmbedderUnavailable.
     """
     require_write(caller)
-    stored = duplicates = 0
-    remaining = iter(events)
+    stored = duplicates = facts = 0
+    remaining = iter(records)
     while batch := list(islice(remaining, BATCH)):
         new = context.store.read(partial(_not_imported, batch), account_id=caller.account_id)
-        stored_now = 0
+        written = (0, 0)
         if new:
-            entries = [
-                replace(entry, flags=entry.flags + event.flags)
-                for entry, event in zip(
-                    index_entries(context.embedder, [event.text for event in new]), new, strict=True
-                )
-            ]
-            stored_now = context.store.write(
-                partial(_write, context, caller, new, entries), account_id=caller.account_id
+            written = context.store.write(
+                partial(_write, context, caller, new, _index_entries(context, new)),
+                account_id=caller.account_id,
             )
-        stored, duplicates = stored + stored_now, duplicates + len(batch) - stored_now
+        stored, facts = stored + sum(written), facts + written[1]
+        duplicates += len(batch) - sum(written)
         progress(len(batch))
-    return ImportResult(stored=stored, duplicates=duplicates)
+    return ImportResult(stored=stored, duplicates=duplicates, facts=facts)
 
 
-def _not_imported(batch: list[ImportedTurn], tx: Transaction) -> list[ImportedTurn]:
-    return [event for event in batch if not _is_imported(tx, event)]
+def _index_entries(context: Context, new: list[Imported]) -> list[IndexEntry]:
+    texts = [
+        record.text if isinstance(record, ImportedTurn) else layer_text(record.text)
+        for record in new
+    ]
+    return [
+        replace(entry, flags=entry.flags + record.flags)
+        if isinstance(record, ImportedTurn)
+        else entry
+        for entry, record in zip(index_entries(context.embedder, texts), new, strict=True)
+    ]
 
 
-def _is_imported(tx: Transaction, event: ImportedTurn) -> bool:
-    space = tx.one_or_none(SQL.space_of, user_id=event.user_id)
+def _not_imported(batch: list[Imported], tx: Transaction) -> list[Imported]:
+    return [record for record in batch if not _is_imported(tx, record)]
+
+
+def _is_imported(tx: Transaction, record: Imported) -> bool:
+    space = tx.one_or_none(SQL.space_of, user_id=record.user_id)
     return (
         space is not None
-        and tx.one_or_none(SQL.event_of_origin, space_id=space.id, origin=event.origin) is not None
+        and tx.one_or_none(SQL.event_of_origin, space_id=space.id, origin=record.origin) is not None
     )
 
 
 def _write(
     context: Context,
     caller: Caller,
-    new: list[ImportedTurn],
+    new: list[Imported],
     entries: list[IndexEntry],
     tx: Transaction,
-) -> int:
-    stored = 0
-    for event, entry in zip(new, entries, strict=True):
-        if _is_imported(tx, event):  # repeated in the file, or stored by a concurrent import
+) -> tuple[int, int]:
+    """Return the number of turns and of facts stored."""
+    turns = facts = 0
+    for record, entry in zip(new, entries, strict=True):
+        if _is_imported(tx, record):  # repeated in the file, or stored by a concurrent import
             continue
-        address = SessionAddress(
-            account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id
-        )
-        turn = store_turn(
-            context, tx, address, event.text, entry, times=TurnTimes(event.occurred_offset)
-        )
-        tx.run(SQL.add_origin, space_id=space_of(turn.row), origin=event.origin, event=turn.row)
-        stored += 1
-    return stored
+        if isinstance(record, ImportedTurn):
+            address = SessionAddress(
+                account_id=caller.account_id, user_id=record.user_id, session_id=record.session_id
+            )
+            turn = store_turn(
+                context, tx, address, record.text, entry, times=TurnTimes(record.occurred_offset)
+            )
+            space_id, event = space_of(turn.row), turn.row
+            turns += 1
+        else:
+            space_id = tx.one(SQL.open_space, user_id=record.user_id, now_ms=context.clock()).id
+            facts += _write_fact(context, caller, tx, space_id, record, entry)
+            event = FACT
+        tx.run(SQL.add_origin, space_id=space_id, origin=record.origin, event=event)
+    return turns, facts
 
 
-def _imported_turn(line: ImportLine, user_id: str, now_ms: int, settings: Settings) -> ImportedTurn:
-    occurred_ms = milliseconds(line.occurred_at, now_ms)
+def _write_fact(
+    context: Context,
+    caller: Caller,
+    tx: Transaction,
+    space_id: int,
+    record: ImportedFact,
+    entry: IndexEntry,
+) -> int:
+    """Store a fact; return 0 if the space has an equal one that holds, whose end it then sets."""
+    fact = NewFact(
+        text=record.text,
+        entry=entry,
+        valid_from_ms=record.valid_from_ms,
+        valid_to_ms=record.valid_to_ms,
+    )
+    stored = store_fact(context, tx, caller.key_id, space_id, fact)
+    if not stored.is_known:
+        return 1
+    row = tx.one(FACTS.fact_by_id, fact_id=stored.fact_id)
+    ends = record.valid_to_ms
+    if row.valid_to_ms is None and ends is not None and ends > row.valid_from_ms:
+        tx.run(
+            FACTS.change_fact,
+            id=row.id,
+            pinned=row.pinned,
+            valid_from_ms=row.valid_from_ms,
+            valid_to_ms=ends,
+            expires_ms=row.expires_ms,
+        )
+    return 0
+
+
+def _imported_turn(
+    record: ShapeTurn, user_id: str, now_ms: int, settings: Settings
+) -> ImportedTurn:
     intake = Intake(settings=settings)
     text = EventText(
-        query=intake.screen(line.query),
-        response=intake.screen(line.response),
-        topic=None if line.topic is None else intake.screen(line.topic),
-        occurred_ms=occurred_ms,
-    )
-    occurred = "" if line.occurred_at is None else str(occurred_ms)
-    origin = line.id or _digest(
-        line.session_id, line.query, line.response, line.topic or "", occurred
+        query=intake.screen(record.query),
+        response=intake.screen(record.response),
+        topic=None if record.topic is None else intake.screen(record.topic),
+        occurred_ms=milliseconds(record.occurred_at, now_ms),
     )
     return ImportedTurn(
-        origin=origin,
+        origin=record.origin,
         user_id=user_id,
-        session_id=line.session_id,
+        session_id=record.session_id,
         text=text,
-        occurred_offset=offset_minutes(line.occurred_at),
+        occurred_offset=offset_minutes(record.occurred_at),
         flags=intake.flags,
     )
 
 
-def _digest(*parts: str) -> str:
-    # NUL separates the parts because no event text contains it
-    return "sha256:" + hashlib.sha256("\x00".join(parts).encode()).hexdigest()
-
-
-def _is_lines(path: Path) -> bool:
-    """Return True if the first non-blank line is a complete JSON object and not a conversation.
-
-    Raises ImportRefused, OSError.
-    """
-    if not path.is_file():
-        raise ImportRefused(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
-    with path.open("rb") as file:
-        for raw in file:
-            if first := raw.removeprefix(_BOM).strip():
-                try:
-                    parsed = json.loads(first)
-                except (ValueError, RecursionError):
-                    return False
-                return isinstance(parsed, dict) and "conversation" not in parsed
-    return True
-
-
-def _samples(path: Path) -> list[Any] | None:
-    """Return the conversations of a file that is one JSON text, or None if it is not one.
-
-    None leaves it to the line reader to report the invalid line. Raises ImportRefused.
-    """
-    try:
-        whole = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        if not re.match(
-            r"\s*(\[|\{\s*\n)", error.doc
-        ):  # presumably JSON lines with an invalid event
-            return None
-        raise ImportRefused(f"{path}, line {error.lineno}: {error.msg}") from error
-    except (UnicodeDecodeError, RecursionError):
-        return None
-    samples = whole if isinstance(whole, list) else [whole]
-    if samples and all(isinstance(sample, dict) and "conversation" in sample for sample in samples):
-        return samples
-    raise ImportRefused(
-        f"{path}, line 1: expected JSON lines (one event per line) or conversations (objects "
-        "with a `conversation`)"
+def _imported_fact(
+    record: ShapeFact, user_id: str, now_ms: int, settings: Settings
+) -> ImportedFact:
+    ends = None if record.valid_to is None else milliseconds(record.valid_to, now_ms)
+    starts = milliseconds(record.valid_from, now_ms)
+    return ImportedFact(
+        origin=f"fact:{record.origin}",
+        user_id=user_id,
+        text=Intake(settings=settings).screen(record.text),
+        valid_from_ms=starts if ends is None or starts < ends else ends - 1,
+        valid_to_ms=ends,
     )
-
-
-def _json_lines(path: Path) -> Iterator[ImportLine]:
-    try:
-        with path.open("rb") as file:
-            # Split at line feeds only: JSON strings may contain other line separators.
-            for number, raw in enumerate(file, 1):
-                if line := raw.removeprefix(_BOM if number == 1 else b"").strip():
-                    try:
-                        yield ImportLine.model_validate_json(line)
-                    except ValidationError as error:
-                        raise ImportRefused(f"{path}, line {number}: {_describe(error)}") from error
-    except OSError as error:
-        raise ImportRefused(f"{path}: {error.strerror or error}") from error
-
-
-def _describe(error: ValidationError) -> str:
-    """Return the first validation error with its location."""
-    details = error.errors(include_input=False, include_url=False)[0]
-    location = ".".join(str(step) for step in details["loc"])
-    # The message already names the line of the file.
-    message = re.sub(r" at line 1 column (\d+)", r", at character \1", details["msg"])
-    return f"{location}: {message}" if location else message
-
-
-def _conversation(
-    sample: dict[str, Any], path: Path, place: int, *, alone: bool
-) -> Iterator[ImportLine]:
-    """Yield the events of one LoCoMo sample.
-
-    Every two consecutive turns of a session form one event; each text begins with the speaker's
-    name. With `alone` the sample has a space of its own. Otherwise all samples share one space, and
-    session ids are prefixed with the name of the sample.
-    """
-    conversation, location = sample["conversation"], f"{path}, conversation {place}"
-    name = str(sample.get("sample_id") or f"{path.stem}-{place}")
-    keys = (
-        [key for key in conversation if re.fullmatch(r"session_\d+", key)]
-        if isinstance(conversation, dict)
-        else []
-    )
-    if not keys:
-        raise ImportRefused(f"{location}: it has no session_1, session_2, ...")
-    for key in sorted(keys, key=lambda key: int(key[8:])):
-        try:
-            start = datetime.strptime(
-                str(conversation.get(f"{key}_date_time")), _DATE_FORMAT
-            ).replace(tzinfo=UTC)
-            texts = [str(spoken) for spoken in _TURNS.validate_python(conversation[key])]
-            for turn in range(0, len(texts), 2):
-                query, response = texts[turn], texts[turn + 1] if turn + 1 < len(texts) else ""
-                session_id = key if alone else f"{name}/{key}"
-                origin, occurred_at = (
-                    _digest(name, key, str(turn), query, response),
-                    start + timedelta(milliseconds=turn),
-                )
-                yield ImportLine(
-                    id=origin,
-                    user_id=name,
-                    session_id=session_id,
-                    query=query,
-                    response=response,
-                    occurred_at=occurred_at,
-                )
-        except ValidationError as error:
-            raise ImportRefused(f"{location}, {key}: {_describe(error)}") from error
-        except ValueError as error:
-            raise ImportRefused(f"{location}, {key}_date_time: {error}") from error

@@ -1,0 +1,48 @@
+"""Shapes of other products' data: what `remembrancer import` reads.
+
+One module per family, each a function from an opened document to records. `table` lists them.
+"""
+
+from .records import (
+    ImportRefused,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
+    ShapeFact,
+    ShapeTurn,
+    checked,
+    one_line,
+)
+from .sources import Source
+from .table import (
+    NAMES,
+    SHAPES,
+    NativeArchive,
+    Shape,
+    ShapeUnknown,
+    detect,
+    is_native_archive,
+    records,
+    shape_named,
+)
+
+__all__ = [
+    "NAMES",
+    "SHAPES",
+    "ImportRefused",
+    "InvalidRecord",
+    "LeftOutRecord",
+    "NativeArchive",
+    "Record",
+    "Shape",
+    "ShapeFact",
+    "ShapeTurn",
+    "ShapeUnknown",
+    "Source",
+    "checked",
+    "detect",
+    "is_native_archive",
+    "one_line",
+    "records",
+    "shape_named",
+]

@@ -1,0 +1,82 @@
+"""Memories of mem0: what `get_all` of the library and the platform's list of memories return.
+
+The shape was read from mem0ai/mem0, mem0/memory/main.py (get_all) and docs/openapi.json
+(/v1/memories/, /v3/memories/). Exports with a schema of one's own have no common shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .dialogue import objects, text_of, time_of
+from .entries import Entry, entries
+from .records import (
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
+    ShapeFact,
+    digest,
+    readable_id,
+    statement,
+)
+from .sources import Sample, SourceDocument
+from .times import start_before
+
+RELATION = "relation derived from memories"
+_LISTS = (None, "results", "memories")
+
+
+def matches(sample: Sample) -> bool:
+    """Return True for objects with an `id` and a text `memory`, alone or in `results`."""
+    return any(
+        _is_memory(one)
+        for item in sample.items
+        for one in (item, *objects(item.get("results")), *objects(item.get("memories")))
+    )
+
+
+def _is_memory(item: dict[str, Any]) -> bool:
+    return isinstance(item.get("memory"), str) and "id" in item
+
+
+def read(document: SourceDocument) -> Iterator[Record]:
+    """Yield every memory as a fact.
+
+    It holds from its creation. One that was replaced holds until it was last updated, one with an
+    expiration date until that date.
+    """
+    for entry in entries(document):
+        if isinstance(entry, InvalidRecord):
+            yield entry
+        elif entry.key == "relations":
+            yield LeftOutRecord(place=entry.place, reason=RELATION)
+        elif entry.key in _LISTS and "value" not in entry.value:
+            yield _fact(entry)
+
+
+def _fact(entry: Entry) -> Record:
+    memory, place = entry.value, entry.place
+    text = memory.get("memory")
+    if not isinstance(text, str) or not text.strip():
+        return InvalidRecord(place=place, detail="`memory` is not a text")
+    created_at, invalid = time_of(memory.get("created_at"), place)
+    updated_at, invalid_update = time_of(memory.get("updated_at"), place)
+    ends_at, invalid_end = time_of(memory.get("expiration_date"), place)
+    if bad := invalid or invalid_update or invalid_end:
+        return bad
+    if text_of(memory, "replaced_by"):
+        ends_at = min(filter(None, (updated_at or created_at, ends_at)), default=None)
+    user_id = text_of(memory, "user_id")
+    run = text_of(memory, "run_id", "session_id")
+    return statement(
+        ShapeFact(
+            place=place,
+            text=text,
+            origin=digest("mem0", str(memory.get("id")), text, str(ends_at)),
+            user_id=readable_id(user_id) if user_id else None,
+            valid_from=start_before(created_at, ends_at),
+            valid_to=ends_at,
+        ),
+        session_id=run or "mem0",
+    )

@@ -1,0 +1,327 @@
+"""Open what is imported: a file, the members of a .zip archive, or the files of a folder.
+
+Members of an archive are read in memory, chunk by chunk, and are never written to disk: their
+names are labels, and a name such as `../../x` has no effect. Symbolic links of a folder are not
+followed.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ....protocol import limits
+from .json_stream import elements, parse, raw_lines
+from .records import ImportRefused, LeftOutRecord, one_line
+
+FILES_MAX = 500_000  # files of a folder, and entries of an archive
+SMALL_ARCHIVE_BYTES = 64 << 20  # unpacked: up to here any ratio is accepted
+SAMPLE_BYTES = 1 << 20  # of a file, to recognise its shape
+SAMPLE_LINES = 50
+SAMPLE_ELEMENTS = 3  # of a list
+SAMPLE_ENTRIES = 200  # of an object
+READS = 4  # a document is sampled up to three times before it is read
+SQLITE_HEADER = b"SQLite format 3\x00"
+_ZIP_HEADERS = (b"PK\x03\x04", b"PK\x05\x06")
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The beginning of a document.
+
+    `layout` is "lines", "list", "object", "text" or "sqlite"; `items` are the first objects: lines,
+    elements, or the object itself with the first elements of each list; `complaint` says why it is
+    no JSON.
+    """
+
+    layout: str
+    items: tuple[dict[str, Any], ...] = ()
+    text: str = ""
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDocument:
+    """One file, or one member of an archive. `place` names it in messages."""
+
+    name: str  # relative to its folder or archive
+    place: str
+    path: Path | None  # None in an archive
+    modified_at: datetime | None
+    opener: Callable[[], BinaryIO]
+
+    @property
+    def base(self) -> str:
+        """The name without folders."""
+        return self.name.replace("\\", "/").rpartition("/")[2]
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the document for reading. Raises ImportRefused."""
+        try:
+            stream = self.opener()
+        except _ZIP_ERRORS as error:
+            raise ImportRefused(f"{self.place}: {_describe(error)}") from error
+        with stream:
+            yield stream
+
+    def sample(self) -> Sample:
+        """Return its beginning. Raises ImportRefused for a file that cannot be read."""
+        with self.opened() as stream:
+            head = stream.read(SAMPLE_BYTES)
+        if head.startswith(SQLITE_HEADER):
+            return Sample(layout="sqlite")
+        return _sample(head, is_whole=len(head) < SAMPLE_BYTES, reopen=self)
+
+
+@dataclass(slots=True)
+class Source:
+    """A file, an archive or a folder to import. `bytes_read` counts unpacked bytes."""
+
+    path: Path
+    kind: str = "file"  # or "archive", "folder"
+    bytes_read: int = 0
+    ignored: list[LeftOutRecord] = field(default_factory=list)
+
+    @classmethod
+    def at(cls, path: Path) -> Source:
+        """Return the source at a path. Raises ImportRefused for anything but a file or folder."""
+        try:
+            if path.is_dir():
+                return cls(path, "folder")
+            if not path.is_file():
+                reason = "not a regular file" if path.exists() else "no such file"
+                raise ImportRefused(f"{path}: {reason}")
+            with path.open("rb") as file:
+                is_archive = file.read(4) in _ZIP_HEADERS
+        except (OSError, ValueError) as error:
+            if isinstance(error, ImportRefused):
+                raise
+            raise ImportRefused(f"{path}: {_describe(error)}") from error
+        return cls(path, "archive" if is_archive else "file")
+
+    @contextmanager
+    def documents(self) -> Iterator[list[SourceDocument]]:
+        """Open the source and return its documents, those of upper folders first.
+
+        Raises ImportRefused.
+        """
+        self.bytes_read = 0
+        self.ignored = []
+        if self.kind == "file":
+            yield [self._file(self.path, self.path.name, str(self.path))]
+        elif self.kind == "folder":
+            yield sorted(self._walk(), key=_order)
+        else:
+            try:
+                archive = zipfile.ZipFile(self.path)
+            except _ZIP_ERRORS as error:
+                raise ImportRefused(f"{self.path}: {_describe(error)}") from error
+            with archive:
+                yield sorted(self._members(archive), key=_order)
+
+    def _file(self, path: Path, name: str, place: str) -> SourceDocument:
+        try:
+            modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        except (OSError, ValueError, OverflowError):
+            modified_at = None
+
+        def opener() -> BinaryIO:
+            flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+            if self.kind == "folder":
+                flags |= getattr(os, "O_NOFOLLOW", 0)
+            return _counted(self, os.fdopen(os.open(path, flags), "rb"), place)
+
+        return SourceDocument(
+            name=name, place=place, path=path, modified_at=modified_at, opener=opener
+        )
+
+    def _walk(self) -> Iterator[SourceDocument]:
+        count = 0
+        for folder, folders, names in os.walk(self.path, onerror=self._refuse):
+            for name in sorted(folders):
+                if (Path(folder) / name).is_symlink():
+                    self.ignored.append(
+                        LeftOutRecord(place=f"{folder}/{name}", reason="symbolic link")
+                    )
+            folders[:] = [name for name in sorted(folders) if not name.startswith(".")]
+            for name in sorted(names):
+                path = Path(folder) / name
+                count += 1
+                if count > FILES_MAX:
+                    raise ImportRefused(f"{self.path}: more than {FILES_MAX:,} files")
+                try:
+                    mode = path.lstat().st_mode
+                except OSError as error:
+                    raise ImportRefused(f"{path}: {_describe(error)}") from error
+                if stat.S_ISLNK(mode):
+                    self.ignored.append(LeftOutRecord(place=str(path), reason="symbolic link"))
+                elif stat.S_ISREG(mode) and not name.startswith("."):
+                    relative = path.relative_to(self.path).as_posix()
+                    yield self._file(path, relative, _printable(str(path)))
+
+    def _refuse(self, error: OSError) -> None:
+        raise ImportRefused(f"{error.filename}: {_describe(error)}") from error
+
+    def _members(self, archive: zipfile.ZipFile) -> Iterator[SourceDocument]:
+        entries = archive.infolist()
+        if len(entries) > FILES_MAX:
+            raise ImportRefused(f"{self.path}: more than {FILES_MAX:,} entries")
+        packed = max(1, self.path.stat().st_size)
+        for entry in entries:
+            if entry.filename.endswith("/"):  # a folder; a name may also be empty
+                continue
+            place = f"{self.path}/{_printable(entry.filename)}"
+            yield SourceDocument(
+                name=entry.filename,
+                place=place,
+                path=None,
+                modified_at=None,
+                opener=partial(self._open_member, archive, entry, packed, place),
+            )
+
+    def _open_member(
+        self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, packed: int, place: str
+    ) -> BinaryIO:
+        raw = archive.open(entry)
+        return _counted(self, raw, place, packed=packed, entry_packed=entry.compress_size)
+
+
+def _order(document: SourceDocument) -> tuple[int, str]:
+    return document.name.count("/"), document.name
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() and len(name) < limits.PATH_CHARACTERS_MAX else one_line(name)
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return one_line(error) or type(error).__name__
+
+
+class _Counted(io.RawIOBase):
+    """Counts bytes read, refuses what unpacks to too much, and names the place in errors."""
+
+    def __init__(self, source: Source, stream: Any, place: str, packed: tuple[int, int]) -> None:
+        super().__init__()
+        self._source, self._stream, self._place = source, stream, place
+        self._packed, self._bytes = packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except _ZIP_ERRORS as error:
+            raise ImportRefused(f"{self._place}: {_describe(error)}") from error
+        self._bytes += len(data)
+        self._source.bytes_read += len(data)
+        archive, member = self._packed
+        if archive:
+            self._check(self._source.bytes_read, archive * READS)
+            self._check(self._bytes, member)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _check(self, unpacked: int, packed: int) -> None:
+        if unpacked > max(SMALL_ARCHIVE_BYTES, packed * limits.ZIP_RATIO_MAX):
+            raise ImportRefused(
+                f"{self._place}: it unpacks to more than {limits.ZIP_RATIO_MAX} times its size"
+            )
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def _counted(
+    source: Source, stream: Any, place: str, *, packed: int = 0, entry_packed: int = 0
+) -> BinaryIO:
+    raw = _Counted(source, stream, place, (packed, max(1, entry_packed)))
+    return io.BufferedReader(raw, 1 << 16)
+
+
+def _sample(head: bytes, *, is_whole: bool, reopen: SourceDocument) -> Sample:
+    text = head.decode("utf-8-sig", "replace")
+    start = text.lstrip()
+    if not start.startswith(("[", "{")):
+        return Sample(layout="text", text=text)
+    if start.startswith("{"):
+        lines, count = _line_objects(head, is_whole=is_whole)
+        # A list over several lines in an object ends in a line that is an object, too.
+        if 2 * len(lines) >= count and lines and (count > 1 or not is_whole):
+            return Sample(layout="lines", items=lines, text=text)
+    items, complaint = _first_elements(reopen)
+    layout = "object" if start.startswith("{") else "list"
+    return Sample(layout=layout, items=tuple(items), text=text, complaint=complaint)
+
+
+def _first_elements(document: SourceDocument) -> tuple[list[dict[str, Any]], str]:
+    """Return the first objects of a JSON text, and why it cannot be read on.
+
+    Of an object: the object itself, with the first elements of each list.
+    """
+    items: list[dict[str, Any]] = []
+    whole: dict[str, Any] = {}
+    complaint = ""
+    try:
+        with document.opened() as stream:
+            for key, index, value in islice(elements(stream, document.place), SAMPLE_ENTRIES):
+                if key is None:
+                    items += [value] if isinstance(value, dict) else []
+                    if index is None or index + 1 >= SAMPLE_ELEMENTS:
+                        break
+                elif index is None:
+                    whole[key] = value
+                elif index < SAMPLE_ELEMENTS:
+                    members = whole.setdefault(key, [])
+                    if isinstance(members, list):  # a repeated key may have had another value
+                        members.append(value)
+    except ImportRefused as error:
+        complaint = str(error)
+    return [*items, *([whole] if whole else [])], complaint
+
+
+def _line_objects(head: bytes, *, is_whole: bool) -> tuple[tuple[dict[str, Any], ...], int]:
+    """Return the objects on the first lines, and the number of lines read, complete or not."""
+    items, count = [], 0
+    if not is_whole:
+        head = head[: head.rfind(b"\n") + 1]
+    for _, raw in islice(raw_lines(io.BytesIO(head), ""), SAMPLE_LINES):
+        count += 1
+        try:
+            value = parse(raw.decode())
+        except ValueError:
+            if count == 1 and re.fullmatch(rb"\{", raw):
+                return (), count  # an object over several lines
+            continue
+        if isinstance(value, dict):
+            items.append(value)
+    return tuple(items), count

@@ -1,0 +1,306 @@
+"""The table of shapes, and how a source is recognised and read.
+
+One row a shape. `detect` tries the rows in order, so that a shape with few signs comes after those
+with more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from . import (
+    chatgpt,
+    claude,
+    claude_code,
+    claude_mem,
+    codex,
+    graphiti,
+    hindsight,
+    letta,
+    markdown,
+    mem0,
+    native,
+    openai_messages,
+)
+from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_line
+from .sources import Sample, Source, SourceDocument
+
+SAMPLES_MAX = 200  # files of a folder or archive that are sampled
+NATIVE_FORMAT = "remembrancer-export"  # the `format` in manifest.json of an export
+OTHER_FILE = "file of another kind"
+_JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".af", "")
+_JSON = r"\.(json|jsonl|ndjson)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One row: name, title for people, and names of files in a folder or archive."""
+
+    name: str
+    title: str
+    files: str  # a regular expression of the name without folders
+    matches: Callable[[Sample], bool]
+    read: Callable[[SourceDocument], Iterator[Record]]
+
+
+SHAPES = (
+    Shape(
+        name="hindsight",
+        title="Hindsight: archive of a bank or of documents, or listed memories",
+        files=r"\.json",
+        matches=hindsight.matches,
+        read=hindsight.read,
+    ),
+    Shape(
+        name="chatgpt",
+        title="ChatGPT: data export (conversations.json, alone or in its .zip)",
+        files=r"conversations(-\d+)?\.json",
+        matches=chatgpt.matches,
+        read=chatgpt.read,
+    ),
+    Shape(
+        name="claude",
+        title="Claude: data export (conversations.json, alone or in its .zip)",
+        files=r"conversations(-\d+)?\.json",
+        matches=claude.matches,
+        read=claude.read,
+    ),
+    Shape(
+        name="claude-code",
+        title="Claude Code: transcripts (~/.claude/projects)",
+        files=r"\.jsonl",
+        matches=claude_code.matches,
+        read=claude_code.read,
+    ),
+    Shape(
+        name="codex",
+        title="Codex: rollouts (~/.codex/sessions)",
+        files=r"\.jsonl",
+        matches=codex.matches,
+        read=codex.read,
+    ),
+    Shape(
+        name="claude-mem",
+        title="claude-mem: export (JSON) or database (SQLite)",
+        files=r"\.(json|db|sqlite|sqlite3)",
+        matches=claude_mem.matches,
+        read=claude_mem.read,
+    ),
+    Shape(
+        name="letta",
+        title="Letta: agent file (.af), or a list of memory blocks",
+        files=r"\.(af|json)",
+        matches=letta.matches,
+        read=letta.read,
+    ),
+    Shape(
+        name="mem0",
+        title="mem0: memories (get_all, or the platform's list)",
+        files=_JSON,
+        matches=mem0.matches,
+        read=mem0.read,
+    ),
+    Shape(
+        name="graphiti",
+        title="Zep and Graphiti: sessions with messages, episodes, edges",
+        files=_JSON,
+        matches=graphiti.matches,
+        read=graphiti.read,
+    ),
+    Shape(
+        name="locomo",
+        title="LoCoMo: conversations",
+        files=r"\.json",
+        matches=native.matches_locomo,
+        read=partial(native.read_locomo, is_alone=True),
+    ),
+    Shape(
+        name="events",
+        title="Remembrancer: events as JSON lines",
+        files=r"\.(jsonl|ndjson)",
+        matches=native.matches_events,
+        read=native.read_events,
+    ),
+    Shape(
+        name="openai-messages",
+        title="OpenAI: lists of messages, or JSON lines of them",
+        files=_JSON,
+        matches=openai_messages.matches,
+        read=openai_messages.read,
+    ),
+    Shape(
+        name="basic-memory",
+        title="basic-memory: Markdown notes with observations and relations",
+        files=r"\.(md|markdown)",
+        matches=markdown.matches_basic_memory,
+        read=markdown.read_basic_memory,
+    ),
+    Shape(
+        name="markdown",
+        title="Markdown: a note, or a folder of notes",
+        files=r"\.(md|markdown)",
+        matches=lambda sample: sample.layout in ("text", "list", "object", "lines"),
+        read=markdown.read_notes,
+    ),
+)
+NAMES = tuple(shape.name for shape in SHAPES)
+_BY_NAME = {shape.name: shape for shape in SHAPES}
+_NOTES = ("basic-memory", "markdown")
+
+
+class ShapeUnknown(ImportRefused):
+    """The source has none of the shapes."""
+
+
+class NativeArchive(ImportRefused):
+    """An export of this service: no shape reads it, because it is restored as a whole."""
+
+
+def shape_named(name: str) -> Shape:
+    """Return a shape. Raises ShapeUnknown."""
+    if name not in _BY_NAME:
+        raise ShapeUnknown(f"--shape {one_line(name, 60)}: known shapes are {', '.join(NAMES)}")
+    return _BY_NAME[name]
+
+
+def is_native_archive(documents: list[SourceDocument]) -> bool:
+    """Return True for the archive or folder of an export of this service.
+
+    The one place where `detect` recognises it. No shape reads it: it is restored, not imported.
+    """
+    return any(
+        item.get("format") == NATIVE_FORMAT
+        for one in documents
+        if one.name == "manifest.json"
+        for item in one.sample().items
+    )
+
+
+def detect(path: Path) -> Shape:
+    """Return the shape of a file, archive or folder. Raises ShapeUnknown, ImportRefused."""
+    source = Source.at(path)
+    with source.documents() as documents:
+        if is_native_archive(documents):
+            raise NativeArchive(f"{path}: an export of Remembrancer, which no shape reads")
+        if source.kind == "file":
+            return _of_file(documents[0])
+        shape, complaint = _of_many(documents)
+        if shape is not None:
+            return shape
+        if complaint:
+            raise ImportRefused(complaint)
+        names = ", ".join(one_line(one.name, 60) for one in documents[:5]) or "no files"
+        kind = {"archive": "an archive", "folder": "a folder"}[source.kind]
+        raise _unknown(path, f"{kind} with {len(documents):,} files ({names})")
+
+
+def _of_many(documents: list[SourceDocument]) -> tuple[Shape | None, str]:
+    """Return the first shape in the table that a document has, and a reason why one is no JSON."""
+    candidates = (one for one in documents if any(_has_name(one, shape) for shape in SHAPES))
+    names: set[str] = set()
+    complaint = ""
+    for document in islice(candidates, SAMPLES_MAX):
+        sample = document.sample()  # not kept: it may be large
+        names |= {
+            shape.name
+            for shape in SHAPES
+            if _has_name(document, shape) and _matches(shape, document, sample)
+        }
+        complaint = complaint or ("" if sample.items else sample.complaint)
+    return next((shape for shape in SHAPES if shape.name in names), None), complaint
+
+
+def _of_file(document: SourceDocument) -> Shape:
+    sample = document.sample()
+    for shape in SHAPES:
+        if shape.name not in _NOTES and _matches(shape, document, sample):
+            return shape
+    suffix = Path(document.name).suffix.lower()
+    if suffix in (".md", ".markdown"):
+        is_basic = markdown.matches_basic_memory(sample)
+        return _BY_NAME["basic-memory" if is_basic else "markdown"]
+    if sample.complaint and not sample.items and suffix in _JSON_SUFFIXES:
+        raise ImportRefused(sample.complaint)
+    if sample.layout == "text" and (not sample.text.strip() or suffix in (".jsonl", ".ndjson")):
+        return _BY_NAME["events"]  # reports its first line, or that there is none
+    raise _unknown(document.path or Path(document.name), _seen_in(sample))
+
+
+def _seen_in(sample: Sample) -> str:
+    if sample.layout == "sqlite":
+        return "a SQLite database without claude-mem's tables"
+    if sample.items:
+        keys = ", ".join(one_line(key, 40) for key in list(sample.items[0])[:8])
+        return f"JSON ({sample.layout}) of objects with {keys or 'no members'}"
+    if sample.layout in ("list", "object"):
+        return f"an empty JSON {sample.layout}, or one without objects"
+    return f"text that begins with {one_line(sample.text, 40)!r}"
+
+
+def _unknown(path: Path, content: str) -> ShapeUnknown:
+    return ShapeUnknown(
+        f"{path}: not a known shape: {content}. Known shapes: {', '.join(NAMES)}. "
+        "--shape NAME reads it as one of them"
+    )
+
+
+def _has_name(document: SourceDocument, shape: Shape) -> bool:
+    return re.search(shape.files + r"$", document.base, re.IGNORECASE) is not None
+
+
+def _matches(shape: Shape, document: SourceDocument, sample: Sample) -> bool:
+    if sample.layout == "sqlite":
+        return shape.name == "claude-mem" and claude_mem.matches_database(document)
+    return shape.matches(sample)
+
+
+def records(source: Source, shape: Shape, *, is_alone: bool = True) -> Iterator[Record]:
+    """Yield the records of a source, in order. Raises ImportRefused where it cannot be read on.
+
+    `is_alone`: the file's own users are used (LoCoMo: each conversation has a space of its own).
+    """
+    read = partial(native.read_locomo, is_alone=is_alone) if shape.name == "locomo" else shape.read
+    with source.documents() as documents:
+        yield from source.ignored
+        if source.kind == "file":
+            yield from _of_bank(shape, documents, read)(documents[0])
+            return
+        read = _of_bank(shape, documents, read)
+        for document in documents:
+            if not _has_name(document, shape):
+                yield LeftOutRecord(place=document.place, reason=OTHER_FILE)
+                continue
+            try:
+                if shape.name not in _NOTES and not _is_readable(shape, document):
+                    yield LeftOutRecord(place=document.place, reason=OTHER_FILE)
+                    continue
+                yield from read(document)
+            except ImportRefused as error:
+                yield InvalidRecord(place=document.place, detail=_without_place(error, document))
+
+
+def _of_bank(
+    shape: Shape,
+    documents: list[SourceDocument],
+    read: Callable[[SourceDocument], Iterator[Record]],
+) -> Callable[[SourceDocument], Iterator[Record]]:
+    """Return the reader of a shape, with the bank of Hindsight's archive."""
+    if shape.name != "hindsight":
+        return read
+    manifest = next((one for one in documents if one.base == "manifest.json"), None)
+    return partial(hindsight.read, bank=hindsight.bank_of(manifest) if manifest else None)
+
+
+def _is_readable(shape: Shape, document: SourceDocument) -> bool:
+    """Return True if a file of a folder has the shape, or is broken, which its reader reports."""
+    sample = document.sample()
+    return bool(sample.complaint and not sample.items) or _matches(shape, document, sample)
+
+
+def _without_place(error: ImportRefused, document: SourceDocument) -> str:
+    return str(error).removeprefix(document.place).lstrip(":, ")

@@ -1,0 +1,382 @@
+"""Import of broken and hostile files: a clear error with the place, and nothing is stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory.exchange.imports import OWNER, SAMPLES, Imports
+
+from remembrancer.memory.exchange.importer import ImportRefused, ImportResult
+from remembrancer.memory.exchange.shapes import NAMES, Source, detect, shape_named
+from remembrancer.memory.exchange.survey import Survey, survey
+
+
+def chat(*texts: str, uuid: str = "c1") -> dict[str, Any]:
+    """Return a conversation of Claude's export; the user and the assistant take turns."""
+    return {
+        "uuid": uuid,
+        "name": "Chat",
+        "created_at": "2026-01-01T00:00:00Z",
+        "chat_messages": [
+            {"uuid": f"m{n}", "sender": ("human", "assistant")[n % 2], "text": text}
+            for n, text in enumerate(texts)
+        ],
+    }
+
+
+GOOD = chat("Hi", "Hello")
+
+
+def zipped(path: Path, *members: tuple[str, bytes]) -> Path:
+    """Write an archive."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bad", "place", "why"),
+    [
+        (chat("a\0b"), ", conversation 2, message 1", "query: "),
+        (chat("a", "\ud800"), ", conversation 2, message 1", "response: "),
+        (chat("a" * 1_100_000), ", conversation 2, message 1", "more than 1,048,576 bytes"),
+        (chat("é" * 600_000), ", conversation 2, message 1", "the turn has 1,200,000 bytes"),
+        ({**GOOD, "created_at": "soon"}, ", conversation 2", "cannot read the time 'soon'"),
+        ({**GOOD, "created_at": 1e300}, ", conversation 2", "cannot read the time of this number"),
+        ({**GOOD, "created_at": "0001-01-01"}, ", conversation 2", "the year 1 is out of range"),
+        ({**GOOD, "created_at": [1]}, ", conversation 2", "cannot read a time of type list"),
+        ({**GOOD, "chat_messages": {}}, ", conversation 2", "it has no list `chat_messages`"),
+        ({**GOOD, "chat_messages": [7]}, ", conversation 2", "a message is not an object"),
+        (7, ", conversation 2", "expected an object"),
+    ],
+    ids=str,
+)
+def test_invalid_record_is_refused_or_skipped(
+    imports: Imports, bad: object, place: str, why: str
+) -> None:
+    path = imports.written("conversations.json", json.dumps([GOOD, bad, chat("Bye", uuid="c3")]))
+
+    message = imports.refused(path)
+    assert message.startswith((place, place.replace("conversation", "record")))
+    assert why in message
+
+    source = imports.read(path, skip_invalid=True)
+    assert source.survey.invalid == 1
+    assert why in str(source.survey.errors[0])
+    imports.stored(path, skip_invalid=True)
+    assert {"Hi", "Bye"} <= {row[3] for row in imports.turns()}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (json.dumps([GOOD, GOOD])[:-40], "(the file ends in the middle of a record)"),
+        (json.dumps([GOOD]) + "]", "Expecting 'the end of the file'"),
+        (
+            json.dumps([GOOD])[:-1] + ', {"n": ' + "1" * 49_000 + "}]",
+            "a number has too many digits",
+        ),
+        (json.dumps([GOOD])[:-1] + ", " + "[" * 100_000, "it is nested too deeply"),
+        (json.dumps([GOOD])[:-1] + ', {"n": NaN}]', "NaN is not JSON"),
+        (json.dumps([GOOD])[:-1] + ' {"n": 1}]', "Expecting ',' or ']'"),
+        (json.dumps([GOOD], indent=1).encode()[:-2] + b', {"\xff": 1}]', "not UTF-8 (near byte "),
+        (json.dumps([GOOD]).encode("utf-16"), "not a known shape: text that begins with"),
+    ],
+    ids=["cut", "after the end", "digits", "nesting", "constant", "comma", "byte", "utf-16"],
+)
+def test_broken_json_is_refused_with_its_line(
+    imports: Imports, text: str | bytes, why: str
+) -> None:
+    message = imports.refused(imports.written("conversations.json", text))
+
+    assert message.startswith((", line ", ": not "))
+    assert why in message
+
+
+def test_records_before_a_break_are_imported_on_request(imports: Imports) -> None:
+    path = imports.written("conversations.json", json.dumps([GOOD, GOOD])[:-40])
+
+    source = imports.read(path, skip_invalid=True)
+    assert source.survey.invalid == 1
+    assert imports.stored(path, skip_invalid=True).stored == 1
+
+
+@pytest.mark.parametrize("place", [2, 100])
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (b'{"type": "user", "message": {"ro', "Invalid JSON: Unterminated string"),
+        (b"[1]", "expected an object"),
+        (b'{"n": ' + b"1" * 49_000 + b"}", "a number has too many digits"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+    ],
+    ids=["cut", "list", "digits", "nesting", "byte"],
+)
+def test_broken_line_is_refused_with_its_number(
+    imports: Imports, bad: bytes, why: str, place: int
+) -> None:
+    good = json.dumps(
+        {"type": "user", "sessionId": "s", "message": {"role": "user", "content": "Hi"}}
+    ).encode()
+    path = imports.written("s.jsonl", b"\n".join([good] * (place - 1) + [bad, good]))
+
+    message = imports.refused(path)
+    assert message.startswith(f", line {place}: ")
+    assert why in message
+    assert imports.read(path, skip_invalid=True).survey.turns == place
+
+
+class TestArchives:
+    def test_bomb_is_refused_before_it_is_read_to_its_end(self, imports: Imports) -> None:
+        bomb = json.dumps([chat("a" * (70 << 20))]).encode()
+        first = json.dumps([GOOD, chat("a" * (70 << 20))]).encode()
+        for content in (bomb, first):
+            path = zipped(imports.folder / "bomb.zip", ("conversations.json", content))
+
+            assert "it unpacks to more than 100 times its size" in imports.refused(path)
+
+    def test_many_members_that_unpack_to_much_are_refused(self, imports: Imports) -> None:
+        line = json.dumps({"role": "user", "content": "a" * (16 << 20)}).encode()
+        members = [(f"{n}.jsonl", line) for n in range(30)]
+        path = zipped(imports.folder / "bomb.zip", *members)
+
+        source = Source.at(path)
+        with pytest.raises(ImportRefused):
+            survey(source, shape_named("openai-messages"))
+        assert source.bytes_read < 500 << 20
+
+    def test_names_of_members_have_no_effect(self, imports: Imports) -> None:
+        names = ("../../up/conversations.json", "/etc/conversations.json", "a\n/conversations.json")
+        content = [json.dumps([chat("Hi", "Hello", uuid=name)]).encode() for name in names]
+        path = zipped(imports.folder / "x.zip", *zip(names, content, strict=True))
+        before = sorted(imports.folder.parent.rglob("*"))
+
+        assert imports.stored(path).stored == 3
+        assert sorted(imports.folder.parent.rglob("*")) == before
+
+    def test_name_with_control_characters_is_printable_in_errors(self, imports: Imports) -> None:
+        path = zipped(
+            imports.folder / "x.zip",
+            ("conversations.json", json.dumps([GOOD]).encode()),
+            ("a\n\x1b[31m/conversations.json", json.dumps([GOOD])[:-9].encode()),
+        )
+
+        assert "a [31m/conversations.json: line 1: " in imports.refused(path)
+
+    @pytest.mark.parametrize("cut", [1, 30, 100])
+    def test_cut_archive_is_refused(self, imports: Imports, cut: int) -> None:
+        whole = zipped(imports.folder / "x.zip", ("conversations.json", b"[1]" * 100))
+        path = imports.written("cut.zip", whole.read_bytes()[:-cut])
+
+        assert imports.refused(path).startswith(": ")
+
+    def test_damaged_member_is_refused_by_name(self, imports: Imports) -> None:
+        path = zipped(imports.folder / "x.zip", ("conversations.json", json.dumps([GOOD]).encode()))
+        raw = bytearray(path.read_bytes())
+        raw[60] ^= 0xFF
+        path.write_bytes(raw)
+
+        assert imports.refused(path).startswith("/conversations.json")
+
+    def test_member_without_a_name_is_refused_or_ignored(self, imports: Imports) -> None:
+        path = zipped(imports.folder / "x.zip", ("c", json.dumps([GOOD]).encode()))
+        raw = bytearray(path.read_bytes())
+        raw[raw.index(b"PK\x01\x02") + 28] = 0  # the length of its name
+        path.write_bytes(raw)
+
+        assert imports.refused(path).startswith(": ")
+
+    def test_encrypted_member_is_refused(self, imports: Imports) -> None:
+        path = zipped(imports.folder / "x.zip", ("conversations.json", json.dumps([GOOD]).encode()))
+        raw = bytearray(path.read_bytes())
+        raw[6] |= 1
+        raw[raw.index(b"PK\x01\x02") + 8] |= 1
+        path.write_bytes(raw)
+
+        assert "encrypted" in imports.refused(path)
+
+
+class TestFolders:
+    def test_links_are_not_followed(self, imports: Imports, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "secret.md").write_text("# Secret")
+        imports.written("notes/mine.md", "# Mine")
+        (imports.folder / "files" / "notes" / "link.md").symlink_to(outside / "secret.md")
+        (imports.folder / "files" / "folder").symlink_to(outside)
+        source = imports.read(imports.folder / "files")
+        imports.stored(imports.folder / "files")
+
+        assert source.survey.left_out == {"symbolic link": 2}
+        assert [row[4] for row in imports.turns()] == ["# Mine"]
+
+    def test_file_that_is_not_utf_8_is_named(self, imports: Imports) -> None:
+        imports.written("a.md", "# Fine")
+        imports.written("b.md", "café".encode("latin-1"))
+
+        message = imports.refused(imports.folder / "files")
+        assert message == "/b.md: not UTF-8 (at byte 4)"
+        assert imports.stored(imports.folder / "files", skip_invalid=True).stored == 1
+
+    def test_pipe_is_refused_and_not_waited_for(self, imports: Imports) -> None:
+        path = imports.folder / "pipe"
+        os.mkfifo(path)
+
+        assert imports.refused(path) == ": not a regular file"
+
+    def test_broken_file_of_a_folder_is_named(self, imports: Imports) -> None:
+        imports.written("a/conversations.json", json.dumps([GOOD]))
+        imports.written("b/conversations.json", json.dumps([GOOD])[:-9])
+
+        assert imports.refused(imports.folder / "files").startswith("/b/conversations.json: line 1")
+
+
+class TestDatabases:
+    def test_file_that_only_begins_like_a_database_is_refused(self, imports: Imports) -> None:
+        path = imports.written("x.db", b"SQLite format 3\0" + b"x" * 5_000)
+
+        assert "a SQLite database without claude-mem's tables" in imports.refused(path)
+
+    def test_text_that_is_not_utf_8_is_refused(self, imports: Imports) -> None:
+        path = imports.folder / "x.db"
+        database = apsw.Connection(str(path))
+        database.execute(
+            "create table sdk_sessions (id); create table observations (id, title, narrative);"
+            "insert into observations values (1, 'a', 'fine'), (2, cast(x'ff' as text), 'b')"
+        ).fetchall()
+        database.close()
+
+        assert imports.refused(path) == ", observations 1 is not UTF-8, or the one after it"
+
+    def test_views_are_not_read(self, imports: Imports) -> None:
+        """A view may compute without end."""
+        path = imports.folder / "x.db"
+        database = apsw.Connection(str(path))
+        database.execute(
+            "create table sdk_sessions (id); create table observations (id, memory_session_id);"
+            "create view user_prompts as with recursive n(i) as "
+            "(select 1 union all select i + 1 from n) select i from n"
+        ).fetchall()
+        database.close()
+
+        assert imports.stored(path) == ImportResult(stored=0, duplicates=0)
+
+
+def test_object_with_a_list_over_several_lines_is_no_json_lines(imports: Imports) -> None:
+    memories = [json.dumps({"id": str(n), "memory": f"Knows {n} songs"}) for n in range(3)]
+    text = '{"results": [\n' + ",\n".join(memories) + "\n]}\n"
+
+    assert imports.stored(imports.written("memories.json", text)).facts == 3
+
+
+def test_unknown_shape_lists_the_known_ones_and_what_was_read(imports: Imports) -> None:
+    message = imports.refused(imports.written("x.json", json.dumps([{"shoe": 1, "size": 2}])))
+
+    assert message.startswith(": not a known shape: JSON (list) of objects with shoe, size. ")
+    assert ", ".join(NAMES) in message
+
+
+def test_export_of_this_service_is_not_taken_for_another_shape(imports: Imports) -> None:
+    manifest = json.dumps({"format": "remembrancer-export", "version": 1}).encode()
+    facts = b'{"id": "1", "memory": "looks like mem0"}\n'
+    path = zipped(imports.folder / "x.zip", ("manifest.json", manifest), ("facts.jsonl", facts))
+
+    assert imports.refused(path) == ": an export of Remembrancer, which no shape reads"
+
+
+def test_unknown_shape_name_lists_the_known_ones(imports: Imports) -> None:
+    path = imports.written("conversations.json", json.dumps([GOOD]))
+    with pytest.raises(ImportRefused, match="known shapes are hindsight, chatgpt, claude, "):
+        imports.read(path, shape="gemini")
+
+
+def test_forced_shape_reads_what_is_not_recognised(imports: Imports) -> None:
+    imports.stored(imports.written("notes.txt", "# A note"), shape="markdown")
+
+    assert [row[:5] for row in imports.turns()] == [(OWNER, "notes.txt", "A note", "", "# A note")]
+
+
+KEYS = sorted(
+    {
+        key
+        for path in SAMPLES.rglob("*.json")
+        for item in (json.loads(path.read_text()),)
+        for key in re.findall(r'"(\w+)":', json.dumps(item))
+    }
+)
+_TEXT = st.one_of(
+    st.text(max_size=8), st.sampled_from(["user", "assistant", "text", "2026-01-01", "{"])
+)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXT,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6)
+    ),
+    max_leaves=25,
+)
+
+
+def surveyed(path: Path, shape: str | None) -> Survey | str:
+    """Read a source to its end; return the survey, or the error message."""
+    try:
+        chosen = detect(path) if shape is None else shape_named(shape)
+        return survey(Source.at(path), chosen, skip_invalid=True)
+    except ImportRefused as error:
+        return str(error)
+
+
+@settings(max_examples=300, deadline=None)
+@given(value=_VALUES, shape=st.sampled_from([None, *NAMES]), as_lines=st.booleans())
+def test_random_json_never_raises_another_error(
+    tmp_path_factory: pytest.TempPathFactory, value: Any, shape: str | None, as_lines: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"random-{os.getpid()}.json"
+    values = value if as_lines and isinstance(value, list) else [value]
+    path.write_text("\n".join(map(json.dumps, values)))
+
+    surveyed(path, shape)
+
+
+@st.composite
+def changed_samples(draw: st.DrawFn) -> tuple[str, bytes]:
+    """Return the name and the bytes of a sample with one value replaced, or with bytes changed."""
+    path = draw(st.sampled_from(sorted(path for path in SAMPLES.rglob("*") if path.is_file())))
+    raw = path.read_bytes()
+    if draw(st.booleans()) and path.suffix in (".json", ".af"):
+        return path.name, json.dumps(_replaced(draw, json.loads(raw))).encode()
+    start = draw(st.integers(0, max(0, len(raw) - 1)))
+    return path.name, raw[:start] + draw(st.binary(max_size=6)) + raw[
+        start + draw(st.integers(0, 9)) :
+    ]
+
+
+def _replaced(draw: st.DrawFn, value: Any) -> Any:
+    if isinstance(value, dict) and value and draw(st.integers(0, 5)):
+        key = draw(st.sampled_from(sorted(value)))
+        return {**value, key: _replaced(draw, value[key])}
+    if isinstance(value, list) and value and draw(st.integers(0, 5)):
+        place = draw(st.integers(0, len(value) - 1))
+        return [*value[:place], _replaced(draw, value[place]), *value[place + 1 :]]
+    return draw(_VALUES)
+
+
+@settings(max_examples=400, deadline=None)
+@given(sample=changed_samples())
+def test_changed_sample_never_raises_another_error(
+    tmp_path_factory: pytest.TempPathFactory, sample: tuple[str, bytes]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"changed-{os.getpid()}-{sample[0]}"
+    path.write_bytes(sample[1])
+
+    surveyed(path, None)

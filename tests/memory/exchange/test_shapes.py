@@ -1,0 +1,499 @@
+"""Each shape of other products: what becomes a turn, what a fact, and what is left out.
+
+`samples/README.md` says where each sample is from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import apsw
+import pytest
+from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
+
+from remembrancer.agent.compliance import compliance
+from remembrancer.memory.exchange import importer
+from remembrancer.memory.exchange.importer import ImportResult
+from remembrancer.memory.exchange.shapes import NAMES, detect
+from remembrancer.protocol.compliance import ComplianceQuery
+
+_SHAPES = {
+    "chatgpt": "chatgpt",
+    "claude": "claude",
+    "openai-messages": "openai-messages",
+    "openai-messages-lines": "openai-messages",
+    "claude-code": "claude-code",
+    "codex": "codex",
+    "mem0": "mem0",
+    "letta": "letta",
+    "letta-messages": "letta",
+    "graphiti": "graphiti",
+    "zep": "graphiti",
+    "hindsight": "hindsight",
+    "hindsight-list": "hindsight",
+    "claude-mem": "claude-mem",
+    "basic-memory": "basic-memory",
+    "markdown": "markdown",
+}
+
+
+def test_every_sample_is_recognised_and_every_shape_has_one() -> None:
+    assert {path.name: detect(path).name for path in SAMPLES.iterdir() if path.is_dir()} == _SHAPES
+    assert set(NAMES) - set(_SHAPES.values()) == {"locomo", "events"}  # test_importing.py
+
+
+@pytest.mark.parametrize("sample", _SHAPES)
+def test_a_second_import_stores_nothing(imports: Imports, sample: str) -> None:
+    first = imports.stored(SAMPLES / sample)
+    turns, facts = imports.turns(), imports.facts()
+
+    assert imports.stored(SAMPLES / sample) == ImportResult(stored=0, duplicates=first.stored)
+    assert (imports.turns(), imports.facts()) == (turns, facts)
+    assert len(turns) + len(facts) == first.stored > 0
+    assert len(facts) == first.facts
+
+
+@pytest.mark.parametrize("sample", _SHAPES)
+def test_an_archive_is_read_as_the_folder_is(imports: Imports, sample: str) -> None:
+    if sample == "markdown":
+        pytest.skip("the time of a note without one is the file's, which an archive does not say")
+    packed = imports.read(archive(imports.folder / "packed.zip", SAMPLES / sample))
+    unpacked = imports.read(SAMPLES / sample)
+
+    assert list(packed) == list(unpacked)
+    assert packed.survey.left_out == unpacked.survey.left_out
+
+
+def test_interrupted_import_continues_where_it_stopped(imports: Imports) -> None:
+    source = imports.read(SAMPLES / "claude-mem")
+    importer.store(imports.context, imports.memory.caller, list(source)[:2])
+
+    assert imports.stored(SAMPLES / "claude-mem") == ImportResult(stored=4, duplicates=2, facts=1)
+    assert sorted(row[1] for row in imports.facts()) == sorted(row[1] for row in CLAUDE_MEM_FACTS)
+
+
+def test_imported_turns_and_facts_owe_no_duties(imports: Imports) -> None:
+    imports.stored(SAMPLES / "claude-code")
+    imports.stored(SAMPLES / "mem0")
+    caller = imports.memory.caller
+    total = compliance(imports.context, caller, ComplianceQuery()).total
+
+    assert (total.searches, total.remembered.of, total.sealed.of, total.rated.of) == (0, 0, 0, 0)
+    assert imports.memory.of(OWNER).ask("ferry", session_id="5e55-1").duty_error is None
+
+
+def test_user_id_takes_precedence_over_the_users_of_the_source(imports: Imports) -> None:
+    for sample in ("mem0", "zep", "hindsight"):
+        imports.stored(SAMPLES / sample, user_id="cleo")
+
+    assert {row[0] for row in (*imports.turns(), *imports.facts())} == {"cleo"}
+
+
+def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
+    left_out = imports.read(SAMPLES / "chatgpt").survey.left_out
+    imports.stored(SAMPLES / "chatgpt" / "conversations.json")
+
+    assert imports.turns() == [
+        (
+            OWNER,
+            "c-garlic",
+            "Garlic in autumn",
+            "How deep do I plant garlic?",
+            "About 5 cm, tip up.",
+            1_760_286_000_250,
+        ),
+        (
+            OWNER,
+            "c-garlic",
+            "Garlic in autumn",
+            "Is this bed deep enough?",
+            "Yes, 20 cm is plenty.",
+            1_760_286_290_000,
+        ),
+        (
+            OWNER,
+            "c-ferry",
+            "Ferry",
+            "My name is Nell and the ferry is at noon.",
+            "",
+            1_760_372_400_000,
+        ),
+    ]
+    assert left_out == Counter(
+        {
+            "other branch": 1,
+            "thinking": 1,
+            "tool call": 1,
+            "tool result": 1,
+            "image, audio or file": 1,
+            "notice of the program": 1,
+        }
+    )
+
+
+def test_claude_takes_text_blocks_of_the_last_branch(imports: Imports) -> None:
+    imports.stored(SAMPLES / "claude")
+
+    assert imports.turns() == [
+        (
+            OWNER,
+            "5f0c-boat",
+            "Boat trip",
+            "When does the ferry leave?",
+            "At 9:40 from Piombino.",
+            ms("2026-03-01T09:30:00.123Z"),
+        ),
+        (OWNER, "5f0c-boat", "Boat trip", "Thanks!", "", ms("2026-03-01T09:40:00Z")),
+    ]
+
+
+def test_claude_without_parents_takes_every_message(imports: Imports) -> None:
+    """Older exports have neither parents nor content blocks."""
+    messages = [
+        {"uuid": "1", "sender": "human", "text": "Hi", "created_at": "2024-01-01T00:00:00Z"},
+        {"uuid": "2", "sender": "assistant", "text": "Hello", "created_at": "2024-01-01T00:00:01Z"},
+    ]
+    conversation = {"uuid": "old", "name": "Old", "chat_messages": messages}
+    imports.stored(imports.written("conversations.json", json.dumps([conversation])))
+
+    assert imports.turns() == [(OWNER, "old", "Old", "Hi", "Hello", ms("2024-01-01T00:00:00Z"))]
+
+
+def test_openai_list_of_messages_is_one_session(imports: Imports) -> None:
+    imports.stored(SAMPLES / "openai-messages" / "messages.json")
+
+    now = imports.context.clock()
+    assert imports.turns() == [
+        (OWNER, "messages", None, "What is the tide at noon?", "2.1 m, falling.", now)
+    ]
+
+
+def test_openai_line_is_a_session(imports: Imports) -> None:
+    imports.stored(SAMPLES / "openai-messages-lines" / "training.jsonl")
+
+    now = imports.context.clock()
+    assert imports.turns() == [
+        (OWNER, "training-1", None, "Hello", "Hello, Ada.", now),
+        (OWNER, "training-2", None, "Bye", "I cannot leave.", now),
+    ]
+
+
+def test_claude_code_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
+    left_out = imports.read(SAMPLES / "claude-code").survey.left_out
+    imports.stored(SAMPLES / "claude-code")
+
+    assert imports.turns() == [
+        (
+            OWNER,
+            "5e55-1",
+            "Ferry times",
+            "When does the ferry leave?",
+            "Let me look.\n\nIt leaves at noon.",
+            ms("2026-11-21T09:01:00Z"),
+        ),
+        (OWNER, "5e55-1", "Ferry times", "And on Sundays?", "", ms("2026-11-21T09:05:00Z")),
+    ]
+    assert left_out == Counter(
+        {
+            "notice of the program": 2,
+            "subagent": 2,
+            "thinking": 1,
+            "tool call": 1,
+            "tool result": 1,
+        }
+    )
+
+
+def test_claude_code_session_copied_into_another_file_is_stored_once(imports: Imports) -> None:
+    """Resuming a session copies its messages under another session id."""
+    text = next((SAMPLES / "claude-code").rglob("5e55-1.jsonl")).read_text()
+    imports.written("a.jsonl", text)
+    imports.written("b.jsonl", text.replace("5e55-1", "5e55-2"))
+
+    assert imports.stored(imports.folder / "files") == ImportResult(stored=2, duplicates=2)
+
+
+def test_codex_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
+    imports.stored(SAMPLES / "codex")
+
+    assert imports.turns() == [
+        (
+            OWNER,
+            "0199a213-77",
+            None,
+            "Mend the gate",
+            "The hinge is new.",
+            ms("2026-11-21T09:00:01Z"),
+        )
+    ]
+
+
+def test_recorded_transcripts_are_read(imports: Imports) -> None:
+    """The recorded transcripts of the hooks' tests are files of the real programs."""
+    recorded = Path(__file__).parents[2] / "integrations" / "recorded"
+    for agent in ("claude-code", "codex"):
+        imports.stored(recorded / agent / "transcript.jsonl")
+
+    assert [row[3:5] for row in imports.turns()] == [
+        (
+            "When does the ferry to Elba leave?",
+            "Let me look at the timetable.\n\nIt leaves at noon.",
+        ),
+        ("When does the ferry to Elba leave?", "It leaves at noon."),
+    ]
+
+
+def test_mem0_memories_are_facts_and_replaced_ones_ended(imports: Imports) -> None:
+    imports.stored(SAMPLES / "mem0")
+
+    assert imports.facts() == [
+        ("alex", "Lives in Oslo", ms("2026-02-01T18:00:00Z"), None),
+        (
+            "alex",
+            "Has a dentist appointment",
+            ms("2026-01-01T00:00:00Z"),
+            ms("2026-01-15T00:00:00Z"),
+        ),
+        ("alex", "Drinks coffee", ms("2025-01-01T00:00:00Z"), ms("2025-06-01T00:00:00Z")),
+        (OWNER, "Enjoys green tea", ms("2025-06-01T00:00:00Z"), None),
+    ]
+
+
+def test_mem0_memory_replaced_since_an_import_ends(imports: Imports) -> None:
+    memory = {"id": "1", "memory": "Drinks coffee", "created_at": "2025-01-01T00:00:00Z"}
+    imports.stored(imports.written("a.json", json.dumps([memory])))
+    replaced = {**memory, "replaced_by": "2", "updated_at": "2025-06-01T00:00:00Z"}
+    imports.stored(imports.written("a.json", json.dumps([replaced])))
+
+    assert imports.facts() == [
+        (OWNER, "Drinks coffee", ms("2025-01-01T00:00:00Z"), ms("2025-06-01T00:00:00Z"))
+    ]
+
+
+def test_letta_answers_sent_with_a_tool_are_answers(imports: Imports) -> None:
+    imports.stored(SAMPLES / "letta" / "helper.af")
+
+    assert imports.turns() == [
+        (OWNER, "helper", "helper", "I keep bees.", "How many hives?", ms("2026-04-01T08:01:00Z"))
+    ]
+    assert imports.facts() == [(OWNER, "human: Keeps bees.", imports.context.clock(), None)]
+
+
+def test_letta_listed_messages_are_turns(imports: Imports) -> None:
+    imports.stored(SAMPLES / "letta-messages")
+
+    assert imports.turns() == [
+        (OWNER, "messages", None, "I keep bees.", "How many hives?", ms("2026-04-01T08:01:00Z"))
+    ]
+
+
+def test_letta_block_too_long_for_a_fact_is_a_turn(imports: Imports) -> None:
+    block = {"label": "human", "value": "bees " * 500}
+    imports.stored(imports.written("blocks.json", json.dumps([block])))
+
+    assert imports.facts() == []
+    assert [row[1:4] for row in imports.turns()] == [("letta", "human", "")]
+
+
+def test_graphiti_edges_are_facts_with_their_validity(imports: Imports) -> None:
+    imports.stored(SAMPLES / "graphiti")
+
+    assert imports.facts() == [
+        ("ada", "Ada lives in Rome", ms("2020-05-01T00:00:00Z"), ms("2026-03-01T00:00:00Z")),
+        ("ada", "Ada has a flat in Oslo", ms("2026-03-01T00:00:00Z"), None),
+    ]
+    assert imports.turns() == [
+        ("ada", "ada", "message 1", "I moved to Oslo.", "", ms("2026-03-01T12:00:00Z")),
+        (
+            "ada",
+            "ada",
+            "letter",
+            "",
+            "The flat has a view of the fjord.",
+            ms("2026-03-02T12:00:00Z"),
+        ),
+    ]
+
+
+def test_zep_session_is_a_session_of_its_user(imports: Imports) -> None:
+    imports.stored(SAMPLES / "zep")
+
+    assert imports.turns() == [
+        ("nell", "zep-7", None, "The lamp is lit at dusk.", "Noted.", ms("2026-05-01T08:00:00Z"))
+    ]
+
+
+def test_hindsight_bank_is_the_user_of_its_archive(imports: Imports) -> None:
+    imports.stored(SAMPLES / "hindsight")
+
+    mentioned = ms("2026-05-30T10:00:00Z")
+    assert imports.turns() == [
+        ("nell", "logbook/1", None, "", "Fog at dawn.", mentioned),
+        ("nell", "logbook/1", None, "", "The horn ran until ten.", mentioned),
+    ]
+    assert imports.facts() == [
+        ("nell", "Nell keeps a logbook of fog", ms("2026-05-31T00:00:00Z"), None),
+        ("nell", "There was fog at dawn on 30 May 2026", ms("2026-05-30T04:00:00Z"), None),
+        ("nell", "The horn ran until ten", mentioned, None),
+    ]
+
+
+def test_hindsight_listed_memories_are_facts(imports: Imports) -> None:
+    imports.stored(SAMPLES / "hindsight-list")
+
+    assert imports.facts() == [
+        (OWNER, "Alice works on the AI team", ms("2024-01-15T10:30:00Z"), None)
+    ]
+
+
+CLAUDE_MEM_FACTS = [
+    (OWNER, "The hinge takes M6 screws", 1_782_900_000_000, None),
+    (OWNER, "The gate opens inwards", 1_782_900_000_000, None),
+    (OWNER, "Paint is due — in spring", 1_782_900_060_000, None),
+]
+CLAUDE_MEM_TURNS = [
+    (
+        OWNER,
+        "mem-1",
+        "Hinge fixed",
+        "",
+        "Hinge fixed\n\nThe old screws had rusted through.",
+        1_782_900_000_000,
+    ),
+    (
+        OWNER,
+        "mem-1",
+        "gate",
+        "Mend the gate",
+        "Investigated: The hinge\n\nCompleted: New screws\n\nNext steps: Paint it",
+        1_782_903_600_000,
+    ),
+]
+
+
+def test_claude_mem_observations_are_facts_and_prose_turns(imports: Imports) -> None:
+    imports.stored(SAMPLES / "claude-mem")
+
+    assert imports.facts() == CLAUDE_MEM_FACTS
+    assert imports.turns() == [
+        *CLAUDE_MEM_TURNS,
+        (OWNER, "cs-1", None, "Mend the gate", "", 1_782_899_940_000),
+    ]
+
+
+def test_claude_mem_database_is_read_like_its_export(imports: Imports) -> None:
+    exported = json.loads((SAMPLES / "claude-mem" / "export.json").read_text())
+    path = imports.folder / "claude-mem.db"
+    database = apsw.Connection(str(path))
+    tables = {
+        "sdk_sessions": exported["sessions"],
+        "observations": exported["observations"],
+        "session_summaries": exported["summaries"],
+        "user_prompts": exported["prompts"],
+    }
+    for table, records in tables.items():
+        names = list(records[0])
+        database.execute(f"create table {table} ({', '.join(names)})")
+        for record in records:
+            columns = ", ".join(record)
+            marks = ", ".join("?" for _ in record)
+            database.execute(
+                f"insert into {table} ({columns}) values ({marks})", [*record.values()]
+            )
+    database.close()
+    before = sorted(imports.folder.iterdir())
+    imports.stored(path)
+
+    assert imports.facts() == CLAUDE_MEM_FACTS
+    assert imports.turns()[:2] == CLAUDE_MEM_TURNS
+    assert sorted(imports.folder.iterdir()) == before  # no journal beside the database
+    assert imports.stored(SAMPLES / "claude-mem").stored == 0
+
+
+def test_basic_memory_observations_and_relations_are_facts(imports: Imports) -> None:
+    imports.stored(SAMPLES / "basic-memory")
+
+    at = ms("2026-08-01T10:00:00Z")
+    assert imports.facts() == [
+        (OWNER, "Search design: [decision] Use SQLite for the index #storage (measured)", at, None),
+        (OWNER, "Search design part of Remembering", at, None),
+        (OWNER, "Search design depends on Store (for rows)", at, None),
+    ]
+    [turn] = imports.turns()
+    assert (turn[1], turn[2], turn[5]) == ("design/Search.md", "Search design", at)
+    for line in (
+        "We rank by words and by meaning.",
+        "- [ ] an open task",
+        "- [00:00:11] a line of a transcript",
+        "- see also [[Ranking]] for more",
+        "- [code] is not an observation",
+    ):
+        assert line in turn[4]
+    assert "Use SQLite" not in turn[4]
+
+
+def test_markdown_notes_are_turns(imports: Imports) -> None:
+    left_out = imports.read(SAMPLES / "markdown").survey.left_out
+    imports.stored(SAMPLES / "markdown")
+
+    written = (SAMPLES / "markdown" / "garden.md").stat().st_mtime
+    assert imports.turns() == [
+        (
+            OWNER,
+            "garden.md",
+            "The garden",
+            "",
+            "# The garden\n\nGarlic goes in in October.",
+            pytest.approx(written * 1000, abs=1),
+        ),
+        (
+            OWNER,
+            "trips/Elba.md",
+            "Elba 2026",
+            "",
+            "The ferry leaves from Piombino.",
+            ms("2026-08-05T00:00:00Z"),
+        ),
+    ]
+    assert left_out == Counter({"no text": 1})
+
+
+def test_long_note_is_split_at_its_headings(imports: Imports) -> None:
+    section = "word " * 1_000
+    code = "```\n# a comment, no heading\n```\n"
+    imports.stored(imports.written("a.md", f"# One\n{section}\n{code}## Two\n{section}\n"))
+
+    assert [row[4][:6] for row in imports.turns()] == ["# One\n", "## Two"]
+    assert "# a comment" in imports.turns()[0][4]
+
+
+def test_conversation_that_grew_since_an_import_is_stored_whole(imports: Imports) -> None:
+    """The turn that was still open is stored again with its answer; the others are not."""
+    lines = next((SAMPLES / "claude-code").rglob("5e55-1.jsonl")).read_text().splitlines()
+    imports.stored(imports.written("s.jsonl", "\n".join(lines[:5])))
+
+    assert imports.stored(imports.written("s.jsonl", "\n".join(lines))).stored == 2
+    assert [row[4] for row in imports.turns()] == [
+        "",
+        "Let me look.\n\nIt leaves at noon.",
+        "",
+    ]
+
+
+def test_long_ids_stay_apart_and_within_the_limit(imports: Imports) -> None:
+    conversations = [
+        {
+            "uuid": "x" * 300 + end,
+            "name": "t" * 5_000,
+            "chat_messages": [{"uuid": "m", "sender": "human", "text": "Hi"}],
+        }
+        for end in ("a", "b")
+    ]
+    imports.stored(imports.written("conversations.json", json.dumps(conversations)))
+
+    sessions = [row[1] for row in imports.turns()]
+    assert len(set(sessions)) == 2
+    assert [len(session) for session in sessions] == [256, 256]
+    assert [len(row[2]) for row in imports.turns()] == [1_000, 1_000]
