@@ -22,6 +22,7 @@ from .commands import (
     fail,
     load_settings,
     open_context,
+    open_store_records,
     print_table,
     service_key,
 )
@@ -97,7 +98,7 @@ def import_file(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="JSON lines with one event each, or conversations in the LoCoMo format.",
+            help="JSON lines, conversations in the LoCoMo format, or an export.",
         ),
     ],
     user_id: Annotated[
@@ -118,6 +119,39 @@ def import_file(
 
     with closing(open_context(context, data)) as service:
         print(import_into(service, file, user_id=user_id, account=account))
+
+
+@app.command("export")
+def export_file(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="New file (.zip). It appears when the export is complete."
+        ),
+    ],
+    user_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="User to export. Can be repeated. Default: the whole account.",
+            show_default=False,
+        ),
+    ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(help="Account to export. Default: the owner's.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    data: DataFolder = None,
+) -> None:
+    """Write the memory of an account, or of some of its users, to a file.
+
+    Works while a server is running. `remembrancer import` reads the file.
+    """
+    from .exchange import export_to
+
+    with open_store_records(context, data) as records:
+        print(export_to(records, file, account=account, user_ids=user_id or (), force=force))
 
 
 @app.command()

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from ..accounts import caller_for
 from ..context import Context
+from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import read, store
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
+from .exchange import restore_from
 from .progress import progress
 
 
@@ -33,6 +35,8 @@ def import_into(
         )
     caller = caller_for(context, account)
     try:
+        if is_export(path):
+            return restore_from(context, caller, path, user_id=user_id)
         source = read(context, caller, path, user_id=user_id)
         with progress("importing", len(source)) as advance:
             result = store(context, caller, source, progress=advance)

@@ -84,7 +84,7 @@ def store_turn(
         created_ms=now_ms,
         **texts,
     )
-    _add_index(tx, row, session.id, text.occurred_ms, entry)
+    add_index(tx, row, session.id, text.occurred_ms, entry)
     store_instructions(
         context,
         tx,
@@ -97,9 +97,8 @@ def store_turn(
     return StoredTurn(event_id=event_id, row=row, session=session)
 
 
-def _add_index(
-    tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry
-) -> None:
+def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
+    """Store the index entry of an event; `row` is its row id, `session` that of its session."""
     index = {
         "id": row,
         "session": session,

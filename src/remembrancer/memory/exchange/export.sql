@@ -1,0 +1,76 @@
+-- spaces_page: Spaces of an account after an id
+select id, user_id, created_ms, l1_mapped, events_made from spaces where account_id = :account_id and id > :after order by id limit :most;
+
+-- sessions_page: Sessions of a space after an id
+select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns, turns_summarised, cube_turn, task_open
+from sessions where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
+
+-- events_page: Turns of a space after a row id, with their sessions, revisions and second looks
+select events.id, events.event_id, sessions.session_id, events.step, events.topic, events.query, events.response, events.flags,
+    events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
+    looks.passed, looks.failed, looks.last_passed, looks.looked_ms
+from events
+join sessions on sessions.account_id = :account_id and sessions.id = events.session
+left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
+left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
+where events.account_id = :account_id and events.id > :after and events.id < :high order by events.id limit :most;
+
+-- origins_page: Origins of the events of a space after an origin
+select origins.origin as id, origins.origin, events.event_id
+from origins join events on events.account_id = :account_id and events.id = origins.event
+where origins.account_id = :account_id and origins.space_id = :space_id and origins.origin > coalesce(:after, '')
+order by origins.origin limit :most;
+
+-- origins_page [postgresql]: by the digest, which the index has
+select origins.origin as id, origins.origin, events.event_id
+from origins join events on events.account_id = :account_id and events.id = origins.event
+where origins.account_id = :account_id and origins.space_id = :space_id
+    and digest_of(origins.origin) > coalesce(digest_of(cast(:after as text)), ''::bytea)
+order by digest_of(origins.origin) limit :most;
+
+-- facts_page: Facts of a space after an id, with their sessions, turns and successors
+select facts.id, facts.fact_id, sessions.session_id, events.event_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin,
+    facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms, newer.fact_id as successor_id, facts.uses, facts.used_ms, facts.created_ms
+from facts
+left join sessions on sessions.account_id = :account_id and sessions.id = facts.session
+left join events on events.account_id = :account_id and events.id = facts.event
+left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
+where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most;
+
+-- summaries_page: L1s of a space after an id
+select summaries.id, summaries.l1_id, sessions.session_id, summaries.topic, summaries.text, summaries.message_count, summaries.turns,
+    summaries.ratio, summaries.created_ms
+from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
+where summaries.account_id = :account_id and summaries.space_id = :space_id and summaries.id > :after order by summaries.id limit :most;
+
+-- maps_page: Versions of the map of a space after a version
+select version as id, version, text, l1_count, made_by, created_ms
+from maps where account_id = :account_id and space_id = :space_id and version > :after order by version limit :most;
+
+-- memory_files_page: Versions of the memory files of a space after an id
+select id, path, version, is_current, change, other_path, flags, text, created_ms
+from memory_files where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
+
+-- prompts_page: Prompts of an account after a user_id
+select user_id as id, user_id, text, updated_ms
+from prompts where account_id = :account_id and user_id > :after order by user_id limit :most;
+
+-- cubes_page: Cubes of an account after an id
+select cubes.id, cubes.cube_id, spaces.user_id, sessions.session_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence,
+    cubes.model, cubes.status, cubes.useful, cubes.useless, cubes.created_ms
+from cubes
+left join sessions on sessions.account_id = :account_id and sessions.id = cubes.session
+left join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where cubes.account_id = :account_id and cubes.id > :after order by cubes.id limit :most;
+
+-- votes_page: Ratings by users of an account after a cube's id, those of each cube together
+select ratings.cube as id, cubes.cube_id, ratings.user_id, ratings.vote, ratings.reason, ratings.rated_ms
+from ratings join cubes on cubes.id = ratings.cube
+where ratings.account_id = :account_id and ratings.cube in (
+    select distinct others.cube from ratings as others where others.account_id = :account_id and others.cube > :after order by others.cube limit :most
+)
+order by ratings.cube, ratings.user_id;
+
+-- files_page: Created files of an account after an id
+select id, filename, user_id, blob, size_bytes, made_by, created_ms
+from files where account_id = :account_id and id > :after order by id limit :most;
