@@ -191,6 +191,21 @@ def test_identifier_used_twice_names_both_lines(
     assert re.fullmatch(r"facts.jsonl, line 11: f_\w+ is in line 2, too", refusal(context, path))
 
 
+def test_facts_that_supersede_each_other_are_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    def close_the_circle(facts: Rows) -> None:
+        rome, pisa = facts[1], facts[2]
+        assert rome["superseded_by"] == pisa["fact_id"]
+        pisa |= {"status": "superseded", "superseded_by": rome["fact_id"]}
+
+    path = changed(archive, "facts.jsonl", close_the_circle, tmp_path / "x.zip")
+    assert re.fullmatch(
+        r"facts.jsonl, line 2: superseded_by: f_\w+ leads back to this record",
+        refusal(context, path),
+    )
+
+
 def test_member_twice_in_the_file_is_refused(
     archive: Path, context: Context, tmp_path: Path
 ) -> None:

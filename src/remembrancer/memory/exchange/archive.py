@@ -142,6 +142,8 @@ def is_export(path: Path) -> bool:
 
     Raises ImportRefused for a ZIP file that is not complete.
     """
+    if not path.is_file():  # reported by whoever reads it next; a pipe would block
+        return False
     try:
         with path.open("rb") as file:
             if file.read(4) not in (_LOCAL, _EMPTY):
@@ -157,7 +159,7 @@ def is_export(path: Path) -> bool:
     except _DAMAGED as error:
         raise ImportRefused(f"{path}: the ZIP file is damaged: {error}") from error
     except OSError:
-        return False  # reported by whoever reads it next
+        return False
 
 
 class Archive:

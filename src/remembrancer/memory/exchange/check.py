@@ -85,17 +85,21 @@ class ExportCheck:
                     self._check_record(name, one)
                 self.context.store.read(partial(self._compare, name, batch))
                 advance(len(batch))
-        for kind, name in (("event_id", "events.jsonl"), ("fact_id", "facts.jsonl")):
-            wrong = self.index.wrong_link(kind)
-            if wrong is not None:
-                line, target = wrong
-                raise self.source.refused(
-                    name, line, f"superseded_by: the user has no {target} in this export"
-                )
+        self._check_links()
         unused = self.source.archive.blobs.keys() - self._blobs
         if unused:
             raise self.source.archive.refused(f"{BLOBS}{min(unused)}: no file has this content")
         self._check_memory_limits()
+
+    def _check_links(self) -> None:
+        """Check `superseded_by`, which may name a later record of the same user, but no cycle."""
+        for kind, name in (("event_id", "events.jsonl"), ("fact_id", "facts.jsonl")):
+            if (wrong := self.index.wrong_link(kind)) is not None:
+                problem = f"superseded_by: the user has no {wrong[1]} in this export"
+                raise self.source.refused(name, wrong[0], problem)
+            if (cycle := self.index.cyclic_link(kind)) is not None:
+                problem = f"superseded_by: {cycle[1]} leads back to this record"
+                raise self.source.refused(name, cycle[0], problem)
 
     def _check_record(self, name: str, one: Numbered) -> None:
         """Check what a record says about others in the same export."""
@@ -154,7 +158,8 @@ class ExportCheck:
     def _compare(self, name: str, batch: Sequence[Numbered], tx: Transaction) -> None:
         """Compare records with those of the target."""
         if name in NAMED:
-            rows = rows_named(tx, self.caller, name, [one.record for one in batch])
+            records = [one.record for one in batch]
+            rows = rows_named(tx, self.caller, name, records, own=False)
             for one in batch:
                 row = rows.get(getattr(one.record, _KEYS[name][0]))
                 problem = None if row is None else conflict(one.record, row, self.caller.account_id)
@@ -219,14 +224,16 @@ NAMED = {
 
 
 def rows_named(
-    tx: Transaction, caller: Caller, name: str, records: Sequence[Any]
+    tx: Transaction, caller: Caller, name: str, records: Sequence[Any], *, own: bool = True
 ) -> dict[str, Row]:
     """Return the rows of the target with the identifiers of these records, by identifier.
 
-    If several accounts have one, the row is the caller's.
+    Only rows of the caller's account, or with `own` False of all accounts; if several have one, the
+    row is the caller's.
     """
     ids = [getattr(record, _KEYS[name][0]) for record in records]
-    rows = tx.all(NAMED[name], ids=json.dumps(ids))
+    only = caller.account_id if own else None
+    rows = tx.all(NAMED[name], ids=json.dumps(ids), only=only)
     return {
         row.id: row for row in sorted(rows, key=lambda row: row.account_id == caller.account_id)
     }

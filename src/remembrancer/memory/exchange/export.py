@@ -48,6 +48,7 @@ SQL = load_queries("remembrancer.memory.exchange", "export.sql")
 # Of facts, as stored.
 STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")
 FIRST_PAGE_ROWS, PAGE_ROWS_MAX = 16, 500
+ORIGIN_ROWS_MAX = 20_000  # each page reads all of a space in PostgreSQL: export.sql
 PAGE_BYTES = 4 << 20  # approximate size of a page when rows are large
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -186,15 +187,23 @@ class _Export:
                 yield make(row)
 
     def _events(self) -> Iterator[EventRecord]:
+        # By ranges of numbers: with a limit instead, PostgreSQL sorts the whole space for each
+        # page, because row security makes it expect few rows.
         for space in self._spaces():
-            bounds = {"high": row_id(space.id + 1, 0)}
-            for row in self._pages(SQL.events_page, row_id(space.id, 0) - 1, **bounds):
-                self.advance(1)
-                yield _event(space.user_id, row)
+            low, count = 0, FIRST_PAGE_ROWS
+            while low < space.events_made:
+                bounds = {"low": row_id(space.id, low), "high": row_id(space.id, low + count)}
+                rows = self.tx.all(SQL.events_page, **bounds)
+                for row in rows:
+                    yield _event(space.user_id, row)
+                self.advance(len(rows))
+                low, count = low + count, _next_page(rows, count, PAGE_ROWS_MAX)
 
     def _origins(self) -> Iterator[OriginRecord]:
         for space in self._spaces():
-            for row in self._pages(SQL.origins_page, None, space_id=space.id):
+            for row in self._pages(
+                SQL.origins_page, None, rows_max=ORIGIN_ROWS_MAX, space_id=space.id
+            ):
                 yield OriginRecord(user_id=space.user_id, origin=row.origin, event_id=row.event_id)
 
     def _facts(self) -> Iterator[FactRecord]:
@@ -219,18 +228,31 @@ class _Export:
             except StoreUnavailable as error:
                 raise FileErasedMeanwhile(f"{row.filename} cannot be read: {error}") from error
 
-    def _pages(self, sql: str, after: int | str | None, **values: Any) -> Iterator[Row]:
-        return _pages(lambda after, most: self.tx.all(sql, after=after, most=most, **values), after)
+    def _pages(
+        self, sql: str, after: int | str | None, *, rows_max: int = PAGE_ROWS_MAX, **values: Any
+    ) -> Iterator[Row]:
+        def page(after: int | str | None, most: int) -> list[Row]:
+            return self.tx.all(sql, after=after, most=most, **values)
+
+        return _pages(page, after, rows_max)
 
 
-def _pages(page: Callable[[Any, int], list[Row]], after: int | str | None = 0) -> Iterator[Row]:
+def _pages(
+    page: Callable[[int | str | None, int], list[Row]],
+    after: int | str | None = 0,
+    rows_max: int = PAGE_ROWS_MAX,
+) -> Iterator[Row]:
     """Yield the rows of all pages. `page` takes the id before the page and its number of rows."""
     most = FIRST_PAGE_ROWS
     while rows := page(after, most):
         yield from rows
-        after = rows[-1].id
-        size = sum(len(value) if isinstance(value, str) else 8 for row in rows for value in row)
-        most = max(1, min(PAGE_ROWS_MAX, 4 * most, PAGE_BYTES * len(rows) // max(1, size)))
+        after, most = rows[-1].id, _next_page(rows, most, rows_max)
+
+
+def _next_page(rows: Sequence[Row], count: int, rows_max: int) -> int:
+    """Return the number of rows of the next page: fewer if these rows are large."""
+    size = sum(len(value) if isinstance(value, str) else 8 for row in rows for value in row)
+    return max(1, min(rows_max, 16 * count, PAGE_BYTES * count // max(1, size)))
 
 
 def _time(ms: int, offset_minutes: int = 0) -> datetime:

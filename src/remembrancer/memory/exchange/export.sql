@@ -5,7 +5,7 @@ select id, user_id, created_ms, l1_mapped, events_made from spaces where account
 select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns, turns_summarised, cube_turn, task_open
 from sessions where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
 
--- events_page: Turns of a space after a row id, with their sessions, revisions and second looks
+-- events_page: A range of turns with their sessions, revisions and second looks
 select events.id, events.event_id, sessions.session_id, events.step, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
     looks.passed, looks.failed, looks.last_passed, looks.looked_ms
@@ -13,7 +13,7 @@ from events
 join sessions on sessions.account_id = :account_id and sessions.id = events.session
 left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
 left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
-where events.account_id = :account_id and events.id > :after and events.id < :high order by events.id limit :most;
+where events.account_id = :account_id and events.id >= :low and events.id < :high order by events.id;
 
 -- origins_page: Origins of the events of a space after an origin
 select origins.origin as id, origins.origin, events.event_id
@@ -21,21 +21,27 @@ from origins join events on events.account_id = :account_id and events.id = orig
 where origins.account_id = :account_id and origins.space_id = :space_id and origins.origin > coalesce(:after, '')
 order by origins.origin limit :most;
 
--- origins_page [postgresql]: by the digest, which the index has
-select origins.origin as id, origins.origin, events.event_id
-from origins join events on events.account_id = :account_id and events.id = origins.event
-where origins.account_id = :account_id and origins.space_id = :space_id
-    and digest_of(origins.origin) > coalesce(digest_of(cast(:after as text)), ''::bytea)
-order by digest_of(origins.origin) limit :most;
+-- origins_page [postgresql]: by the digest, as the index is; row security reads all origins of the space for each page
+with page as materialized (
+    select origins.origin, origins.event, digest_of(origins.origin) as digest from origins
+    where origins.account_id = :account_id and origins.space_id = :space_id
+        and digest_of(origins.origin) > coalesce(digest_of(cast(:after as text)), ''::bytea)
+    order by digest_of(origins.origin) limit :most
+)
+select page.origin as id, page.origin, events.event_id
+from page join events on events.account_id = :account_id and events.id = page.event order by page.digest;
 
--- facts_page: Facts of a space after an id, with their sessions, turns and successors
-select facts.id, facts.fact_id, sessions.session_id, events.event_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin,
-    facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms, newer.fact_id as successor_id, facts.uses, facts.used_ms, facts.created_ms
-from facts
-left join sessions on sessions.account_id = :account_id and sessions.id = facts.session
-left join events on events.account_id = :account_id and events.id = facts.event
-left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
-where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most;
+-- facts_page: Facts of a space after an id, with their sessions, turns and successors; joined after the limit
+with page as materialized (
+    select * from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most
+)
+select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin,
+    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as successor_id, page.uses, page.used_ms, page.created_ms
+from page
+left join sessions on sessions.account_id = :account_id and sessions.id = page.session
+left join events on events.account_id = :account_id and events.id = page.event
+left join facts as newer on newer.account_id = :account_id and newer.id = page.superseded_by
+order by page.id;
 
 -- summaries_page: L1s of a space after an id
 select summaries.id, summaries.l1_id, sessions.session_id, summaries.topic, summaries.text, summaries.message_count, summaries.turns,

@@ -79,6 +79,27 @@ class RecordIndex:
         ).fetchone()
         return row
 
+    def cyclic_link(self, kind: str) -> tuple[int, str] | None:
+        """Return the line and the target of a reference that leads back to its source, else None.
+
+        Each source has one reference. All of a kind are in memory meanwhile.
+        """
+        rows = self._database.execute(
+            "select source, target, line from links where kind = ? order by rowid", (kind,)
+        )
+        links = {source: (line, target) for source, target, line in rows}
+        visited: set[str] = set()
+        for start in links:
+            path: set[str] = set()
+            one = start
+            while one in links and one not in visited:
+                visited.add(one)
+                path.add(one)
+                one = links[one][1]
+            if one in path:
+                return links[one]
+        return None
+
     def _owner(self, kind: str, identifier: str) -> str | None:
         row = self._database.execute(
             "select owner from ids where kind = ? and id = ?", (kind, identifier)
