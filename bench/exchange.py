@@ -3,19 +3,21 @@
     python -m bench.exchange --data locomo-dev.json [--events 10000]
 
 Each step runs in its own process, so that its peak memory is its own. The service's own memory
-(libraries, the embedder) is in it: `opening` is a process that only opens the store.
+(libraries, the embedder) is in it: `opening` is a process that only opens the store and embeds one
+text.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Self
 
 from bench.load import Turns, fill
 from bench.report import table, write_section
@@ -25,6 +27,7 @@ from remembrancer.memory.exchange.export import export
 from remembrancer.memory.exchange.restore import restore
 from remembrancer.settings import Settings
 
+SAMPLE_SECONDS = 0.05
 EMBEDDERS = ("none", "multilingual")
 
 
@@ -45,7 +48,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             rows += measure(Path(name), options.data, events)
             sizes.append((events, (Path(name) / "memory.zip").stat().st_size))
-    head = ("events", "step", "seconds", "events/s", "peak MB")
+    head = ("events", "step", "seconds", "CPU s", "events/CPU s", "peak MB (anonymous)")
     listed = ", ".join(f"{size / 1e6:.1f} MB for {events:,}" for events, size in sizes)
     write_section(
         "exchange",
@@ -72,26 +75,56 @@ def measure(folder: Path, data: Path, events: int) -> list[tuple[str, ...]]:
         output = subprocess.run(
             [*command, str(folder / "memory.zip")], capture_output=True, text=True, check=True
         ).stdout
-        seconds, peak = map(float, output.split())
-        rate = "" if words[0] == "open" else f"{events / seconds:,.0f}"
-        rows.append((f"{events:,}", title, f"{seconds:.1f}", rate, f"{peak:.0f}"))
+        seconds, processor, peak = map(float, output.split())
+        rate = "" if words[0] == "open" else f"{events / processor:,.0f}"
+        rows.append(
+            (f"{events:,}", title, f"{seconds:.1f}", f"{processor:.1f}", rate, f"{peak:.0f}")
+        )
     return rows
 
 
-def run_step(step: str, folder: str, embedder: str, path: str) -> tuple[float, float]:
-    """Run one step in this process; return its seconds and the peak memory in MB."""
+def run_step(step: str, folder: str, embedder: str, path: str) -> tuple[float, ...]:
+    """Run one step in this process; return its seconds, those of the CPU, and the peak in MB."""
     settings = Settings(data=Path(folder), embedder=embedder)
-    start = time.perf_counter()
-    if step == "export":
-        records = open_records(settings)
-        export(records, caller_for(records), Path(path))
-        records.close()
-    else:
-        with closing(assemble(settings)) as context:
-            start = time.perf_counter()
-            run_import(context, step, Path(path))
-    seconds = time.perf_counter() - start
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    with Sampler() as memory:
+        start, processor = time.perf_counter(), time.process_time()
+        if step == "export":
+            records = open_records(settings)
+            export(records, caller_for(records), Path(path))
+            records.close()
+        else:
+            with closing(assemble(settings)) as context:
+                start, processor = time.perf_counter(), time.process_time()
+                run_import(context, step, Path(path))
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - processor
+    return seconds, cpu_seconds, memory.peak_mb
+
+
+class Sampler:
+    """Samples the anonymous memory of this process: without the pages of mapped files, which are
+    the cache of the system, such as those of the SQLite file.
+    """
+
+    def __init__(self) -> None:
+        self.peak_mb = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            status = Path("/proc/self/status").read_text()
+            anonymous = int(status.partition("RssAnon:")[2].split()[0]) / 1024
+            self.peak_mb = max(self.peak_mb, anonymous)
+            if self._ended.wait(SAMPLE_SECONDS):
+                return
 
 
 def run_import(context: Context, step: str, path: Path) -> None:
