@@ -7,23 +7,26 @@ import json
 import re
 import struct
 import zipfile
+from collections import deque
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from exchange_files import changed, exported, fill_all, lines, members, records, written
 from memory.asking import memory_in
+from rounds import rounds
 from service import rows
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context
 from remembrancer.memory.exchange import archive as archives
-from remembrancer.memory.exchange.archive import is_export
+from remembrancer.memory.exchange.archive import Archive, is_export
 from remembrancer.memory.exchange.importer import ImportRefused
-from remembrancer.memory.exchange.records import MANIFEST
+from remembrancer.memory.exchange.records import MANIFEST, MEMBERS
 from remembrancer.memory.exchange.restore import restore
 from remembrancer.settings import Settings
 
@@ -388,6 +391,41 @@ def test_files_beyond_the_quota_are_refused(archive: Path, tmp_path: Path) -> No
         error = refusal(context, archive)
 
     assert error.startswith("files.jsonl, line 1: the files of the account would use 4,096 of")
+
+
+def test_encrypted_members_are_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+    path = written(tmp_path / "x.zip", members(archive))
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = content.rfind(signature)  # of the manifest, the last member
+        content[place + offset] |= 1
+    path.write_bytes(content)
+
+    assert refusal(context, path) == "manifest.json: encrypted members cannot be read"
+    with pytest.raises(ImportRefused, match="damaged"):
+        is_export(path)
+
+
+@pytest.mark.long
+def test_random_damage_never_raises_another_error(archive: Path, tmp_path: Path) -> None:
+    """Bytes changed and cut out anywhere: the reader refuses the file or reads it."""
+    whole, path, random = archive.read_bytes(), tmp_path / "x.zip", Random(8460)
+    refused = 0
+    for _ in range(rounds(100, 2_000)):
+        content = bytearray(whole)
+        place = random.choice((random.randrange(len(whole)), len(whole) - random.randrange(1_500)))
+        del content[place : place + random.randrange(3)]
+        content[place - 1 : place] = random.randbytes(random.randrange(3))
+        path.write_bytes(content)
+        try:
+            is_export(path)
+            with Archive(path) as opened:
+                for name in MEMBERS:
+                    deque(opened.lines(name), 0)
+        except ImportRefused:
+            refused += 1
+
+    assert refused > 80
 
 
 def test_other_files_are_not_taken_for_exports(tmp_path: Path) -> None:

@@ -33,7 +33,15 @@ ENTRY_BYTES = 128  # of the directory, for each member
 RATIO_MAX = 100
 RATIO_FREE_BYTES = 16 << 20  # uncompressed bytes that need no ratio: small and repetitive exports
 _BLOB = re.compile(rf"{BLOBS}[0-9a-f]{{64}}")
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError)
+_DAMAGED = (  # raised by zipfile for damaged, encrypted and hostile files
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    struct.error,
+    RuntimeError,
+    UnicodeDecodeError,
+    OverflowError,
+)
 _LOCAL, _EMPTY = b"PK\x03\x04", b"PK\x05\x06"
 _END = struct.Struct("<4s4H2LH")  # end of the central directory
 _LOCATOR = struct.Struct("<4sLQL")  # of its 64-bit form

@@ -71,7 +71,6 @@ class ExportCheck:
     index: RecordIndex
     left_maps: set[str] = field(default_factory=set)  # users whose map differs
     left_files: set[tuple[str, str]] = field(default_factory=set)  # users and paths that differ
-    _users: set[str] = field(default_factory=set)  # of the file, if one user takes their place
     _file_bytes: int = 0  # that new created files count for
     _blobs: set[str] = field(default_factory=set)
     _memory_bytes: Counter[str] = field(default_factory=Counter)  # of new versions, by user
@@ -83,7 +82,10 @@ class ExportCheck:
             for batch in self.source.batches(name):
                 for one in batch:
                     self._check_record(name, one)
-                self.context.store.read(partial(self._compare, name, batch))
+                self.context.store.read(
+                    partial(self._compare, name, batch), account_id=self.caller.account_id
+                )
+                self._refuse_taken(name, batch)
                 advance(len(batch))
         self._check_links()
         unused = self.source.archive.blobs.keys() - self._blobs
@@ -155,28 +157,43 @@ class ExportCheck:
             for _ in archive.blob(record.sha256):
                 pass
 
+    def _refuse_taken(self, name: str, batch: Sequence[Numbered]) -> None:
+        """Refuse identifiers that other accounts have."""
+        if name not in ELSEWHERE:
+            return
+        ids = _ids(name, [one.record for one in batch])
+        rows = self.context.store.read(
+            lambda tx: tx.all(ELSEWHERE[name], ids=ids, account_id=self.caller.account_id)
+        )
+        others = {row.id for row in rows}
+        for one in batch:
+            identifier = getattr(one.record, _KEYS[name][0])
+            if identifier in others:
+                problem = f"{identifier} is another account's"
+                raise self.source.refused(name, one.line, problem)
+
     def _compare(self, name: str, batch: Sequence[Numbered], tx: Transaction) -> None:
-        """Compare records with those of the target."""
+        """Compare records with those of the account."""
         if name in NAMED:
-            records = [one.record for one in batch]
-            rows = rows_named(tx, self.caller, name, records, own=False)
+            rows = rows_named(tx, name, [one.record for one in batch])
             for one in batch:
-                row = rows.get(getattr(one.record, _KEYS[name][0]))
-                problem = None if row is None else conflict(one.record, row, self.caller.account_id)
-                if problem is not None:
-                    raise self.source.refused(name, one.line, f"{_id_of(one.record)} {problem}")
+                identifier = getattr(one.record, _KEYS[name][0])
+                row = rows.get(identifier)
+                if row is not None and not is_same_record(one.record, row):
+                    problem = f"{identifier} exists with different content"
+                    raise self.source.refused(name, one.line, problem)
                 if row is None and isinstance(one.record, FileRecord):
                     self._count_file(tx, name, one)
         elif name == "maps.jsonl":
             for one in batch:
-                if map_state(tx, self.caller, one.record) == "different":
+                if map_state(tx, one.record) == "different":
                     self.left_maps.add(one.record.user_id)
         elif name == "memory_files.jsonl":
             for one in batch:
                 self._compare_memory_file(tx, one.record)
 
     def _compare_memory_file(self, tx: Transaction, record: MemoryFileRecord) -> None:
-        state = memory_file_state(tx, self.caller, record)
+        state = memory_file_state(tx, record)
         if state == "different":
             self.left_files.add((record.user_id, record.path))
         elif state == "absent":
@@ -185,7 +202,7 @@ class ExportCheck:
 
     def _count_file(self, tx: Transaction, name: str, one: Numbered) -> None:
         self._file_bytes += charge_quota(one.record.bytes)
-        used = tx.one(FILES.usage_of, account_id=self.caller.account_id).charged_bytes
+        used = tx.one(FILES.usage_of).charged_bytes
         bytes_max = self.context.settings.account_bytes_max
         if used + self._file_bytes > bytes_max:
             raise self.source.refused(
@@ -221,67 +238,58 @@ NAMED = {
     "cubes.jsonl": SQL.cubes_named,
     "files.jsonl": SQL.files_named,
 }
+ELSEWHERE = {
+    "events.jsonl": SQL.events_elsewhere,
+    "facts.jsonl": SQL.facts_elsewhere,
+    "summaries.jsonl": SQL.l1s_elsewhere,
+    "cubes.jsonl": SQL.cubes_elsewhere,
+    "files.jsonl": SQL.files_elsewhere,
+}
 
 
-def rows_named(
-    tx: Transaction, caller: Caller, name: str, records: Sequence[Any], *, own: bool = True
-) -> dict[str, Row]:
-    """Return the rows of the target with the identifiers of these records, by identifier.
-
-    Only rows of the caller's account, or with `own` False of all accounts; if several have one, the
-    row is the caller's.
-    """
-    ids = [getattr(record, _KEYS[name][0]) for record in records]
-    only = caller.account_id if own else None
-    rows = tx.all(NAMED[name], ids=json.dumps(ids), only=only)
-    return {
-        row.id: row for row in sorted(rows, key=lambda row: row.account_id == caller.account_id)
-    }
+def rows_named(tx: Transaction, name: str, records: Sequence[Any]) -> dict[str, Row]:
+    """Return the rows of the account with the identifiers of these records, by identifier."""
+    return {row.id: row for row in tx.all(NAMED[name], ids=_ids(name, records))}
 
 
-def conflict(record: Any, row: Row, account_id: int) -> str | None:
-    """Return how the row with a record's identifier differs, or None if it is the same record.
+def _ids(name: str, records: Sequence[Any]) -> str:
+    return json.dumps([getattr(record, _KEYS[name][0]) for record in records])
+
+
+def is_same_record(record: Any, row: Row) -> bool:
+    """Return True if the row with a record's identifier is that record.
 
     State that changes in a life (status, counters, votes) may differ, and so may an erased text.
     """
-    if row.account_id != account_id:
-        return "is another account's"
     if isinstance(record, EventRecord):
         ours = (record.user_id, record.session_id, record.query, record.response)
         theirs = (row.user_id, row.session_id, row.query, row.response)
-        is_same = ours == theirs and milliseconds(record.occurred_at, 0) == row.occurred_ms
-    elif isinstance(record, FactRecord):
+        return ours == theirs and milliseconds(record.occurred_at, 0) == row.occurred_ms
+    if isinstance(record, FactRecord):
         texts = (record.text.strip(), row.text)
-        is_same = record.user_id == row.user_id and (texts[0] == texts[1] or "" in texts)
-    elif isinstance(record, SummaryRecord):
-        is_same = (record.user_id, record.text) == (row.user_id, row.text)
-    elif isinstance(record, CubeRecord):
+        return record.user_id == row.user_id and (texts[0] == texts[1] or "" in texts)
+    if isinstance(record, SummaryRecord):
+        return (record.user_id, record.text) == (row.user_id, row.text)
+    if isinstance(record, CubeRecord):
         ours_texts = (record.topic, record.essence, record.rules)
-        is_same = ours_texts == (row.topic, row.essence, row.rules)
-    else:
-        is_same = record.sha256 == row.blob
-    return None if is_same else "exists with different content"
+        return ours_texts == (row.topic, row.essence, row.rules)
+    return bool(record.sha256 == row.blob)
 
 
-def map_state(tx: Transaction, caller: Caller, record: MapRecord) -> str:
+def map_state(tx: Transaction, record: MapRecord) -> str:
     """Return `absent`, `same` or `different` for this version of the user's map."""
-    values = {"user_id": record.user_id, "account_id": caller.account_id}
-    row = tx.one_or_none(SQL.map_of, **values, version=record.version)
+    row = tx.one_or_none(SQL.map_of, user_id=record.user_id, version=record.version)
     if row is None:
         return "absent"
     return "same" if row.text == record.text.strip() else "different"
 
 
-def memory_file_state(tx: Transaction, caller: Caller, record: MemoryFileRecord) -> str:
+def memory_file_state(tx: Transaction, record: MemoryFileRecord) -> str:
     """Return `absent`, `same` or `different` for this version of the memory file."""
-    values = {"user_id": record.user_id, "account_id": caller.account_id}
-    row = tx.one_or_none(SQL.memory_file_of, **values, path=record.path, version=record.version)
+    row = tx.one_or_none(
+        SQL.memory_file_of, user_id=record.user_id, path=record.path, version=record.version
+    )
     if row is None:
         return "absent"
     is_same = (row.text, row.change) == (record.text, record.change)
     return "same" if is_same else "different"
-
-
-def _id_of(record: Any) -> str:
-    name = next(name for name, model in MEMBERS.items() if isinstance(record, model))
-    return str(getattr(record, _KEYS[name][0]))

@@ -164,7 +164,8 @@ class SummaryRecord(Record):
     message_count: Annotated[Number | None, Field(description="Messages, as its agent counted.")]
     turns: Annotated[Number, Field(description="Turns that it covers.")]
     ratio: Annotated[
-        float | None, Field(ge=0, description="Its length divided by that of the turns.")
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="Its length divided by that of the turns."),
     ]
     created_at: Annotated[Moment, Field(description="Time it was stored.")]
 

@@ -1,50 +1,71 @@
--- events_named: Events of any account, or of one, by their identifiers, a JSON array
-select events.event_id as id, events.account_id, spaces.user_id, sessions.session_id, events.query, events.response, events.occurred_ms
+-- events_named: Events of the account by their identifiers, a JSON array
+select events.event_id as id, spaces.user_id, sessions.session_id, events.query, events.response, events.occurred_ms
 from events
-join sessions on sessions.account_id = events.account_id and sessions.id = events.session
-join spaces on spaces.account_id = events.account_id and spaces.id = sessions.space_id
-where events.event_id in (select value from json_each(:ids)) and events.account_id = coalesce(:only, events.account_id);
+join sessions on sessions.account_id = :account_id and sessions.id = events.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where events.account_id = :account_id and events.event_id in (select value from json_each(:ids));
 
--- events_named [postgresql]: the key begins with the account
-select events.event_id as id, events.account_id, spaces.user_id, sessions.session_id, events.query, events.response, events.occurred_ms
-from accounts
-join events on events.account_id = accounts.id and events.event_id = any (array(select value from json_each(:ids)))
-join sessions on sessions.account_id = accounts.id and sessions.id = events.session
-join spaces on spaces.account_id = accounts.id and spaces.id = sessions.space_id
-where accounts.id = coalesce(cast(:only as bigint), accounts.id);
+-- events_named [postgresql]: as an array, which makes the planner use the key
+select events.event_id as id, spaces.user_id, sessions.session_id, events.query, events.response, events.occurred_ms
+from events
+join sessions on sessions.account_id = :account_id and sessions.id = events.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where events.account_id = :account_id and events.event_id = any (array(select value from json_each(:ids)));
 
--- facts_named: Facts of any account, or of one, by their identifiers; the key begins with the account
-select facts.fact_id as id, facts.account_id, spaces.user_id, facts.text
-from accounts cross join facts on facts.account_id = accounts.id and facts.fact_id in (select value from json_each(:ids))
-join spaces on spaces.account_id = facts.account_id and spaces.id = facts.space_id
-where accounts.id = coalesce(:only, accounts.id);
+-- facts_named: Facts of the account by their identifiers
+select facts.fact_id as id, spaces.user_id, facts.text
+from facts join spaces on spaces.account_id = :account_id and spaces.id = facts.space_id
+where facts.account_id = :account_id and facts.fact_id in (select value from json_each(:ids));
 
--- facts_named [postgresql]: as an array, which makes the planner use the key
-select facts.fact_id as id, facts.account_id, spaces.user_id, facts.text
-from accounts
-join facts on facts.account_id = accounts.id and facts.fact_id = any (array(select value from json_each(:ids)))
-join spaces on spaces.account_id = accounts.id and spaces.id = facts.space_id
-where accounts.id = coalesce(cast(:only as bigint), accounts.id);
+-- facts_named [postgresql]: as an array, for the same reason
+select facts.fact_id as id, spaces.user_id, facts.text
+from facts join spaces on spaces.account_id = :account_id and spaces.id = facts.space_id
+where facts.account_id = :account_id and facts.fact_id = any (array(select value from json_each(:ids)));
 
--- l1s_named: L1s of any account, or of one, by their identifiers
-select summaries.l1_id as id, summaries.account_id, spaces.user_id, summaries.text
-from summaries join spaces on spaces.account_id = summaries.account_id and spaces.id = summaries.space_id
-where summaries.l1_id in (select value from json_each(:ids)) and summaries.account_id = coalesce(:only, summaries.account_id);
+-- l1s_named: L1s of the account by their identifiers
+select summaries.l1_id as id, spaces.user_id, summaries.text
+from summaries join spaces on spaces.account_id = :account_id and spaces.id = summaries.space_id
+where summaries.account_id = :account_id and summaries.l1_id in (select value from json_each(:ids));
 
--- l1s_named [postgresql]: the key begins with the account
-select summaries.l1_id as id, summaries.account_id, spaces.user_id, summaries.text
-from accounts
-join summaries on summaries.account_id = accounts.id and summaries.l1_id = any (array(select value from json_each(:ids)))
-join spaces on spaces.account_id = accounts.id and spaces.id = summaries.space_id
-where accounts.id = coalesce(cast(:only as bigint), accounts.id);
+-- l1s_named [postgresql]: as an array, for the same reason
+select summaries.l1_id as id, spaces.user_id, summaries.text
+from summaries join spaces on spaces.account_id = :account_id and spaces.id = summaries.space_id
+where summaries.account_id = :account_id and summaries.l1_id = any (array(select value from json_each(:ids)));
 
--- cubes_named: Cubes of any account by their identifiers
-select cubes.cube_id as id, cubes.account_id, cubes.topic, cubes.essence, cubes.rules
-from cubes where cubes.cube_id in (select value from json_each(:ids)) and cubes.account_id = coalesce(:only, cubes.account_id);
+-- cubes_named: Cubes of the account by their identifiers
+select cubes.cube_id as id, cubes.topic, cubes.essence, cubes.rules
+from cubes where cubes.account_id = :account_id and cubes.cube_id in (select value from json_each(:ids));
 
--- files_named: Created files of any account by their names
-select files.filename as id, files.account_id, files.blob
-from files where files.filename in (select value from json_each(:ids)) and files.account_id = coalesce(:only, files.account_id);
+-- files_named: Created files of the account by their names
+select files.filename as id, files.blob from files where files.account_id = :account_id and files.filename in (select value from json_each(:ids));
+
+-- events_elsewhere: Those of these identifiers that other accounts have
+select events.event_id as id from events where events.account_id <> :account_id and events.event_id in (select value from json_each(:ids));
+
+-- events_elsewhere [postgresql]: as an array, for the same reason
+select events.event_id as id from accounts join events on events.account_id = accounts.id and events.event_id = any (array(select value from json_each(:ids)))
+where accounts.id <> :account_id;
+
+-- facts_elsewhere: Those of these identifiers that other accounts have
+select facts.fact_id as id from accounts cross join facts on facts.account_id = accounts.id and facts.fact_id in (select value from json_each(:ids))
+where accounts.id <> :account_id;
+
+-- facts_elsewhere [postgresql]: as an array, for the same reason
+select facts.fact_id as id from accounts join facts on facts.account_id = accounts.id and facts.fact_id = any (array(select value from json_each(:ids)))
+where accounts.id <> :account_id;
+
+-- l1s_elsewhere: Those of these identifiers that other accounts have
+select summaries.l1_id as id from summaries where summaries.account_id <> :account_id and summaries.l1_id in (select value from json_each(:ids));
+
+-- l1s_elsewhere [postgresql]: as an array, for the same reason
+select summaries.l1_id as id from accounts join summaries on summaries.account_id = accounts.id and summaries.l1_id = any (array(select value from json_each(:ids)))
+where accounts.id <> :account_id;
+
+-- cubes_elsewhere: Those of these identifiers that other accounts have
+select cubes.cube_id as id from cubes where cubes.account_id <> :account_id and cubes.cube_id in (select value from json_each(:ids));
+
+-- files_elsewhere: Those of these identifiers that other accounts have
+select files.filename as id from files where files.account_id <> :account_id and files.filename in (select value from json_each(:ids));
 
 -- map_of: One version of the map of a user
 select maps.text, maps.created_ms from spaces join maps on maps.account_id = spaces.account_id and maps.space_id = spaces.id

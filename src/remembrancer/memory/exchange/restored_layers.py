@@ -30,7 +30,7 @@ def write_facts(
 
     def write(tx: Transaction) -> Outcome:
         outcome = Outcome()
-        existing = rows_named(tx, caller, "facts.jsonl", records)
+        existing = rows_named(tx, "facts.jsonl", records)
         for record in records:
             space_id = open_space(context, tx, record.user_id)
             if record.fact_id in existing:
@@ -142,7 +142,7 @@ def write_summaries(context: Context, caller: Caller, records: Sequence[SummaryR
     entries = _entries(context, caller, "summaries.jsonl", records)
 
     def write(tx: Transaction) -> Outcome:
-        existing = rows_named(tx, caller, "summaries.jsonl", records)
+        existing = rows_named(tx, "summaries.jsonl", records)
         new = [record for record in records if record.l1_id not in existing]
         for record in new:
             space_id = open_space(context, tx, record.user_id)
@@ -171,7 +171,7 @@ def _entries(
 ) -> dict[str, IndexEntry]:
     """Return the index entries of the records that the target does not have, by identifier."""
     existing = context.store.read(
-        lambda tx: rows_named(tx, caller, name, records), account_id=caller.account_id
+        lambda tx: rows_named(tx, name, records), account_id=caller.account_id
     )
     texts: dict[str, EventText] = {}
     for record in records:
@@ -192,7 +192,7 @@ def write_maps(
     # Each version is the newest of its space while it is stored, so that an interrupted import
     # leaves a map that search finds.
     new = context.store.read(
-        lambda tx: [record for record in records if map_state(tx, caller, record) == "absent"],
+        lambda tx: [record for record in records if map_state(tx, record) == "absent"],
         account_id=caller.account_id,
     )
     new = [record for record in new if record.user_id not in left_users]
@@ -203,20 +203,19 @@ def write_maps(
         (record.user_id, record.version): entry for record, entry in zip(new, entries, strict=True)
     }
     return context.store.write(
-        partial(_add_maps, context, caller, records, by_version), account_id=caller.account_id
+        partial(_add_maps, context, records, by_version), account_id=caller.account_id
     )
 
 
 def _add_maps(
     context: Context,
-    caller: Caller,
     records: Sequence[MapRecord],
     entries: dict[tuple[str, int], IndexEntry],  # of those to store
     tx: Transaction,
 ) -> Outcome:
     outcome = Outcome()
     for record in records:
-        state, entry = map_state(tx, caller, record), entries.get((record.user_id, record.version))
+        state, entry = map_state(tx, record), entries.get((record.user_id, record.version))
         if entry is None or state != "absent":  # or stored by a concurrent import
             outcome["present" if state == "same" else "left"] += 1
             continue

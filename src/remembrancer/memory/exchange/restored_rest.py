@@ -57,7 +57,7 @@ def write_memory_files(
     def write(tx: Transaction) -> Outcome:
         outcome = Outcome()
         for record in records:
-            state = memory_file_state(tx, caller, record)
+            state = memory_file_state(tx, record)
             if state != "absent" or (record.user_id, record.path) in left_files:
                 outcome["present" if state == "same" else "left"] += 1
                 continue
@@ -92,7 +92,7 @@ def _add_memory_file(context: Context, tx: Transaction, record: MemoryFileRecord
 def write_cubes(context: Context, caller: Caller, records: Sequence[CubeRecord]) -> Outcome:
     """Store cubes. Published ones are checked again; trust comes from votes in the target alone."""
     before = context.store.read(
-        lambda tx: rows_named(tx, caller, "cubes.jsonl", records), account_id=caller.account_id
+        lambda tx: rows_named(tx, "cubes.jsonl", records), account_id=caller.account_id
     )
     prepared = {
         record.cube_id: _prepared(context, record)
@@ -101,7 +101,7 @@ def write_cubes(context: Context, caller: Caller, records: Sequence[CubeRecord])
     }
 
     def write(tx: Transaction) -> Outcome:
-        existing = rows_named(tx, caller, "cubes.jsonl", records)
+        existing = rows_named(tx, "cubes.jsonl", records)
         new = [record for record in records if record.cube_id not in existing]
         for record in new:
             _add_cube(context, tx, record, prepared[record.cube_id])
@@ -194,7 +194,7 @@ def write_files(
 
 def _write_file(context: Context, caller: Caller, archive: Archive, record: FileRecord) -> Outcome:
     if context.store.read(
-        lambda tx: rows_named(tx, caller, "files.jsonl", [record]), account_id=caller.account_id
+        lambda tx: rows_named(tx, "files.jsonl", [record]), account_id=caller.account_id
     ):
         return Outcome(present=1)
     owner = FileOwner(

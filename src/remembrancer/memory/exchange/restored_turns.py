@@ -117,7 +117,7 @@ def recount_sessions(context: Context, caller: Caller, records: Sequence[Session
 def write_events(context: Context, caller: Caller, records: Sequence[EventRecord]) -> Outcome:
     """Store turns with new index entries. Superseded drafts have none."""
     before = context.store.read(
-        lambda tx: rows_named(tx, caller, "events.jsonl", records), account_id=caller.account_id
+        lambda tx: rows_named(tx, "events.jsonl", records), account_id=caller.account_id
     )
     new = [record for record in records if record.event_id not in before]
     indexed = [record for record in new if not record.superseded]
@@ -133,19 +133,18 @@ def write_events(context: Context, caller: Caller, records: Sequence[EventRecord
     stored = 0
     if new:
         stored = context.store.write(
-            partial(_add_events, context, caller, new, entries), account_id=caller.account_id
+            partial(_add_events, context, new, entries), account_id=caller.account_id
         )
     return Outcome(stored=stored, present=len(records) - stored)
 
 
 def _add_events(
     context: Context,
-    caller: Caller,
     records: Sequence[EventRecord],
     entries: dict[str, IndexEntry],
     tx: Transaction,
 ) -> int:
-    existing = rows_named(tx, caller, "events.jsonl", records)
+    existing = rows_named(tx, "events.jsonl", records)
     new = [record for record in records if record.event_id not in existing]
     for user_id, of_user in groupby(new, attrgetter("user_id")):
         turns = list(of_user)
