@@ -29,6 +29,7 @@ PARTS = (
     "bench.engines",
     "bench.sizes",
     "bench.copying",
+    "bench.exchange",
     "bench.signs",
     "bench.crash",
     "bench.servers",

@@ -30,6 +30,7 @@ from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
 from remembrancer.http.openapi import document
 from remembrancer.http.routes import ROUTES
+from remembrancer.memory.exchange.records import MEMBERS, NOT_EXPORTED, Manifest
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.lines import FAULTS, WARNINGS
 from remembrancer.settings import CHOICES, PREFIX, Settings
@@ -431,6 +432,52 @@ def _doc(value: Any) -> str:
     return " ".join((inspect.getdoc(value) or "").split())
 
 
+# --- Exports ----------------------------------------------------------------------------------
+
+
+def export_records() -> str:
+    """Return a section for the manifest and each member of an export."""
+    models = {"manifest.json": Manifest, **MEMBERS}
+    return "\n\n".join(_member(name, model) for name, model in models.items())
+
+
+def _member(name: str, model: Any) -> str:
+    schema = model.model_json_schema()
+    inner = schema.get("$defs", {})
+    parts = [f"## {name}", prose(_doc(model)), _fields(schema)]
+    for title, one in inner.items():
+        parts += [prose(f"`{title}`: {one.get('description', '')}"), _fields(one)]
+    return "\n\n".join(parts)
+
+
+def _fields(schema: Schema) -> str:
+    rows = [
+        (f"`{name}`", _field_type(one), one.get("description", ""))
+        for name, one in schema["properties"].items()
+    ]
+    return table(("Field", "Type", "Meaning"), rows)
+
+
+def _field_type(schema: Schema) -> str:
+    if "$ref" in schema:
+        return f"`{schema['$ref'].split('/')[-1]}`"
+    if "anyOf" in schema:
+        return " or ".join(_field_type(one) for one in schema["anyOf"])
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    if values:
+        return ", ".join(f"`{json.dumps(value)}`" for value in values)
+    if schema.get("type") == "array":
+        return f"array of {_field_type(schema['items'])}"
+    if schema.get("additionalProperties"):
+        return f"object of {_field_type(schema['additionalProperties'])}"
+    return "time" if schema.get("format") == "date-time" else str(schema["type"])
+
+
+def tables_not_exported() -> str:
+    """Return the tables that no export holds, with the reason."""
+    return table(("table", "reason"), [(f"`{name}`", why) for name, why in NOT_EXPORTED.items()])
+
+
 # --- Pages ------------------------------------------------------------------------------------
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
@@ -442,6 +489,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "warnings": lambda: faults(WARNINGS),
     },
     "cli.md": {"commands": commands},
+    "export-format.md": {"records": export_records, "tables": tables_not_exported},
     "endpoints.md": {"endpoints": lambda: Endpoints().page()},
     "client.md": {
         "client": client_signature,

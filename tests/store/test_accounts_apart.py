@@ -48,6 +48,10 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "files/files.sql file_named": (
         "a signed link proves its account; a key's account is compared afterwards"
     ),
+    "memory/exchange/restore.sql events_elsewhere": "identifiers alone, which an import refuses",
+    "memory/exchange/restore.sql facts_elsewhere": "identifiers alone, which an import refuses",
+    "memory/exchange/restore.sql files_elsewhere": "identifiers alone, which an import refuses",
+    "memory/exchange/restore.sql l1s_elsewhere": "identifiers alone, which an import refuses",
     "files/files.sql rooms": "storage per account, for the owner",
 }
 

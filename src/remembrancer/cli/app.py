@@ -22,6 +22,7 @@ from .commands import (
     fail,
     load_settings,
     open_context,
+    open_store_records,
     print_table,
     service_key,
 )
@@ -97,7 +98,7 @@ def import_file(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="File, .zip archive or folder. The guide on imports lists the shapes.",
+            help="Export, file, .zip archive or folder. The guide on imports lists the shapes.",
         ),
     ],
     user_id: Annotated[
@@ -145,6 +146,39 @@ def import_file(
         raise typer.Exit(0 if is_valid else 1)
     with closing(open_context(context, data)) as service:
         print(import_into(service, file, account=account, options=options))
+
+
+@app.command("export")
+def export_file(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="New file (.zip). It appears when the export is complete."
+        ),
+    ],
+    user_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="User to export. Can be repeated. Default: the whole account.",
+            show_default=False,
+        ),
+    ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(help="Account to export. Default: the owner's.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    data: DataFolder = None,
+) -> None:
+    """Write the memory of an account, or of some of its users, to a file.
+
+    Works while a server is running. `remembrancer import` reads the file.
+    """
+    from .exchange import export_to
+
+    with open_store_records(context, data) as records:
+        print(export_to(records, file, account=account, user_ids=user_id or (), force=force))
 
 
 @app.command()

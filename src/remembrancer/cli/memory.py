@@ -10,12 +10,14 @@ from pathlib import Path
 
 from ..accounts import caller_for
 from ..context import Context
+from ..memory.exchange.archive import is_export
 from ..memory.exchange.importer import read, store
 from ..memory.exchange.shapes import ShapeFact, ShapeTurn, Source, one_line
 from ..memory.exchange.survey import LISTED_MAX, USERS_NAMED_MAX, Survey, open_import, survey
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
 from ..protocol.text import beginning
+from .exchange import inspect_export, restore_from
 from .progress import activity, progress
 
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
@@ -59,6 +61,8 @@ def import_into(
     """
     caller = caller_for(context, account)
     try:
+        if is_export(path):
+            return restore_from(context, caller, path, user_id=options.user_id)
         with _checking() as report:
             source = read(
                 context,
@@ -88,6 +92,8 @@ def inspect_import(path: Path, options: ImportOptions, *, with_records: bool) ->
     for a path that has no known shape, ImportStopped.
     """
     try:
+        if is_export(path):
+            return inspect_export(path, user_id=options.user_id), True
         source, shape = open_import(path, options.shape)
         with _checking() as report:
             summary = survey(

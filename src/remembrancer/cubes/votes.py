@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..accounts import name_session_user, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
-from ..protocol.cubes import CubeVote, CubeVoted, Votes
+from ..protocol.cubes import CubeStatus, CubeVote, CubeVoted, Votes
 from ..protocol.errors import NotFound
 from ..protocol.service_keys import mask_service_keys, service_key_warning
-from ..store import Transaction
+from ..store import Row, Transaction
 from .lessons import SQL
 from .rules import status_of
 
@@ -48,15 +48,7 @@ def vote(
             reason=None if request.reason is None else mask_service_keys(request.reason),
             now_ms=now_ms,
         )
-        # Always counted from the ratings: incremented counters drift under concurrent writes.
-        counts = tx.one(SQL.recount, id=cube.id)
-        status = (
-            counts.status
-            if counts.status == "private"
-            else status_of(counts.useful, counts.useless)
-        )
-        if status != counts.status:
-            tx.run(SQL.set_status, id=cube.id, status=status)
+        counts, status = count_votes(tx, cube.id)
         reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
         notices = (service_key_warning(request.reason), reminder)
         votes = Votes(useful=counts.useful, useless=counts.useless)
@@ -75,3 +67,18 @@ def vote(
             account_id=caller.account_id,
         )
     )
+
+
+def count_votes(tx: Transaction, cube: int) -> tuple[Row, CubeStatus]:
+    """Count the votes on a cube (its row id) and set its status.
+
+    Returns a row with useful and useless, and the status.
+    """
+    # Always counted from the ratings: incremented counters drift under concurrent writes.
+    counts = tx.one(SQL.recount, id=cube)
+    status: CubeStatus = (
+        "private" if counts.status == "private" else status_of(counts.useful, counts.useless)
+    )
+    if status != counts.status:
+        tx.run(SQL.set_status, id=cube, status=status)
+    return counts, status

@@ -140,7 +140,7 @@ class StoredFile:
         Raises AccountFull, after which the transaction must be rolled back.
         """
         settings, now_ms = self.records.settings, self.records.clock()
-        _charge(tx, self.size_bytes, settings.account_bytes_max)
+        charge_file(tx, self.size_bytes, settings.account_bytes_max)
         tx.run(
             SQL.add_file,
             filename=self.filename,
@@ -173,7 +173,7 @@ def stored_file(
         if len(content) > bytes_max:
             raise TooLarge(f"The file has {len(content):,} bytes; the limit is {bytes_max:,}.")
     held_files: list[StoredFile] = []
-    names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content, _ in screened_files]
+    names = [lock_of(hashlib.sha256(content).hexdigest()) for _, _, content, _ in screened_files]
     try:
         with ExitStack() as holds:
             if names:
@@ -353,7 +353,8 @@ def sweep(records: Records) -> int:
     return sum(_delete(records, blobs, name) for name in blobs.names(before_ms=before_ms))
 
 
-def _charge(tx: Transaction, size_bytes: int, bytes_max: int) -> None:
+def charge_file(tx: Transaction, size_bytes: int, bytes_max: int) -> None:
+    """Count a new file against the quota of the account. Raises AccountFull."""
     charged_bytes = charge_quota(size_bytes)
     if not tx.run(SQL.charge, charged_bytes=charged_bytes, bytes_max=bytes_max):
         used = tx.one(SQL.usage_of).charged_bytes
@@ -382,11 +383,12 @@ def _delete(records: Records, blobs: Blobs, blob: str) -> bool:
 
     Return True if it was deleted.
     """
-    with records.store.lock(_lock_of(blob)):
+    with records.store.lock(lock_of(blob)):
         return blobs.delete(blob, unless=partial(_is_used, records, blob))
 
 
-def _lock_of(blob: str) -> str:
+def lock_of(blob: str) -> str:
+    """Return the name of the lock under which a content is added or deleted."""
     return f"blob {blob}"
 
 

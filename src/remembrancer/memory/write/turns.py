@@ -84,10 +84,7 @@ def store_turn(
         task_open=None if is_silent else int(bool(task_open)),
     )
     row, event_id = row_id(space.id, space.number), context.ids("e_")
-    original = _first_alike(tx, entry, space.id, session.id)
-    if original is not None:
-        flags = (*entry.flags, NEAR_DUPLICATE)
-        entry = replace(entry, flags=flags, words=repeated(entry.words))
+    entry, original = with_original(tx, entry, space.id, session.id)
     texts = {"topic": text.topic, "query": text.query, "response": text.response}
     tx.run(
         SQL.add_event,
@@ -128,6 +125,21 @@ def _link(
         occurred_ms=occurred_ms,
     )
     return link_changes(tx, space_id=space_id, event=row, message=message, occurred_ms=occurred_ms)
+
+
+def with_original(
+    tx: Transaction, entry: IndexEntry, space_id: int, session: int
+) -> tuple[IndexEntry, int | None]:
+    """Return the entry of a turn, flagged if it is a near duplicate, and the row of its original.
+
+    The original is the first turn with the same words in the space, or in the session (its row id)
+    for a short turn; None if there is none.
+    """
+    original = _first_alike(tx, entry, space_id, session)
+    if original is None:
+        return entry, None
+    flags = (*entry.flags, NEAR_DUPLICATE)
+    return replace(entry, flags=flags, words=repeated(entry.words)), original
 
 
 def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int) -> int | None:

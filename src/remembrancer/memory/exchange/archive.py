@@ -1,0 +1,338 @@
+"""The container of an export: a ZIP file that is written and read as a stream.
+
+Writing goes to a temporary file that takes its name when it is complete and flushed. Reading checks
+the directory of the archive before anything else, and every member against the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Self
+
+from pydantic import BaseModel, ValidationError
+
+from .importer import ImportRefused
+from .records import BLOBS, FORMAT, MANIFEST, MEMBERS, VERSION, Manifest, MemberEntry
+
+CHUNK_BYTES = 256 << 10
+LINE_BYTES_MAX = 64 << 20
+MANIFEST_BYTES_MAX = 1 << 20
+MEMBERS_MAX = 300_000  # the directory is read whole: about 1 KB of memory each
+ENTRY_BYTES = 128  # of the directory, for each member
+# Uncompressed bytes for each byte of the file. Deflate reaches 1,032; real records 3 to 30. An
+# export that would exceed this is written uncompressed.
+RATIO_MAX = 100
+RATIO_FREE_BYTES = 16 << 20  # uncompressed bytes that need no ratio: small and repetitive exports
+_BLOB = re.compile(rf"{BLOBS}[0-9a-f]{{64}}")
+_DAMAGED = (  # raised by zipfile for damaged, encrypted and hostile files
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    struct.error,
+    RuntimeError,
+    UnicodeDecodeError,
+    OverflowError,
+)
+_LOCAL, _EMPTY = b"PK\x03\x04", b"PK\x05\x06"
+_END = struct.Struct("<4s4H2LH")  # end of the central directory
+_LOCATOR = struct.Struct("<4sLQL")  # of its 64-bit form
+_END_64 = struct.Struct("<4sQ2H2L4Q")
+_COMMENT_BYTES_MAX = (1 << 16) - 1
+
+
+class ExportExists(Exception):
+    """The file exists. Name another one, or overwrite it with --force."""
+
+
+class ArchiveWriter:
+    """Writes the members of an export, one after the other. A context manager."""
+
+    def __init__(self, file: IO[bytes], *, compressed: bool) -> None:
+        self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
+        self._compression = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+        self.members: dict[str, MemberEntry] = {}
+        self.blobs = 0
+        self.bytes = 0  # uncompressed, of all members
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()  # after an error, too: else it writes to a closed file when collected
+
+    def add_lines(self, name: str, records: Iterable[BaseModel]) -> int:
+        """Write a member of JSON lines; return the number of records."""
+        digest, size, count = hashlib.sha256(), 0, 0
+        with self._opened(name, self._compression) as member:
+            for record in records:
+                line = record.model_dump_json().encode() + b"\n"
+                digest.update(line)
+                size, count = size + len(line), count + 1
+                member.write(line)
+        self.members[name] = MemberEntry(bytes=size, records=count, sha256=digest.hexdigest())
+        self.bytes += size
+        return count
+
+    def add_blob(self, name: str, content: Iterable[bytes]) -> None:
+        """Write the content of a created file under its SHA-256, as it is."""
+        with self._opened(BLOBS + name, zipfile.ZIP_STORED) as member:
+            for chunk in content:
+                member.write(chunk)
+        self.blobs += 1
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest. The directory of the archive follows at the end of the block."""
+        with self._opened(MANIFEST, zipfile.ZIP_STORED) as member:
+            member.write(manifest.model_dump_json(indent=1).encode() + b"\n")
+
+    @contextmanager
+    def _opened(self, name: str, compression: int) -> Iterator[IO[bytes]]:
+        entry = zipfile.ZipInfo(name)  # of 1980: the time of the export is in the manifest
+        entry.compress_type, entry.external_attr = compression, 0o600 << 16
+        with self._zip.open(entry, "w", force_zip64=True) as member:
+            yield member
+
+
+def is_within_ratio(size: int, uncompressed: int) -> bool:
+    """Return True if an import accepts a file of `size` bytes with that uncompressed size."""
+    return uncompressed <= max(RATIO_FREE_BYTES, RATIO_MAX * size)
+
+
+@contextmanager
+def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
+    """Yield a temporary file beside `path` that takes this name, durable, after the block.
+
+    After an error nothing is left of it. With `force` it replaces an existing file. Raises
+    ExportExists, OSError.
+    """
+    if not force and (path.exists() or path.is_symlink()):
+        raise ExportExists(f"{path} exists: name another file, or overwrite it with --force")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if force:
+            part.replace(path)
+        else:
+            _link(part, path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _link(part: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(part)  # unlike a rename, it never replaces a file
+    except FileExistsError as error:
+        raise ExportExists(f"{path} exists: name another file") from error
+    except OSError:  # a file system without hard links
+        part.rename(path)
+
+
+def is_export(path: Path) -> bool:
+    """Return True if the file is an export of this service.
+
+    Raises ImportRefused for a ZIP file that is not complete.
+    """
+    if not path.is_file():  # reported by whoever reads it next; a pipe would block
+        return False
+    try:
+        with path.open("rb") as file:
+            if file.read(4) not in (_LOCAL, _EMPTY):
+                return False
+            if not zipfile.is_zipfile(file):
+                raise ImportRefused(f"{path}: the ZIP file is not complete; its end is missing")
+            _entries_declared(path, file)
+            with zipfile.ZipFile(file) as archive:
+                if MANIFEST not in archive.namelist():
+                    return False
+                with archive.open(MANIFEST) as member:
+                    return FORMAT.encode() in member.read(MANIFEST_BYTES_MAX)
+    except _DAMAGED as error:
+        raise ImportRefused(f"{path}: the ZIP file is damaged: {error}") from error
+    except OSError:
+        return False
+
+
+class Archive:
+    """An export opened for reading. Its directory and manifest are checked; see `lines`.
+
+    A context manager. Raises ImportRefused.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise ImportRefused(f"{path}: {error.strerror or error}") from error
+        try:
+            _entries_declared(path, self._file)
+            self._zip = zipfile.ZipFile(self._file)
+            self.blobs = self._check_directory()
+            self.manifest = self._read_manifest()
+        except BaseException as error:
+            self._file.close()
+            if isinstance(error, _DAMAGED):
+                raise self.refused(f"the ZIP file is damaged: {error}") from error
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+        self._file.close()
+
+    def refused(self, problem: str) -> ImportRefused:
+        """Return the error about this file."""
+        return ImportRefused(f"{self.path}: {problem}")
+
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines of a member with their numbers, from 1.
+
+        At the end the size, the number of records and the SHA-256 are compared with the manifest.
+        Raises ImportRefused.
+        """
+        entry = self.manifest.members[name]
+        digest, size, number = hashlib.sha256(), 0, 0
+        with self._member(name) as member:
+            while line := member.readline(LINE_BYTES_MAX + 1):
+                number, size = number + 1, size + len(line)
+                digest.update(line)
+                if len(line) > LINE_BYTES_MAX:
+                    raise self.refused(
+                        f"{name}, line {number}: longer than {LINE_BYTES_MAX:,} bytes"
+                    )
+                if not line.endswith(b"\n"):
+                    raise self.refused(f"{name}, line {number}: the record is cut off")
+                yield number, line
+        if (size, number, digest.hexdigest()) != (entry.bytes, entry.records, entry.sha256):
+            raise self.refused(
+                f"{name}: {number:,} records in {size:,} bytes with SHA-256 "
+                f"{digest.hexdigest()[:16]}…; the manifest says {entry.records:,} records in "
+                f"{entry.bytes:,} bytes with {entry.sha256[:16]}…"
+            )
+
+    def blob(self, sha256: str) -> Iterator[bytes]:
+        """Yield the content of a created file. Raises ImportRefused, also if it has another hash.
+
+        The last chunk is yielded before the hash is compared.
+        """
+        name, digest = BLOBS + sha256, hashlib.sha256()
+        with self._member(name) as member:
+            while chunk := member.read(CHUNK_BYTES):
+                digest.update(chunk)
+                yield chunk
+        if digest.hexdigest() != sha256:
+            raise self.refused(f"{name}: the content has SHA-256 {digest.hexdigest()}")
+
+    @contextmanager
+    def _member(self, name: str) -> Iterator[IO[bytes]]:
+        try:
+            with self._zip.open(name) as member:
+                yield member
+        except (*_DAMAGED, OSError) as error:
+            raise self.refused(f"{name}: the member is damaged: {error}") from error
+
+    def _check_directory(self) -> dict[str, int]:
+        """Check names, sizes and methods of all members; return the sizes of the blobs."""
+        size = os.fstat(self._file.fileno()).st_size
+        names, blobs, packed, whole = set[str](), dict[str, int](), 0, 0
+        for entry in self._zip.infolist():
+            name = entry.filename
+            if name in names:
+                raise self.refused(f"{name!r} is in the file twice")
+            names.add(name)
+            if name not in MEMBERS and name != MANIFEST and not _BLOB.fullmatch(name):
+                raise self.refused(f"{name!r} is no member of an export")
+            if entry.flag_bits & 1:
+                raise self.refused(f"{name}: encrypted members cannot be read")
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise self.refused(f"{name}: method {entry.compress_type} is not supported")
+            packed, whole = packed + entry.compress_size, whole + entry.file_size
+            if name.startswith(BLOBS):
+                blobs[name.removeprefix(BLOBS)] = entry.file_size
+        if MANIFEST not in names:
+            raise self.refused(f"{MANIFEST} is missing")
+        if packed > size:
+            raise self.refused("members overlap: their sizes exceed the size of the file")
+        if not is_within_ratio(size, whole):
+            raise self.refused(
+                f"{size:,} bytes would expand to {whole:,}; at most {RATIO_MAX} times is accepted"
+            )
+        return blobs
+
+    def _read_manifest(self) -> Manifest:
+        with self._member(MANIFEST) as member:
+            text = member.read(MANIFEST_BYTES_MAX + 1)
+        if len(text) > MANIFEST_BYTES_MAX:
+            raise self.refused(f"{MANIFEST}: longer than {MANIFEST_BYTES_MAX:,} bytes")
+        version = re.search(rb'"version":\s*(\d{1,9})', text)
+        if version is not None and int(version[1]) > VERSION:
+            raise self.refused(
+                f"{MANIFEST}: version {int(version[1])} of the format is newer than {VERSION}; "
+                "import it with a newer Remembrancer"
+            )
+        try:
+            manifest = Manifest.model_validate_json(text)
+        except ValidationError as error:
+            raise self.refused(f"{MANIFEST}: {describe_error(error)}") from error
+        present = {name for name in self._zip.namelist() if name in MEMBERS}
+        if manifest.members.keys() != MEMBERS.keys():
+            raise self.refused(f"{MANIFEST}: it must list {', '.join(MEMBERS)}")
+        for name in MEMBERS:
+            if name not in present:
+                raise self.refused(f"{name} is missing")
+        if manifest.blobs != len(self.blobs):
+            raise self.refused(
+                f"{BLOBS}: {len(self.blobs):,} members; the manifest says {manifest.blobs:,}"
+            )
+        return manifest
+
+
+def _entries_declared(path: Path, file: IO[bytes]) -> None:
+    """Refuse an archive with too many members before its directory is read into memory."""
+    size = file.seek(0, os.SEEK_END)
+    tail = _read_at(file, max(0, size - _END.size - _COMMENT_BYTES_MAX), size)
+    at = tail.rfind(_EMPTY)
+    if at < 0 or len(tail) - at < _END.size:
+        raise ImportRefused(f"{path}: the ZIP file is not complete; its end is missing")
+    end = _END.unpack_from(tail, at)
+    entries, directory_bytes = end[4], end[5]
+    start = size - len(tail) + at - _LOCATOR.size
+    with suppress(struct.error, ValueError, OSError):
+        locator = _LOCATOR.unpack(_read_at(file, start, start + _LOCATOR.size))
+        if locator[0] == b"PK\x06\x07":
+            end_64 = _END_64.unpack(_read_at(file, start - _END_64.size, start))
+            entries, directory_bytes = end_64[7], end_64[8]
+    if entries > MEMBERS_MAX or directory_bytes > MEMBERS_MAX * ENTRY_BYTES:
+        raise ImportRefused(f"{path}: more than {MEMBERS_MAX:,} members")
+
+
+def _read_at(file: IO[bytes], start: int, end: int) -> bytes:
+    file.seek(start)
+    return file.read(end - start)
+
+
+def describe_error(error: ValidationError) -> str:
+    """Return the first error of a record, after the name of its field."""
+    details = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    location = ".".join(str(step) for step in details["loc"])
+    return f"{location}: {details['msg']}" if location else str(details["msg"])

@@ -1,0 +1,302 @@
+"""Check a whole export before anything is stored: its records, their references and the target.
+
+An identifier that the target has with other content, or that another account has, refuses the whole
+import. What a user has only one of (a prompt, the map, a memory file, a vote) is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ...context import Caller, Context
+from ...files.files import SQL as FILES
+from ...files.files import charge_quota
+from ...protocol import limits
+from ...store import Row, Transaction, load_queries
+from ..files.commands import charge_bytes
+from ..spaces import milliseconds
+from .record_index import RecordIndex
+from .records import (
+    BLOBS,
+    MEMBERS,
+    CubeRecord,
+    EventRecord,
+    FactRecord,
+    FileRecord,
+    MapRecord,
+    MemoryFileRecord,
+    OriginRecord,
+    Record,
+    SummaryRecord,
+)
+from .source import ExportSource, Numbered
+
+SQL = load_queries("remembrancer.memory.exchange", "restore.sql")
+Advance = Callable[[int], object]  # called with the number of records of each step
+# What identifies a record of each member, beside its user_id where that is part of it.
+_KEYS: dict[str, tuple[str, ...]] = {
+    "users.jsonl": ("user_id",),
+    "sessions.jsonl": ("user_id", "session_id"),
+    "events.jsonl": ("event_id",),
+    "origins.jsonl": ("user_id", "origin"),
+    "facts.jsonl": ("fact_id",),
+    "summaries.jsonl": ("l1_id",),
+    "maps.jsonl": ("user_id", "version"),
+    "prompts.jsonl": ("user_id",),
+    "memory_files.jsonl": ("user_id", "path", "version"),
+    "cubes.jsonl": ("cube_id",),
+    "votes.jsonl": ("cube_id", "user_id"),
+    "files.jsonl": ("filename",),
+}
+_KINDS = {  # of records that others refer to, by the name of the field
+    "users.jsonl": "user_id",
+    "sessions.jsonl": "session_id",
+    "events.jsonl": "event_id",
+    "facts.jsonl": "fact_id",
+}
+_WITHOUT_USER = ("users.jsonl", "prompts.jsonl", "cubes.jsonl", "votes.jsonl", "files.jsonl")
+
+
+@dataclass(slots=True)
+class ExportCheck:
+    """One check of an export. After `run` it knows what the target keeps as it is."""
+
+    context: Context
+    caller: Caller
+    source: ExportSource
+    index: RecordIndex
+    left_maps: set[str] = field(default_factory=set)  # users whose map differs
+    left_files: set[tuple[str, str]] = field(default_factory=set)  # users and paths that differ
+    _file_bytes: int = 0  # that new created files count for
+    _blobs: set[str] = field(default_factory=set)
+    _memory_bytes: Counter[str] = field(default_factory=Counter)  # of new versions, by user
+    _memory_files: Counter[str] = field(default_factory=Counter)  # new current ones, by user
+
+    def run(self, advance: Advance) -> None:
+        """Check every member. Raises ImportRefused naming the member and the line."""
+        for name in MEMBERS:
+            for batch in self.source.batches(name):
+                for one in batch:
+                    self._check_record(name, one)
+                self.context.store.read(
+                    partial(self._compare, name, batch), account_id=self.caller.account_id
+                )
+                self._refuse_taken(name, batch)
+                advance(len(batch))
+        self._check_links()
+        unused = self.source.archive.blobs.keys() - self._blobs
+        if unused:
+            raise self.source.archive.refused(f"{BLOBS}{min(unused)}: no file has this content")
+        self._check_memory_limits()
+
+    def _check_links(self) -> None:
+        """Check `superseded_by`, which may name a later record of the same user, but no cycle."""
+        for kind, name in (("event_id", "events.jsonl"), ("fact_id", "facts.jsonl")):
+            if (wrong := self.index.wrong_link(kind)) is not None:
+                problem = f"superseded_by: the user has no {wrong[1]} in this export"
+                raise self.source.refused(name, wrong[0], problem)
+            if (cycle := self.index.cyclic_link(kind)) is not None:
+                problem = f"superseded_by: {cycle[1]} leads back to this record"
+                raise self.source.refused(name, cycle[0], problem)
+
+    def _check_record(self, name: str, one: Numbered) -> None:
+        """Check what a record says about others in the same export."""
+        record = one.record
+        key = "\0".join(str(getattr(record, part)) for part in _KEYS[name])
+        user_id = getattr(record, "user_id", None)
+        before = self.index.add(_KINDS.get(name, name), key, user_id or "", one.line)
+        if before is not None:
+            label = key.replace("\0", " ")
+            raise self.source.refused(name, one.line, f"{label} is in line {before}, too")
+        if name not in _WITHOUT_USER:
+            self._require(name, one, "user_id", str(user_id))
+        session_id = getattr(record, "session_id", None)
+        if name != "sessions.jsonl" and session_id is not None:
+            self._require(name, one, "session_id", f"{user_id}\0{session_id}")
+        for event_id in _events_of(record):
+            self._require(name, one, "event_id", event_id)
+        if isinstance(record, EventRecord | FactRecord) and record.superseded_by is not None:
+            self.index.add_link(_KEYS[name][0], key, record.superseded_by, one.line)
+        if isinstance(record, FileRecord):
+            self._check_blob(name, one)
+
+    def _require(self, name: str, one: Numbered, kind: str, identifier: str) -> None:
+        if self.index.owner(kind, identifier) != one.record.user_id:
+            label = identifier.rpartition("\0")[2]
+            raise self.source.refused(
+                name, one.line, f"{kind}: the user has no {label!r} in this export"
+            )
+
+    def _check_blob(self, name: str, one: Numbered) -> None:
+        record, archive = one.record, self.source.archive
+        bytes_max = self.context.settings.file_bytes_max
+        if record.sha256 not in archive.blobs:
+            raise self.source.refused(name, one.line, f"{BLOBS}{record.sha256} is missing")
+        if archive.blobs[record.sha256] != record.bytes:
+            raise self.source.refused(
+                name,
+                one.line,
+                f"{BLOBS}{record.sha256} has {archive.blobs[record.sha256]:,} bytes, "
+                f"not {record.bytes:,}",
+            )
+        if record.bytes > bytes_max:
+            raise self.source.refused(
+                name,
+                one.line,
+                f"{record.filename} has {record.bytes:,} bytes; the limit is {bytes_max:,}",
+            )
+        if record.sha256 not in self._blobs:
+            self._blobs.add(record.sha256)
+            for _ in archive.blob(record.sha256):
+                pass
+
+    def _refuse_taken(self, name: str, batch: Sequence[Numbered]) -> None:
+        """Refuse identifiers that other accounts have."""
+        if name not in ELSEWHERE:
+            return
+        ids = _ids(name, [one.record for one in batch])
+        rows = self.context.store.read(
+            lambda tx: tx.all(ELSEWHERE[name], ids=ids, account_id=self.caller.account_id)
+        )
+        others = {row.id for row in rows}
+        for one in batch:
+            identifier = getattr(one.record, _KEYS[name][0])
+            if identifier in others:
+                problem = f"{identifier} is another account's"
+                raise self.source.refused(name, one.line, problem)
+
+    def _compare(self, name: str, batch: Sequence[Numbered], tx: Transaction) -> None:
+        """Compare records with those of the account."""
+        if name in NAMED:
+            rows = rows_named(tx, name, [one.record for one in batch])
+            for one in batch:
+                identifier = getattr(one.record, _KEYS[name][0])
+                row = rows.get(identifier)
+                if row is not None and not is_same_record(one.record, row):
+                    problem = f"{identifier} exists with different content"
+                    raise self.source.refused(name, one.line, problem)
+                if row is None and isinstance(one.record, FileRecord):
+                    self._count_file(tx, name, one)
+        elif name == "maps.jsonl":
+            for one in batch:
+                if map_state(tx, one.record) == "different":
+                    self.left_maps.add(one.record.user_id)
+        elif name == "memory_files.jsonl":
+            for one in batch:
+                self._compare_memory_file(tx, one.record)
+
+    def _compare_memory_file(self, tx: Transaction, record: MemoryFileRecord) -> None:
+        state = memory_file_state(tx, record)
+        if state == "different":
+            self.left_files.add((record.user_id, record.path))
+        elif state == "absent":
+            self._memory_bytes[record.user_id] += charge_bytes(len((record.text or "").encode()))
+            self._memory_files[record.user_id] += record.is_current
+
+    def _count_file(self, tx: Transaction, name: str, one: Numbered) -> None:
+        self._file_bytes += charge_quota(one.record.bytes)
+        used = tx.one(FILES.usage_of).charged_bytes
+        bytes_max = self.context.settings.account_bytes_max
+        if used + self._file_bytes > bytes_max:
+            raise self.source.refused(
+                name,
+                one.line,
+                f"the files of the account would use {used + self._file_bytes:,} of "
+                f"{bytes_max:,} bytes; raise account_bytes_max, or erase files",
+            )
+
+    def _check_memory_limits(self) -> None:
+        for user_id, added in self._memory_bytes.items():
+            usage = self.context.store.read(
+                lambda tx, user_id=user_id: tx.one(SQL.memory_usage, user_id=user_id),  # type: ignore[misc]
+                account_id=self.caller.account_id,
+            )
+            if (
+                usage.bytes + added > limits.MEMORY_FILES_BYTES_MAX
+                or usage.files + self._memory_files[user_id] > limits.MEMORY_FILES_MAX
+            ):
+                raise self.source.archive.refused(
+                    f"memory_files.jsonl: user {user_id!r} would have more than "
+                    f"{limits.MEMORY_FILES_MAX:,} memory files or "
+                    f"{limits.MEMORY_FILES_BYTES_MAX:,} bytes of their versions"
+                )
+
+
+# --- Comparison with the target: also within the transactions that write --------------------------
+
+NAMED = {
+    "events.jsonl": SQL.events_named,
+    "facts.jsonl": SQL.facts_named,
+    "summaries.jsonl": SQL.l1s_named,
+    "cubes.jsonl": SQL.cubes_named,
+    "files.jsonl": SQL.files_named,
+}
+ELSEWHERE = {
+    "events.jsonl": SQL.events_elsewhere,
+    "facts.jsonl": SQL.facts_elsewhere,
+    "summaries.jsonl": SQL.l1s_elsewhere,
+    "cubes.jsonl": SQL.cubes_elsewhere,
+    "files.jsonl": SQL.files_elsewhere,
+}
+
+
+def rows_named(tx: Transaction, name: str, records: Sequence[Any]) -> dict[str, Row]:
+    """Return the rows of the account with the identifiers of these records, by identifier."""
+    return {row.id: row for row in tx.all(NAMED[name], ids=_ids(name, records))}
+
+
+def _ids(name: str, records: Sequence[Any]) -> str:
+    return json.dumps([getattr(record, _KEYS[name][0]) for record in records])
+
+
+def is_same_record(record: Any, row: Row) -> bool:
+    """Return True if the row with a record's identifier is that record.
+
+    State that changes in a life (status, counters, votes) may differ, and so may an erased text.
+    """
+    if isinstance(record, EventRecord):
+        ours = (record.user_id, record.session_id, record.query, record.response)
+        theirs = (row.user_id, row.session_id, row.query, row.response)
+        return ours == theirs and milliseconds(record.occurred_at, 0) == row.occurred_ms
+    if isinstance(record, FactRecord):
+        texts = (record.text.strip(), row.text)
+        return record.user_id == row.user_id and (texts[0] == texts[1] or "" in texts)
+    if isinstance(record, SummaryRecord):
+        return (record.user_id, record.text) == (row.user_id, row.text)
+    if isinstance(record, CubeRecord):
+        ours_texts = (record.topic, record.essence, record.rules)
+        return ours_texts == (row.topic, row.essence, row.rules)
+    return bool(record.sha256 == row.blob)
+
+
+def map_state(tx: Transaction, record: MapRecord) -> str:
+    """Return `absent`, `same` or `different` for this version of the user's map."""
+    row = tx.one_or_none(SQL.map_of, user_id=record.user_id, version=record.version)
+    if row is None:
+        return "absent"
+    return "same" if row.text == record.text.strip() else "different"
+
+
+def memory_file_state(tx: Transaction, record: MemoryFileRecord) -> str:
+    """Return `absent`, `same` or `different` for this version of the memory file."""
+    row = tx.one_or_none(
+        SQL.memory_file_of, user_id=record.user_id, path=record.path, version=record.version
+    )
+    if row is None:
+        return "absent"
+    is_same = (row.text, row.change) == (record.text, record.change)
+    return "same" if is_same else "different"
+
+
+def _events_of(record: Record) -> list[str]:
+    """Return the events that a record names, all of which the export has before it."""
+    if isinstance(record, EventRecord):
+        return record.withdraws
+    sources = record.sources if isinstance(record, FactRecord) else []
+    event_id = record.event_id if isinstance(record, OriginRecord | FactRecord) else None
+    return list(sources) if event_id is None else [event_id, *sources]

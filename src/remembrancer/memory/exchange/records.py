@@ -1,0 +1,385 @@
+"""The records of an export: one model for each member of JSON lines, and what a member is for.
+
+The reference page of the format is generated from these models.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ...protocol import limits
+from ...protocol.line import CubeKind
+from ...protocol.memory_files import memory_path
+from ...protocol.message import Id, Topic
+from ...protocol.text import Moment, Text
+
+FORMAT: Literal["remembrancer-export"] = "remembrancer-export"
+VERSION = 1  # raised with every change of a record, so that an older version refuses the file
+MANIFEST = "manifest.json"
+BLOBS = "blobs/"  # folder of the contents of created files
+NUMBER_MAX = 1 << 53
+
+FactStatus = Literal["current", "superseded", "expired", "removed"]
+Number = Annotated[int, Field(ge=0, le=NUMBER_MAX)]
+EventId = Annotated[str, Field(pattern=r"^e_[0-9a-z]{13}$")]
+FactId = Annotated[str, Field(pattern=r"^f_[0-9a-z]{13}$")]
+L1Id = Annotated[str, Field(pattern=r"^l1_[0-9a-z]{13}$")]
+CubeId = Annotated[str, Field(pattern=r"^c_[0-9a-z]{13}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Flag = Annotated[str, Field(pattern=r"^[a-z_-]{1,40}$")]
+FileName = Annotated[
+    Text,
+    Field(max_length=limits.FILENAME_CHARACTERS_MAX + 32, pattern=r"^[^/\\\n]+\.[a-z0-9]{1,10}$"),
+]
+
+
+class Record(BaseModel):
+    """Base of records: strict types, no unknown fields, immutable. Every field is written."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class UserRecord(Record):
+    """A user_id of the account: the owner of a space."""
+
+    user_id: Annotated[Id, Field(description="Name of the space.")]
+    created_at: Annotated[Moment, Field(description="Time of its first record.")]
+    l1_mapped: Annotated[Number, Field(description="L1s that the newest map covers.")]
+
+
+class SessionRecord(Record):
+    """A session of a user, with its counters."""
+
+    user_id: Annotated[Id, Field(description="User of the session.")]
+    session_id: Annotated[Id, Field(description="Name of the session, unique for the user.")]
+    created_at: Annotated[Moment, Field(description="Time of its first search or turn.")]
+    last_turn_at: Annotated[Moment | None, Field(description="Time of its last turn.")]
+    step: Annotated[Number, Field(description="Counted searches: the step that its seal names.")]
+    remembered_step: Annotated[
+        Number, Field(description="Step whose turn was remembered last: that seal is used.")
+    ]
+    turns: Annotated[Number, Field(description="Turns, without superseded drafts.")]
+    turns_summarised: Annotated[Number, Field(description="Turns that L1s cover.")]
+    cube_turn: Annotated[Number | None, Field(description="Number of the turn with its last cube.")]
+    task_open: Annotated[bool, Field(description="True if its task is open.")]
+
+    @model_validator(mode="after")
+    def _counts_fit(self) -> SessionRecord:
+        if self.turns_summarised > self.turns:
+            raise ValueError("turns_summarised must be at most turns")
+        return self
+
+
+class SecondLooks(Record):
+    """The second looks at a turn."""
+
+    passed: Annotated[Number, Field(description="Second looks that passed.")]
+    failed: Annotated[Number, Field(description="Second looks that failed.")]
+    last_passed: Annotated[bool, Field(description="True if the last one passed.")]
+    looked_at: Annotated[Moment, Field(description="Time of the last one.")]
+
+
+class EventRecord(Record):
+    """A turn. In the order in which the turns of each user were stored."""
+
+    event_id: Annotated[EventId, Field(description="Identifier; kept by the import.")]
+    user_id: Annotated[Id, Field(description="User of the turn.")]
+    session_id: Annotated[Id, Field(description="Session of the turn.")]
+    step: Annotated[Number | None, Field(description="Step of the session, if it was a seal's.")]
+    topic: Annotated[Topic | None, Field(description="Topic.")]
+    query: Annotated[Text, Field(description="The user's message.")]
+    response: Annotated[Text, Field(description="The answer.")]
+    flags: Annotated[
+        list[Flag], Field(description="Warnings such as `secret`; the import adds its own.")
+    ]
+    occurred_at: Annotated[
+        Moment, Field(description="Time that the turn belongs to, in the zone that was sent.")
+    ]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    superseded: Annotated[bool, Field(description="True for a draft that a revision replaced.")]
+    superseded_by: Annotated[EventId | None, Field(description="That revision.")]
+    expires_at: Annotated[Moment | None, Field(description="Time at which it is erased.")]
+    pinned: Annotated[bool, Field(description="True if retention leaves it.")]
+    withdrawn: Annotated[bool, Field(description="True if the user took it back.")]
+    withdraws: Annotated[
+        list[EventId], Field(description="Earlier turns that the user took back in this one.")
+    ]
+    second_look: Annotated[SecondLooks | None, Field(description="Its second looks, if any.")]
+
+    @model_validator(mode="after")
+    def _is_superseded(self) -> EventRecord:
+        if self.superseded_by is not None and not self.superseded:
+            raise ValueError("superseded_by is for superseded events only")
+        return self
+
+
+class OriginRecord(Record):
+    """The identifier by which an import recognises an event or a fact that it stored."""
+
+    user_id: Annotated[Id, Field(description="User of the event.")]
+    origin: Annotated[Text, Field(min_length=1, description="Identifier in the source system.")]
+    event_id: Annotated[EventId | None, Field(description="The event; null for a fact.")]
+
+
+class FactRecord(Record):
+    """A fact, standing instruction or preference, with its life. Oldest first for each user."""
+
+    fact_id: Annotated[FactId, Field(description="Identifier; kept by the import.")]
+    user_id: Annotated[Id, Field(description="User of the fact.")]
+    session_id: Annotated[Id | None, Field(description="Session it was stored in.")]
+    event_id: Annotated[EventId | None, Field(description="Turn that stated it first.")]
+    sources: Annotated[list[EventId], Field(description="Other turns that stated it.")]
+    text: Annotated[Text, Field(description="Its wording; empty once it was erased.")]
+    status: Annotated[
+        FactStatus,
+        Field(description="State of its life."),
+    ]
+    kind: Annotated[Literal["fact", "instruction", "preference"], Field(description="Kind.")]
+    condition: Annotated[Text | None, Field(description="When an instruction applies.")]
+    recognised: Annotated[
+        bool, Field(description="True if rules recognised it in a turn; false if it was stated.")
+    ]
+    pinned: Annotated[bool, Field(description="True if it is always in the start pack.")]
+    valid_from: Annotated[Moment, Field(description="Time from which it holds.")]
+    valid_to: Annotated[Moment | None, Field(description="Time until which it holds.")]
+    expires_at: Annotated[Moment | None, Field(description="Time at which its text is erased.")]
+    superseded_by: Annotated[FactId | None, Field(description="Fact that took its place.")]
+    uses: Annotated[Number, Field(description="Searches whose answers showed it.")]
+    used_at: Annotated[Moment | None, Field(description="Time of the last of these.")]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+
+    @model_validator(mode="after")
+    def _text_fits(self) -> FactRecord:
+        if self.status in ("current", "superseded") and not self.text.strip():
+            raise ValueError(f"a {self.status} fact must have a text")
+        if self.superseded_by is not None and self.superseded_by == self.fact_id:
+            raise ValueError("a fact cannot supersede itself")
+        return self
+
+
+class SummaryRecord(Record):
+    """An L1: the summary of a part of a session. Oldest first for each user."""
+
+    l1_id: Annotated[L1Id, Field(description="Identifier; kept by the import.")]
+    user_id: Annotated[Id, Field(description="User of the session.")]
+    session_id: Annotated[Id, Field(description="The session.")]
+    topic: Annotated[Topic | None, Field(description="Topic.")]
+    text: Annotated[Text, Field(min_length=1, description="The summary.")]
+    message_count: Annotated[Number | None, Field(description="Messages, as its agent counted.")]
+    turns: Annotated[Number, Field(description="Turns that it covers.")]
+    ratio: Annotated[
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="Its length divided by that of the turns."),
+    ]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+
+
+class MapRecord(Record):
+    """One version of the map (L2) of a user. In the order of the versions for each user."""
+
+    user_id: Annotated[Id, Field(description="User of the map.")]
+    version: Annotated[Number, Field(ge=1, description="Number of the version.")]
+    text: Annotated[Text, Field(description="The map.")]
+    l1_count: Annotated[Number, Field(description="L1s of the user at that time.")]
+    made_by: Annotated[Literal["agent", "headlines", "model"], Field(description="Author.")]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+
+
+class PromptRecord(Record):
+    """The user's own part of the agent prompt."""
+
+    user_id: Annotated[Id, Field(description="The user.")]
+    text: Annotated[
+        Text, Field(max_length=limits.PROMPT_CHARACTERS_MAX, description="The user's part.")
+    ]
+    updated_at: Annotated[Moment, Field(description="Time of its last change.")]
+
+
+class MemoryFileRecord(Record):
+    """One version of a memory file. In the order of the changes for each user."""
+
+    user_id: Annotated[Id, Field(description="User of the file.")]
+    path: Annotated[Text, Field(description="Path below /memories.")]
+    version: Annotated[Number, Field(ge=1, description="Number of the version of this path.")]
+    is_current: Annotated[bool, Field(description="True for the version that is read.")]
+    change: Annotated[Text, Field(max_length=40, description="Command that made it.")]
+    other_path: Annotated[Text | None, Field(description="The other path of a rename.")]
+    flags: Annotated[list[Flag], Field(description="Warnings about the text.")]
+    text: Annotated[
+        Text | None,
+        Field(
+            max_length=limits.MEMORY_FILE_CHARACTERS_MAX,
+            description="The whole text; null where the file was deleted.",
+        ),
+    ]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+
+    @field_validator("path")
+    @classmethod
+    def _path_is_safe(cls, path: str) -> str:
+        if memory_path(path) != path:
+            raise ValueError("the path is not in its normal form")
+        return path
+
+    @model_validator(mode="after")
+    def _has_text(self) -> MemoryFileRecord:
+        if self.is_current and self.text is None:
+            raise ValueError("a current version must have a text")
+        return self
+
+
+class CubeRecord(Record):
+    """A cube of the account. Oldest first."""
+
+    cube_id: Annotated[CubeId, Field(description="Identifier; kept by the import.")]
+    user_id: Annotated[Id | None, Field(description="User of the session that made it.")]
+    session_id: Annotated[Id | None, Field(description="That session.")]
+    kind: Annotated[CubeKind, Field(description="Kind.")]
+    topic: Annotated[Text, Field(min_length=1, description="Topic.")]
+    essence: Annotated[Text, Field(min_length=1, description="The lesson.")]
+    rules: Annotated[Text, Field(description="Its rules, in Markdown.")]
+    evidence: Annotated[Text, Field(description="An event_id, or a label.")]
+    model: Annotated[Text | None, Field(description="Model that wrote it.")]
+    status: Annotated[
+        Literal["private", "published", "trusted", "retired"],
+        Field(description="Status. The import publishes a trusted one: votes made it trusted."),
+    ]
+    useful: Annotated[Number, Field(description="Accounts for it. For information only.")]
+    useless: Annotated[Number, Field(description="Accounts against it. For information only.")]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    expires_at: Annotated[Moment | None, Field(description="Time at which it is erased.")]
+
+    @model_validator(mode="after")
+    def _session_is_whole(self) -> CubeRecord:
+        if (self.user_id is None) != (self.session_id is None):
+            raise ValueError("user_id and session_id go together")
+        return self
+
+
+class VoteRecord(Record):
+    """The rating of a cube by a user of the account; the cube may be another account's."""
+
+    cube_id: Annotated[CubeId, Field(description="The cube.")]
+    user_id: Annotated[Id, Field(description="User who rated it.")]
+    vote: Annotated[Literal[-1, 0, 1], Field(description="The rating.")]
+    reason: Annotated[Text | None, Field(description="Its reason.")]
+    rated_at: Annotated[Moment, Field(description="Time of the rating.")]
+
+
+class FileRecord(Record):
+    """A created file. Its content is the member `blobs/SHA256`. Oldest first."""
+
+    filename: Annotated[FileName, Field(description="Name; kept by the import.")]
+    user_id: Annotated[Id | None, Field(description="Pin of the key that made it.")]
+    sha256: Annotated[Sha256, Field(description="SHA-256 of the content, in hex.")]
+    bytes: Annotated[Number, Field(description="Size of the content.")]
+    made_by: Annotated[
+        Literal["file", "program"] | None, Field(description="Maker: a request or a program.")
+    ]
+    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+
+
+# The members of JSON lines, in the order in which they are written and read: a record refers only
+# to records before it, but for `superseded_by`.
+MEMBERS: dict[str, type[Record]] = {
+    "users.jsonl": UserRecord,
+    "sessions.jsonl": SessionRecord,
+    "events.jsonl": EventRecord,
+    "origins.jsonl": OriginRecord,
+    "facts.jsonl": FactRecord,
+    "summaries.jsonl": SummaryRecord,
+    "maps.jsonl": MapRecord,
+    "prompts.jsonl": PromptRecord,
+    "memory_files.jsonl": MemoryFileRecord,
+    "cubes.jsonl": CubeRecord,
+    "votes.jsonl": VoteRecord,
+    "files.jsonl": FileRecord,
+}
+
+
+class MemberEntry(Record):
+    """A member of JSON lines, as the manifest lists it."""
+
+    bytes: Annotated[Number, Field(description="Size, uncompressed.")]
+    records: Annotated[Number, Field(description="Number of lines.")]
+    sha256: Annotated[Sha256, Field(description="SHA-256 of the uncompressed member, in hex.")]
+
+
+class Manifest(Record):
+    """The member `manifest.json`: one object that says what the export holds."""
+
+    format: Annotated[Literal["remembrancer-export"], Field(description="Name of the format.")]
+    version: Annotated[int, Field(ge=1, description="Version of the format.")]
+    software: Annotated[Text, Field(description="Version of Remembrancer that wrote it.")]
+    created_at: Annotated[Moment, Field(description="Time of the export.")]
+    account: Annotated[Text, Field(description="Name of the account.")]
+    user_ids: Annotated[
+        list[Id] | None, Field(description="Users that were selected; null for the whole account.")
+    ]
+    members: Annotated[
+        dict[str, MemberEntry], Field(description="The members of JSON lines, by name.")
+    ]
+    blobs: Annotated[Number, Field(description="Number of members in `blobs/`.")]
+
+
+# Tables of the schema and the member that holds their rows.
+EXPORTED = {
+    "spaces": "users.jsonl",
+    "sessions": "sessions.jsonl",
+    "events": "events.jsonl",
+    "looks": "events.jsonl",
+    "origins": "origins.jsonl",
+    "facts": "facts.jsonl",
+    "fact_sources": "facts.jsonl",
+    "summaries": "summaries.jsonl",
+    "maps": "maps.jsonl",
+    "prompts": "prompts.jsonl",
+    "memory_files": "memory_files.jsonl",
+    "cubes": "cubes.jsonl",
+    "ratings": "votes.jsonl",
+    "files": "files.jsonl",
+}
+# Tables that no export holds, and why.
+NOT_EXPORTED = {
+    "accounts": "The import names the account that the records go to.",
+    "keys": "Credentials. Create new keys in the target.",
+    "passwords": "Credentials.",
+    "browser_sessions": "Credentials.",
+    "invitations": "Credentials.",
+    "secrets": "Credentials: the key that signs links of one store.",
+    "sign_in_failures": "Protection of one store against guessed passwords.",
+    "session_users": "Bound to a key: the user_id that it last named with a session.",
+    "answers": "Bound to a key: answers to repeated requests, kept for some hours.",
+    "rates": "Bound to a key: rate limits of the last minute.",
+    "usage": "Statistics of the keys of one store.",
+    "grants": "Permissions on the machines of one installation. Grant them anew.",
+    "allowed_checks": "Checks of these permissions.",
+    "audit": "The trail of one store; it proves nothing in another one.",
+    "audit_head": "Head of that trail.",
+    "feedback": "Reports to the operator of one store.",
+    "steps": "State of running sessions: counted searches, for statistics of compliance.",
+    "closed_duties": "State of running sessions: the words that closed duties.",
+    "shown_events": "State of running sessions: hits that a session has been shown.",
+    "shown_cubes": "State of running sessions: cubes that a session has been shown.",
+    "event_index": "Derived: the target makes it with its own embedder.",
+    "layer_index": "Derived: the target makes it with its own embedder.",
+    "cube_index": "Derived: the target makes it with its own embedder.",
+    "fact_keys": "Derived from the texts of facts.",
+    "event_keys": "Derived from the messages of users.",
+    "event_changes": "Derived from the messages of users.",
+    "retention": "A rule of the account: an import must not begin to erase turns of the target.",
+    "sweeps": "A record of what one store removed.",
+    "embedders": "Names of the embedders of one store.",
+    "file_usage": "Derived: counted again by the import.",
+    "cube_revision": "A counter for caches.",
+    "cubes_made": "A counter of PostgreSQL.",
+    "search_spaces": "Derived: the search index of PostgreSQL.",
+    "search_words": "Derived: the search index of PostgreSQL.",
+    "search_terms": "Derived: the search index of PostgreSQL.",
+    "search_vectors": "Derived: the search index of PostgreSQL.",
+    "schema_version": "Version of the schema of one store.",
+    "turnstile": "A lock of PostgreSQL.",
+    "copied_from": "Mark of an unfinished copy.",
+}

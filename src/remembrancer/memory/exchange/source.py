@@ -1,0 +1,104 @@
+"""The records of an export as they will be stored: validated, screened, of the right user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...settings import Settings
+from ..write.turns import Intake
+from .archive import Archive, describe_error
+from .importer import ImportRefused
+from .records import (
+    MEMBERS,
+    CubeRecord,
+    EventRecord,
+    FactRecord,
+    MapRecord,
+    MemoryFileRecord,
+    PromptRecord,
+    Record,
+    SummaryRecord,
+    VoteRecord,
+)
+
+BATCH = 64  # records that are checked or written together
+_SCREENED: dict[type[Record], tuple[str, ...]] = {
+    EventRecord: ("topic", "query", "response"),
+    FactRecord: ("text", "condition"),
+    SummaryRecord: ("topic", "text"),
+    MapRecord: ("text",),
+    PromptRecord: ("text",),
+    MemoryFileRecord: ("text",),
+    CubeRecord: ("topic", "essence", "rules", "evidence"),
+    VoteRecord: ("reason",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A record and the number of its line."""
+
+    line: int
+    record: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class ExportSource:
+    """The records of an export; `user_id` takes the place of the only user's, if it is not None."""
+
+    archive: Archive
+    settings: Settings
+    user_id: str | None = None
+    _only_user: str | None = None  # the user of the records that were read
+
+    def records(self, name: str) -> Iterator[Numbered]:
+        """Yield the records of a member. Raises ImportRefused naming the member and the line."""
+        model = MEMBERS[name]
+        for line, text in self.archive.lines(name):
+            try:
+                record = model.model_validate_json(text)
+            except ValidationError as error:
+                raise self.refused(name, line, describe_error(error)) from error
+            self._check_user(name, line, getattr(record, "user_id", None))
+            yield Numbered(line, self._to_store(record))
+
+    def batches(self, name: str) -> Iterator[list[Numbered]]:
+        """Yield the records of a member in batches."""
+        records = self.records(name)
+        while batch := list(islice(records, BATCH)):
+            yield batch
+
+    def refused(self, name: str, line: int, problem: str) -> ImportRefused:
+        """Return the error about a record."""
+        return self.archive.refused(f"{name}, line {line}: {problem}")
+
+    def _check_user(self, name: str, line: int, user_id: str | None) -> None:
+        if self.user_id is None or user_id is None:
+            return
+        if self._only_user not in (None, user_id):
+            raise self.refused(
+                name, line, "the export has several users; --user-id needs one of a single user"
+            )
+        self._only_user = user_id
+
+    def _to_store(self, record: Record) -> Record:
+        changes: dict[str, Any] = {}
+        if self.user_id is not None and getattr(record, "user_id", None) is not None:
+            changes["user_id"] = self.user_id
+        intake = Intake(settings=self.settings)
+        for name in _SCREENED.get(type(record), ()):
+            text = getattr(record, name)
+            if text:
+                screened = intake.screen(text)
+                if screened != text:
+                    changes[name] = screened
+        if isinstance(record, EventRecord | MemoryFileRecord):
+            flags = list(dict.fromkeys([*record.flags, *intake.flags]))
+            if flags != record.flags:
+                changes["flags"] = flags
+        return record.model_copy(update=changes) if changes else record

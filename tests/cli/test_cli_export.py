@@ -1,0 +1,147 @@
+"""`remembrancer export`, and `remembrancer import` of its files, as separate processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from command import Cli
+from exchange_files import exported, fill_all, records
+from memory.asking import memory_in
+
+from remembrancer import testing
+from remembrancer.cli import exchange as cli_exchange
+from remembrancer.cli import memory as cli_memory
+from remembrancer.context import Context
+from remembrancer.memory.exchange import restore as restoring
+from remembrancer.store import open_store
+from remembrancer.store.folder_lock import hold
+from remembrancer.store.transfer.digest import store_digest
+
+TURNS = "".join(
+    json.dumps({"id": f"t{n}", "query": f"What opens locker {n}?", "response": f"zx{n}qv"}) + "\n"
+    for n in range(700)
+)
+FULL_TEXT = {"EMBEDDER": "none", "DURABILITY": "normal"}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the export of an account with a record of every kind."""
+    folder = tmp_path_factory.mktemp("source")
+    store = open_store(f"sqlite:{folder / 'source.sqlite3'}", durability="normal")
+    with closing(testing.context(folder, store=store)) as context:
+        fill_all(context)
+        return exported(context, folder / "memory.zip")
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    return Cli(folder)
+
+
+def test_export_and_import_run_beside_a_server(folder: Path, tmp_path: Path) -> None:
+    """A server holds the lock of each data folder."""
+    (tmp_path / "turns.jsonl").write_text(TURNS)
+    (folder / "new").mkdir()
+    source, target, path = Cli(folder), Cli(folder / "new"), str(tmp_path / "memory.zip")
+    source("import", str(tmp_path / "turns.jsonl"), **FULL_TEXT)
+    with hold(folder), hold(folder / "new"):
+        first = source("export", path)
+        imports = [target("import", path, **FULL_TEXT) for _ in range(2)]
+
+    assert (first.returncode, first.stderr.count("exporting 700 of 700")) == (0, 1), first.stderr
+    assert first.stdout.startswith("1 users, 1 sessions, 700 events, 700 origins (account owner, ")
+    assert [one.stdout for one in imports] == [
+        "1,402 stored, 0 already present (account owner)\n",
+        "0 stored, 1,402 already present (account owner)\n",
+    ]
+
+
+def test_wrong_use_is_one_line_of_error(cli: Cli, folder: Path, archive: Path) -> None:
+    existing = folder / "there.zip"
+    existing.write_bytes(b"mine")
+    refusals = [
+        cli("export", str(existing)),
+        cli("export", str(folder / "x.zip"), "--user-id", "nobody"),
+        cli("export", str(folder / "x.zip"), "--account", "nobody"),
+        cli("export", str(folder / "absent" / "x.zip")),
+        cli("import", str(archive), "--user-id", "ada", **FULL_TEXT),
+        cli("import", str(archive), "--account", "nobody", **FULL_TEXT),
+    ]
+
+    assert [one.returncode for one in refusals] == [1, 1, 2, 1, 1, 2]
+    assert [one.stderr.count("\n") for one in refusals if "checking" not in one.stderr] == [1] * 6
+    assert ["internal error" in one.stderr for one in refusals] == [False] * 6
+    assert "--force" in refusals[0].stderr
+    assert existing.read_bytes() == b"mine"
+    assert not (folder / "x.zip").exists()
+    assert cli("export", str(existing), "--force").returncode == 0
+    assert zipfile.is_zipfile(existing)
+
+
+def test_users_are_exported_by_name(cli: Cli, folder: Path, archive: Path) -> None:
+    cli("import", str(archive), **FULL_TEXT)
+    one = cli("export", str(folder / "ada.zip"), "--user-id", "ada")
+    both = cli("export", str(folder / "both.zip"), "--user-id", "ada", "--user-id", "owner")
+
+    assert (one.returncode, both.returncode) == (0, 0), one.stderr + both.stderr
+    assert [row["user_id"] for row in records(folder / "ada.zip", "users.jsonl")] == ["ada"]
+    assert len(records(folder / "both.zip", "users.jsonl")) == 2
+
+
+def test_killed_import_is_continued(folder: Path, archive: Path, tmp_path: Path) -> None:
+    """Kill it while it stores; the next run leaves the same rows as a single one."""
+    places = [folder / "whole", folder / "killed"]
+    for place in places:
+        place.mkdir()
+    Cli(places[0])("import", str(archive), **FULL_TEXT)
+    killed = Cli(places[1])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "remembrancer", "import", str(archive)],
+        env={**killed.environment, "REMEMBRANCER_EMBEDDER": "none"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("importing") and not line.startswith("importing 2,"):
+            process.send_signal(signal.SIGKILL)
+            break
+    process.communicate()
+    rest = killed("import", str(archive), **FULL_TEXT)
+
+    assert process.returncode == -signal.SIGKILL
+    assert rest.returncode == 0, rest.stderr
+    assert not rest.stdout.startswith("0 stored")
+    assert ", 0 already present" not in rest.stdout
+    assert digests(places[0]) == digests(places[1])
+
+
+def digests(folder: Path) -> list[object]:
+    """Return the digests of all tables but those with times of this machine's clock."""
+    with closing(testing.context(folder)) as context:
+        own = {"accounts"}
+        return [one for one in store_digest(context.store) if one.table not in own]
+
+
+def test_interrupt_is_told_from_a_failure(
+    context: Context, archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_exchange, "export", interrupt)
+    monkeypatch.setattr(restoring, "_store", interrupt)
+    memory_in(context)
+
+    with pytest.raises(cli_exchange.ExportStopped):
+        cli_exchange.export_to(context, tmp_path / "x.zip")
+    with pytest.raises(cli_memory.ImportStopped):
+        cli_memory.import_into(context, archive)

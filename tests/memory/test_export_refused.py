@@ -1,0 +1,437 @@
+"""Exports that an import refuses: it names the member and the line, and stores nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+import zipfile
+from collections import deque
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from exchange_files import changed, exported, fill_all, lines, members, records, written
+from memory.asking import memory_in
+from rounds import rounds
+from service import rows
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for, keys
+from remembrancer.context import Context
+from remembrancer.memory.exchange import archive as archives
+from remembrancer.memory.exchange.archive import Archive, is_export
+from remembrancer.memory.exchange.importer import ImportRefused
+from remembrancer.memory.exchange.records import MANIFEST, MEMBERS
+from remembrancer.memory.exchange.restore import restore
+from remembrancer.settings import Settings
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the export of an account with a record of every kind."""
+    folder = tmp_path_factory.mktemp("source")
+    with closing(testing.context(folder)) as context:
+        fill_all(context)
+        return exported(context, folder / "memory.zip")
+
+
+def refusal(context: Context, path: Path, account: str | None = None) -> str:
+    """Return the error without the path; check that nothing was stored."""
+    caller = caller_for(context, account)
+    before = rows(context)
+    with pytest.raises(ImportRefused) as refused:
+        restore(context, caller, path)
+    assert rows(context) == before
+    return str(refused.value).removeprefix(f"{path}: ")
+
+
+def without(name: str) -> Callable[[dict[str, bytes]], object]:
+    return lambda contents: contents.pop(name)
+
+
+def with_member(name: str, content: bytes = b"x") -> Callable[[dict[str, bytes]], object]:
+    return lambda contents: contents.update({name: content})
+
+
+def appended(name: str, text: bytes) -> Callable[[dict[str, bytes]], object]:
+    return lambda contents: contents.update({name: contents[name] + text})
+
+
+def manifest_with(**changes: Any) -> Callable[[dict[str, bytes]], object]:
+    def change(contents: dict[str, bytes]) -> None:
+        manifest = json.loads(contents[MANIFEST])
+        contents[MANIFEST] = json.dumps({**manifest, **changes}).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("facts.jsonl"), "facts.jsonl is missing"),
+        (without(MANIFEST), "manifest.json is missing"),
+        (manifest_with(version=2), "manifest.json: version 2 of the format is newer than 1"),
+        (manifest_with(format="other"), "manifest.json: format: "),
+        (manifest_with(members={}), "manifest.json: it must list users.jsonl"),
+        (manifest_with(blobs=7), "blobs/: 1 members; the manifest says 7"),
+        (with_member("../../etc/passwd"), "'../../etc/passwd' is no member of an export"),
+        (with_member("/etc/passwd"), "'/etc/passwd' is no member"),
+        (with_member("blobs/../x"), "'blobs/../x' is no member"),
+        (with_member("blobs\\x"), "is no member"),
+        (with_member("users.jsonl/"), "'users.jsonl/' is no member"),
+        (with_member("manifest.json\u202e"), "is no member"),
+        (appended("events.jsonl", b"{}\n"), "events.jsonl, line 1212: event_id: Field required"),
+        (appended("maps.jsonl", b'{"user_id":'), "maps.jsonl, line 4: the record is cut off"),
+        (appended("maps.jsonl", b"\xff\xfe\n"), "maps.jsonl, line 4: Invalid JSON"),
+        (appended("maps.jsonl", b'"\\ud800"\n'), "maps.jsonl, line 4: Invalid JSON"),
+        (appended("maps.jsonl", b"\n"), "maps.jsonl, line 4: Invalid JSON"),
+        (appended("maps.jsonl", b"[" * 100_000 + b"\n"), "maps.jsonl, line 4: Invalid JSON"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_damaged_members_are_refused(
+    archive: Path,
+    context: Context,
+    tmp_path: Path,
+    change: Callable[[dict[str, bytes]], object],
+    message: str,
+) -> None:
+    contents = members(archive)
+    change(contents)
+
+    assert message in refusal(context, written(tmp_path / "x.zip", contents, mended=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("events.jsonl", {"query": 7}, "query: Input should be a valid string"),
+        ("events.jsonl", {"query": "a\0b"}, "query: String should match pattern"),
+        ("events.jsonl", {"event_id": "e_1"}, "event_id: String should match pattern"),
+        ("events.jsonl", {"occurred_at": "yesterday"}, "occurred_at: Value error, a time must be"),
+        ("events.jsonl", {"occurred_at": "2026-01-01T00:00:00"}, "occurred_at: "),
+        ("events.jsonl", {"more": 1}, "more: Extra inputs are not permitted"),
+        ("events.jsonl", {"session_id": "other"}, "session_id: the user has no 'other'"),
+        ("events.jsonl", {"user_id": "other"}, "user_id: the user has no 'other'"),
+        ("events.jsonl", {"flags": ["A B"]}, "flags.0: "),
+        (
+            "events.jsonl",
+            {"superseded": True, "superseded_by": "e_zzzzzzzzzzzzz"},
+            "superseded_by: the user has no e_zzzzzzzzzzzzz",
+        ),
+        ("facts.jsonl", {"event_id": "e_zzzzzzzzzzzzz"}, "event_id: the user has no"),
+        ("facts.jsonl", {"sources": ["e_zzzzzzzzzzzzz"]}, "event_id: the user has no"),
+        ("facts.jsonl", {"superseded_by": "f_zzzzzzzzzzzzz"}, "superseded_by: the user has no"),
+        ("facts.jsonl", {"text": " "}, "Value error, a current fact must have a text"),
+        ("facts.jsonl", {"user_id": "ada"}, "session_id: the user has no 'trip'"),
+        ("sessions.jsonl", {"turns_summarised": 99}, "Value error, turns_summarised must be"),
+        ("sessions.jsonl", {"turns": -1}, "turns: Input should be greater than"),
+        ("memory_files.jsonl", {"path": "/etc/passwd"}, "path: Value error, "),
+        ("memory_files.jsonl", {"path": "/memories/../x"}, "path: Value error, "),
+        ("files.jsonl", {"filename": "../x.txt"}, "filename: String should match pattern"),
+        ("files.jsonl", {"sha256": "0" * 64}, f"blobs/{'0' * 64} is missing"),
+        ("files.jsonl", {"bytes": 3}, "has 4 bytes, not 3"),
+        ("cubes.jsonl", {"session_id": None}, "Value error, user_id and session_id go together"),
+        ("cubes.jsonl", {"kind": "poem"}, "kind: Input should be "),
+    ],
+    ids=str,
+)
+def test_invalid_record_is_named(
+    archive: Path,
+    context: Context,
+    tmp_path: Path,
+    name: str,
+    change: dict[str, Any],
+    message: str,
+) -> None:
+    path = changed(archive, name, lambda records: records[0].update(change), tmp_path / "x.zip")
+
+    error = refusal(context, path)
+    assert error.startswith(f"{name}, line 1: ")
+    assert message in error
+
+
+def test_wrong_checksum_names_the_member(archive: Path, context: Context, tmp_path: Path) -> None:
+    contents = members(archive)
+    contents["facts.jsonl"] = contents["facts.jsonl"].replace(b"seasick", b"airsick")
+
+    path = written(tmp_path / "x.zip", contents, mended=False)
+    assert refusal(context, path).startswith("facts.jsonl: 10 records in ")
+
+
+def test_content_with_another_hash_is_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    contents = members(archive)
+    [blob] = [name for name in contents if name.startswith("blobs/")]
+    contents[blob] = b"TEXT"
+
+    error = refusal(context, written(tmp_path / "x.zip", contents))
+    assert error == f"{blob}: the content has SHA-256 {hashlib.sha256(b'TEXT').hexdigest()}"
+
+
+def test_content_without_a_file_is_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+    name = f"blobs/{hashlib.sha256(b'more').hexdigest()}"
+    path = written(tmp_path / "x.zip", {**members(archive), name: b"more"})
+
+    assert refusal(context, path) == f"{name}: no file has this content"
+
+
+def test_identifier_used_twice_names_both_lines(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    path = changed(
+        archive, "facts.jsonl", lambda rows: rows.append(dict(rows[1])), tmp_path / "x.zip"
+    )
+
+    assert re.fullmatch(r"facts.jsonl, line 11: f_\w+ is in line 2, too", refusal(context, path))
+
+
+def test_facts_that_supersede_each_other_are_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    def close_the_circle(facts: Rows) -> None:
+        rome, pisa = facts[1], facts[2]
+        assert rome["superseded_by"] == pisa["fact_id"]
+        pisa |= {"status": "superseded", "superseded_by": rome["fact_id"]}
+
+    path = changed(archive, "facts.jsonl", close_the_circle, tmp_path / "x.zip")
+    assert re.fullmatch(
+        r"facts.jsonl, line 2: superseded_by: f_\w+ leads back to this record",
+        refusal(context, path),
+    )
+
+
+def test_member_twice_in_the_file_is_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "x.zip", members(archive))
+    with zipfile.ZipFile(path, "a") as zipped, pytest.warns(UserWarning, match="Duplicate"):
+        zipped.writestr("users.jsonl", b"")
+
+    assert refusal(context, path) == "'users.jsonl' is in the file twice"
+
+
+def test_every_cut_off_file_is_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+    whole = archive.read_bytes()
+    path = tmp_path / "x.zip"
+    for size in (5, 100, len(whole) // 2, len(whole) - 30, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ImportRefused, match="not complete"):
+            is_export(path)
+        assert "not complete" in refusal(context, path)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    """An import is refused, or stores what the whole file holds: no reader uses the byte."""
+    whole, path, refused = archive.read_bytes(), tmp_path / "x.zip", 0
+    restore(context, caller_for(context), archive)
+    for place in range(1, len(whole), len(whole) // 60):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+        try:
+            result = restore(context, caller_for(context), path)
+        except ImportRefused:
+            refused += 1
+        else:
+            assert (result.stored, result.left) == (0, 0)
+
+    assert refused > 45
+
+
+def test_member_that_expands_too_much_is_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    """A zip bomb is refused by its declared sizes, before it is read."""
+    bomb = members(archive)
+    bomb["events.jsonl"] += b" " * 40_000_000 + b"\n"
+    path = written(tmp_path / "x.zip", bomb)
+
+    assert re.search(r"would expand to 4\d,\d{3},\d{3}; at most 100 times", refusal(context, path))
+
+
+def test_member_longer_than_it_declares_is_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    """A bomb that lies about its size: the reader stops at the declared one."""
+    bomb = members(archive)
+    size = len(bomb["events.jsonl"])
+    bomb["events.jsonl"] += b" " * 40_000_000 + b"\n"
+    path = written(tmp_path / "x.zip", bomb)
+    content = path.read_bytes()
+    real, declared = struct.pack("<L", size + 40_000_001), struct.pack("<L", size)
+    path.write_bytes(content.replace(real, declared))
+
+    assert content.count(real) == 2
+    assert refusal(context, path).startswith("events.jsonl")
+
+
+def test_overlapping_members_are_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+    """Members that share their compressed bytes expand without a limit on the ratio of each."""
+    path = written(tmp_path / "x.zip", members(archive))
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as zipped:
+        largest = max(zipped.infolist(), key=lambda entry: entry.compress_size)
+    start = content.rfind(b"PK\x01\x02", 0, content.rfind(largest.filename.encode()))
+    struct.pack_into("<L", content, start + 20, len(content))
+    path.write_bytes(content)
+
+    assert "members overlap" in refusal(context, path)
+
+
+def test_too_many_members_are_refused_before_they_are_listed(
+    archive: Path, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MEMBERS_MAX", 10)
+
+    assert refusal(context, archive) == "more than 10 members"
+
+
+def test_line_over_the_limit_is_refused(
+    archive: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "LINE_BYTES_MAX", 200)
+
+    assert "line 1: longer than 200 bytes" in refusal(context, archive)
+
+
+def test_identifiers_of_another_account_are_refused(archive: Path, context: Context) -> None:
+    restore(context, caller_for(context), archive)
+    keys.create(context, account="bob")
+
+    error = refusal(context, archive, "bob")
+    assert re.fullmatch(r"events.jsonl, line 1: e_\w+ is another account's", error)
+
+
+def test_fact_of_another_account_is_refused(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    caller_for(context)  # the first account is the owner
+    memory_in(context, "bob", "bob").add(critical="Bob rows.")
+    [fact] = memory_in(context, "bob", "bob").ask("Bob rows").facts
+
+    def steal(rows: Rows) -> None:
+        rows[2]["fact_id"], rows[1]["superseded_by"] = fact.fact_id, None
+
+    path = changed(archive, "facts.jsonl", steal, tmp_path / "x.zip")
+    assert refusal(context, path) == (f"facts.jsonl, line 3: {fact.fact_id} is another account's")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("events.jsonl", "response", "At noon."),
+        ("facts.jsonl", "text", "Ada gets airsick."),
+        ("summaries.jsonl", "text", "Another one."),
+        ("cubes.jsonl", "essence", "Timetables never change."),
+    ],
+)
+def test_identifier_with_other_content_is_refused(
+    archive: Path, context: Context, tmp_path: Path, name: str, field: str, value: str
+) -> None:
+    restore(context, caller_for(context), archive)
+    path = changed(archive, name, lambda rows: rows[0].update({field: value}), tmp_path / "x.zip")
+
+    error = refusal(context, path)
+    assert error.startswith(f"{name}, line 1: ")
+    assert error.endswith("exists with different content")
+
+
+def test_existing_prompt_memory_file_and_vote_stay(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    restore(context, caller_for(context), archive)
+    contents = members(archive)
+    prompts = records(archive, "prompts.jsonl")
+    files = records(archive, "memory_files.jsonl")
+    prompts[0]["text"] = files[1]["text"] = "Other."
+    contents |= {"prompts.jsonl": lines(*prompts), "memory_files.jsonl": lines(*files)}
+    result = restore(context, caller_for(context), written(tmp_path / "x.zip", contents))
+    again = members(exported(context, tmp_path / "again.zip"))
+
+    assert (result.stored, result.left) == (0, 2)
+    assert again["prompts.jsonl"] == members(archive)["prompts.jsonl"]
+    assert again["memory_files.jsonl"] == members(archive)["memory_files.jsonl"]
+
+
+def test_trust_and_secrets_of_a_file_are_not_believed(
+    archive: Path, context: Context, tmp_path: Path
+) -> None:
+    """A file claims a trusted cube with a link, and a turn with the key of a service."""
+    key = keys.create(context, account="owner").key.reveal()
+    contents = members(archive)
+    cubes, events = records(archive, "cubes.jsonl"), records(archive, "events.jsonl")
+    cubes[0] |= {"status": "trusted", "useful": 99}
+    cubes.append({**cubes[0], "cube_id": "c_zzzzzzzzzzzzz", "essence": "See http://evil.example"})
+    events[0]["query"] = f"My key is {key}."
+    contents |= {"cubes.jsonl": lines(*cubes), "events.jsonl": lines(*events)}
+    restore(context, caller_for(context), written(tmp_path / "x.zip", contents))
+    path = exported(context, tmp_path / "again.zip")
+    event = records(path, "events.jsonl")[0]
+
+    assert [(cube["status"], cube["useful"]) for cube in records(path, "cubes.jsonl")] == [
+        ("published", 0),
+        ("private", 0),
+    ]
+    assert key not in event["query"]
+    assert event["flags"] == ["secret"]
+
+
+def test_files_beyond_the_quota_are_refused(archive: Path, tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, account_bytes_max=1_000)
+    with closing(testing.context(tmp_path, settings=settings)) as context:
+        error = refusal(context, archive)
+
+    assert error.startswith("files.jsonl, line 1: the files of the account would use 4,096 of")
+
+
+def test_encrypted_members_are_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+    path = written(tmp_path / "x.zip", members(archive))
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = content.rfind(signature)  # of the manifest, the last member
+        content[place + offset] |= 1
+    path.write_bytes(content)
+
+    assert refusal(context, path) == "manifest.json: encrypted members cannot be read"
+    with pytest.raises(ImportRefused, match="damaged"):
+        is_export(path)
+
+
+@pytest.mark.long
+def test_random_damage_never_raises_another_error(archive: Path, tmp_path: Path) -> None:
+    """Bytes changed and cut out anywhere: the reader refuses the file or reads it."""
+    whole, path, random = archive.read_bytes(), tmp_path / "x.zip", Random(8460)
+    refused = 0
+    for _ in range(rounds(100, 2_000)):
+        content = bytearray(whole)
+        place = random.choice((random.randrange(len(whole)), len(whole) - random.randrange(1_500)))
+        del content[place : place + random.randrange(3)]
+        content[place - 1 : place] = random.randbytes(random.randrange(3))
+        path.write_bytes(content)
+        try:
+            is_export(path)
+            with Archive(path) as opened:
+                for name in MEMBERS:
+                    deque(opened.lines(name), 0)
+        except ImportRefused:
+            refused += 1
+
+    assert refused > 80
+
+
+def test_other_files_are_not_taken_for_exports(tmp_path: Path) -> None:
+    lone, other = tmp_path / "turns.jsonl", tmp_path / "other.zip"
+    lone.write_text('{"query": "a", "response": "b"}\n')
+    with zipfile.ZipFile(other, "w") as zipped:
+        zipped.writestr("conversations.json", "[]")
+
+    assert [is_export(path) for path in (lone, other, tmp_path / "absent.zip")] == [False] * 3
