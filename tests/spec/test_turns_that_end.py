@@ -216,6 +216,17 @@ class TestRetention:
         assert (sweep["user_id"], sweep["reason"]) == ("ada", "events")
         assert (sweep["events"], sweep["facts"], sweep["summaries"]) == (1, 1, 0)
 
+    def test_forgetting_a_user_forgets_its_rule(self, http: Http) -> None:
+        """Neither the rule nor the record of removals names a forgotten user."""
+        tell(http, "Lamp 0 is new.")
+        tell(http, "Lamp 1 is new.")
+        self.set(http, user_id="ada", events=1).raise_for_status()
+        apply_retention(http.context)
+
+        http.post("/api/v7/memory/forget", {"user_id": "ada", "confirm": "ada"}).raise_for_status()
+
+        assert http.get(RETENTION).json() == {"rules": [], "sweeps": []}
+
     def test_background_applies_rules_once_a_day(self, http: Http, clock: FrozenClock) -> None:
         """A rule is applied at the next day's removal, not at each step."""
         maintenance = Maintenance(http.context)

@@ -293,9 +293,3 @@ def _by_space(rows: list[Row]) -> dict[tuple[int, int], list[Row]]:
     for row in rows:
         spaces.setdefault((row.account_id, space_of(row.id)), []).append(row)
     return spaces
-
-
-def forget_rules(tx: Transaction, user_id: str) -> None:
-    """Remove the retention rule of a user that is forgotten, and the records of its removals."""
-    tx.run(SQL.forget_rule, user_id=user_id)
-    tx.run(SQL.forget_sweeps, user_id=user_id)

@@ -23,12 +23,6 @@ on conflict (account_id, user_id) do update set days = excluded.days, events_max
 -- drop_rule: Remove a retention rule
 delete from retention where account_id = :account_id and user_id = :user_id;
 
--- forget_rule: Remove the retention rule and the records of removals of a user
-delete from retention where account_id = :account_id and user_id = :user_id;
-
--- forget_sweeps: Remove the records of removals of a user
-delete from sweeps where account_id = :account_id and user_id = :user_id;
-
 -- spaces_with_turns: The spaces of all accounts, or of one, that have turns
 select account_id, id, user_id, events_made from spaces
 where events_made > 0 and (cast(:only as bigint) is null or account_id = :only) order by account_id, id;

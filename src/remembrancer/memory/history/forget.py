@@ -332,6 +332,7 @@ def _forget_user(
     if not request.is_narrowed:
         counts["prompts"] = prompts.erase(tx, user_id)
         forget_session_users(tx, user_id)
+        _erase_rules(tx, user_id)
         cubes.anonymize_votes(context, tx, user_id)
         counts["files"] = files.erase_all(tx, outcome.blobs, pinned_to=user_id)
     if space is not None or not request.is_narrowed:
@@ -487,10 +488,16 @@ def _forget_account(context: Context, tx: Transaction, outcome: _Outcome) -> Era
     delete_answers(tx)
     total["prompts"] = prompts.erase(tx)
     forget_session_users(tx)
+    _erase_rules(tx, None)
     total["files"] = files.erase_all(tx, outcome.blobs)
     total["cubes"] = cubes.erase_all(context, tx)
     total["feedback"] = feedback.erase_all(tx)
     return Erased(**total)
+
+
+def _erase_rules(tx: Transaction, user_id: str | None) -> None:
+    tx.run(SQL.erase_rules, user_id=user_id)
+    tx.run(SQL.erase_sweeps, user_id=user_id)
 
 
 def _finish(context: Context, outcome: _Outcome) -> None:

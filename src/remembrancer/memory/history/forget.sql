@@ -179,3 +179,9 @@ where account_id = :account_id and session = :session and superseded_by in (sele
 -- drafts_of_events [postgresql]: the values of an array have no type
 select id, event_id, session, created_ms, superseded_by from events
 where account_id = :account_id and session = :session and superseded_by in (select cast(value as bigint) from json_each(:ids));
+
+-- erase_rules: Remove the retention rule of a user, or all rules of the account
+delete from retention where account_id = :account_id and (cast(:user_id as text) is null or user_id = :user_id);
+
+-- erase_sweeps: Remove the records of removals of a user, or of the account
+delete from sweeps where account_id = :account_id and (cast(:user_id as text) is null or user_id = :user_id);
