@@ -79,6 +79,8 @@ def newer_first(
     A successor that is not among them is added, and `with_older` what each one replaced, after it.
     Scores stay in descending order: a turn that moves up takes the score of the one that it joins.
     """
+    if not changes.newer:
+        return list(ranked)
     result: list[RankedEvent] = []
     waiting = {one.event: one for one in ranked}
     placed: set[int] = set()
@@ -98,10 +100,9 @@ def newer_first(
         for successor in _successors(one.event, changes):
             place(successor, one.score)
         place(one.event, one.score)
-        if with_older:
-            for row in changes.older.get(one.event, []):
-                if row.certain:
-                    place(number_of(row.older), one.score)
+        for row in changes.older.get(one.event, []) if with_older else []:
+            if row.certain:
+                place(number_of(row.older), one.score)
     return result
 
 

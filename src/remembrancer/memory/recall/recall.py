@@ -56,7 +56,8 @@ from .useful import useful_first
 
 DAY_MS = 86_400_000
 
-EXTRA_HITS = 15  # ranked too: in the place of repetitions, and as sources of others
+EXTRA_HITS = 15  # ranked too: they take the place of repetitions
+SOURCES_COMPARED = 5  # of these: they may be the sources of hits
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
@@ -323,7 +324,8 @@ def _hits(
     ranked = newer_first(ranked, changes, ranking, with_older=with_older)
     ids = json.dumps([row_id(outcome.space_id, candidate.event) for candidate in ranked])
     rows = {number_of(row.id): row for row in tx.all(SQL.hits, ids=ids)}
-    ranked = sources_first(ranked, rows, query.top_k)
+    compared = query.top_k + SOURCES_COMPARED
+    ranked = sources_first(ranked[:compared], rows, query.top_k) + ranked[compared:]
     ranked = newer_first(ranked, changes, ranking, with_older=with_older)
     ranked = useful_first(
         ranked,

@@ -19,7 +19,6 @@ REPEATED_WORDS = range(6, 41)  # of a message; shorter ones repeat nothing, long
 ORIGINALS_BEYOND = 8  # events read beyond those returned: one may be the original of a hit
 CHARACTERS_MAX = 1_000  # of a text that are compared
 AFFIRMED_SHARE_MIN = 0.7  # of the words of a message that a later affirmation of it contains
-# The message says that something holds that was said before.
 _AFFIRMS = re.compile(
     r"\b(?:confirm(?:s|ed|ing|ation)?|reaffirm\w*|remind(?:er|ing)?|as (?:i |we )?(?:already )?"
     r"(?:said|mentioned|noted)|bestätig\w*|erinnerung|wie (?:schon )?(?:gesagt|erwähnt)"
@@ -64,6 +63,8 @@ def useful_first(
         words[one.event] = _TurnWords(row)
         if asks_history or not _joins(one, first, repeated, words):
             first.append(one)
+    if not repeated and not later:
+        return first[:most]
     order = (first + repeated + later)[:most]
     scores = sorted((one.score for one in order), reverse=True)
     return [replace(one, score=score) for one, score in zip(order, scores, strict=True)]
@@ -79,8 +80,17 @@ def _joins(
 
     Of these the one that was stored first is the original, and takes the better place.
     """
+    own = words[one.event]
     for place, other in enumerate(originals):
-        earlier, later = sorted((one, other), key=lambda turn: turn.event)
+        theirs = words[other.event]
+        # Most pairs differ in length too much; the messages need not be read.
+        if not (
+            theirs.shortest <= own.length <= theirs.longest
+            or own.traits.affirms
+            or theirs.traits.affirms
+        ):
+            continue
+        earlier, later = (other, one) if other.event < one.event else (one, other)
         if words[later.event].repeats(words[earlier.event]):
             originals[place] = earlier
             repeated.append(later)
@@ -93,19 +103,24 @@ class MessageTraits(NamedTuple):
 
     words: frozenset[str]
     disclaims: bool
+    affirms: bool  # it says that something holds that was said before
 
 
 @lru_cache(maxsize=4_096)
 def message_of(text: str) -> MessageTraits:
     """Return what a message says about itself; cached, because searches meet the same turns."""
-    return MessageTraits(content_words(text[:CHARACTERS_MAX]), disclaims(text))
+    start = text[:CHARACTERS_MAX]
+    return MessageTraits(content_words(start), disclaims(text), _AFFIRMS.search(start) is not None)
 
 
 class _TurnWords:
     """The words of both sides of a turn."""
 
     def __init__(self, row: Row) -> None:
-        self.message = message_of(row.query).words
+        self.traits = message_of(row.query)
+        self.length = len(self.traits.words)
+        self.shortest = REPEATED_SHARE_MIN * self.length  # of a message with nearly the same words
+        self.longest = self.length / REPEATED_SHARE_MIN
         self._row = row
 
     @cached_property
@@ -115,16 +130,17 @@ class _TurnWords:
 
     def repeats(self, earlier: _TurnWords) -> bool:
         """Return True if a turn says only what an earlier one says, or affirms it."""
-        own, other = self.message, earlier.message
+        own, other = self.traits.words, earlier.traits.words
         if len(other) not in REPEATED_WORDS:
             return False
+        longest = max(len(own), len(other))
+        is_as_long = min(len(own), len(other)) >= REPEATED_SHARE_MIN * longest
+        if not is_as_long and not self.traits.affirms:  # most pairs
+            return False
         shared = len(own & other)
-        if shared >= REPEATED_SHARE_MIN * max(len(own), len(other)):
-            is_alike = True
-        else:
-            is_alike = shared >= AFFIRMED_SHARE_MIN * len(other) and bool(
-                _AFFIRMS.search(self._row.query)
-            )
-        if not is_alike or any(word[0].isdigit() for word in own - other):
-            return False  # another value is news
+        least = AFFIRMED_SHARE_MIN * len(other) if self.traits.affirms else longest
+        if shared < min(least, REPEATED_SHARE_MIN * longest):
+            return False
+        if any(word[0].isdigit() for word in own - other):  # another value is news
+            return False
         return len(self.response - earlier.response - other) <= RESPONSE_WORDS_MAX
