@@ -35,12 +35,18 @@ USER = "u"
 BATCH = 500
 QUESTIONS = 200
 ADDED = 50
-FIRST = (
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+FIRST = _words(
     "Marta Jonas Aisha Chen Priya Luca Elena Tomás Ingrid Kwame Sofia Yusuf Hana Pierre Olga Diego "
     "Freya Mehmet Nina Rafael Greta Samir Laila Anton Bianca Hugo Mei Pavel Rosa Stefan Tariq Uma "
     "Viktor Wanda Xavier Yara Zoltan Clara Dmitri Esther"
-).split()
-LAST = (
+)
+LAST = _words(
     "Oliveira Becker Haddad Wang Nair Rossi Petrova García Larsen Mensah Conti Demir Sato Dubois "
     "Ivanova Fernández Holm Yilmaz Kaur Costa Weber Aziz Karimi Novak Moretti Laurent Lin Horák "
     "Silva Vogel Rahman Patel Orlov Kowalska Morel Santos Nagy Berger Sokolov Levy Brandt Moreau "
@@ -51,12 +57,14 @@ LAST = (
     "Steiner Radu Barbieri Sousa Ekström Reyes Galli Claes Pokorný Iversen Frank Roux Vega Wójcik "
     "Madsen Popov Esposito Simon Flores Inoue Bello Lund Maier Stan Leone Pinto Wallin Cruz Serra "
     "Maes Krause"
-).split()
-PLACES = "Lisbon Hamburg Cairo Taipei Mumbai Milan Sofia Madrid Oslo Accra Kyoto Lyon Prague".split()
-JOBS = "nurse plumber architect teacher baker lawyer pilot chemist florist translator".split()
-THINGS = "chess sailing pottery cycling opera gardening judo astronomy painting climbing".split()
-FOODS = "peanuts shellfish gluten strawberries lactose sesame soy eggs mustard celery".split()
-MONTHS = "January February March April May June July August September October".split()
+)
+PLACES = _words(
+    "Lisbon Hamburg Cairo Taipei Mumbai Milan Sofia Madrid Oslo Accra Kyoto Lyon Prague"
+)
+JOBS = _words("nurse plumber architect teacher baker lawyer pilot chemist florist translator")
+THINGS = _words("chess sailing pottery cycling opera gardening judo astronomy painting climbing")
+FOODS = _words("peanuts shellfish gluten strawberries lactose sesame soy eggs mustard celery")
+MONTHS = _words("January February March April May June July August September October")
 TEMPLATES: tuple[tuple[str, str], ...] = (
     ("{name} lives in {place}.", "Where does {name} live?"),
     ("{name} works as a {job}.", "What is the job of {name}?"),
@@ -168,8 +176,8 @@ def measure(service: Service, facts: list[tuple[str, str]]) -> str:
         _row("search after each added fact", after),
     ]
     return (
-        f"{table(heads, rows)}\n\nFirst search, which reads the index: {first[0]:,.0f} ms. The first"
-        f" fact of the answer is the right one for {right} of {QUESTIONS} questions."
+        f"{table(heads, rows)}\n\nFirst search, which reads the index: {first[0]:,.0f} ms. The"
+        f" first fact of the answer is the right one for {right} of {QUESTIONS} questions."
     )
 
 

@@ -15,13 +15,14 @@ The question is hers, with three hits. Its fields are names of turns and facts:
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.service import Service, fts_best
+from bench.report import table
+from bench.service import Service, fts_best, service, without_change_rules
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.search import MemoryAnswer
@@ -137,9 +138,47 @@ def ask_fts(case: Case) -> Served:
     return Served([fts_best(texts, case.question, HITS), []])
 
 
-def passed(some: Sequence[Case], service: Service) -> list[tuple[Case, list[str]]]:
+def results(some: Sequence[Case], service: Service) -> list[tuple[Case, list[str]]]:
     """Return every case with its failures, which are empty for a case that passed."""
     return [
         (case, failures(case, ask_service(service, case, number)))
         for number, case in enumerate(some)
     ]
+
+
+def must_table() -> str:
+    """Return how many cases pass, and print those of the service that fail."""
+    some = cases()
+    with service() as one:
+        served = results(some, one)
+    with without_change_rules(), service() as one:
+        without = results(some, one)
+    for case, wrong in served:
+        if wrong:
+            print(f"FAILS ({case.kind}, {case.language}): {case.question} {'; '.join(wrong)}")
+    # FTS5 has no marks: only the order of its hits is judged.
+    fts = [
+        (case, failures(replace(case, marked=[], below=[*case.below, *case.marked]), ask_fts(case)))
+        for case in some
+    ]
+    parts: list[tuple[str, Callable[[Case], bool]]] = [
+        ("all", lambda _: True),
+        ("written before the answers were looked at", lambda case: case.first_sight),
+        ("written afterwards", lambda case: not case.first_sight),
+        ("English", lambda case: case.language == "en"),
+        ("six other languages", lambda case: case.language != "en"),
+    ]
+    parts += [
+        (kind, lambda case, kind=kind: case.kind == kind)  # type: ignore[misc]
+        for kind in dict.fromkeys(case.kind for case in some)
+    ]
+    rows = [
+        [name, str(sum(map(is_in, some)))]
+        + [
+            str(sum(is_in(case) and not wrong for case, wrong in way))
+            for way in (served, without, fts)
+        ]
+        for name, is_in in parts
+    ]
+    heads = ["cases", "number", "service", "service without these rules", "FTS5, marks aside"]
+    return table(heads, rows)
