@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.report import table, write_section
-from bench.service import Service
+from bench.service import FtsIndex, Service
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.facts.write import NewFact, store_fact
 from remembrancer.memory.layers import layer_text
@@ -155,12 +155,17 @@ def measure(service: Service, facts: list[tuple[str, str]]) -> str:
         answer = recall(service.context, service.caller, query).facts
         return answer[0].text if answer else ""
 
+    fts = FtsIndex({fact: fact for fact, _ in facts})
     first = measured(lambda: ask(sample[0][1]))
-    searches = []
+    searches, floor = [], []
+    best = 0
     for fact, question in sample:
         answers: list[str] = []
         searches.append(measured(lambda q=question, a=answers: a.append(ask(q))))  # type: ignore[misc]
         right += answers == [fact]
+        texts: list[str] = []
+        floor.append(measured(lambda q=question, t=texts: t.extend(fts.best(q, 10))))  # type: ignore[misc]
+        best += texts[:1] == [fact]
     adds, after = [], []
     for number in range(ADDED):
         text = f"{FIRST[number % len(FIRST)]} Quist-{number:03d} lives in {at.choice(PLACES)}."
@@ -172,12 +177,14 @@ def measure(service: Service, facts: list[tuple[str, str]]) -> str:
     heads = ["", "number", "p50 ms", "p99 ms", "p50 CPU ms"]
     rows = [
         _row("search", searches),
+        _row("FTS5 over the same facts, in memory", floor),
         _row("add one fact", adds),
         _row("search after each added fact", after),
     ]
     return (
         f"{table(heads, rows)}\n\nFirst search, which reads the index: {first[0]:,.0f} ms. The"
-        f" first fact of the answer is the right one for {right} of {QUESTIONS} questions."
+        f" first fact of the answer is the right one for {right} of {QUESTIONS} questions, the"
+        f" first of FTS5 for {best}."
     )
 
 

@@ -89,16 +89,26 @@ def without_change_rules() -> Iterator[None]:
         yield
 
 
-def fts_best(texts: Mapping[str, str], question: str, most: int) -> list[str]:
-    """Return the ids of the best texts for a question: FTS5, Porter stems, BM25, any word."""
-    db = sqlite3.connect(":memory:")
-    db.execute("create virtual table texts using fts5 (text, tokenize = 'porter unicode61')")
-    ids = list(texts)
-    db.executemany("insert into texts (rowid, text) values (?, ?)", enumerate(texts.values()))
-    words = " OR ".join(f'"{word}"' for word in _WORD.findall(question))
-    if not words:
-        return []
-    rows = db.execute(
-        "select rowid from texts where texts match ? order by bm25(texts) limit ?", (words, most)
-    )
-    return [ids[number] for (number,) in rows]
+class FtsIndex:
+    """Texts in plain FTS5: Porter stems, BM25, any word of a question."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._ids = list(texts)
+        self._db = sqlite3.connect(":memory:")
+        self._db.execute(
+            "create virtual table texts using fts5 (text, tokenize = 'porter unicode61')"
+        )
+        self._db.executemany(
+            "insert into texts (rowid, text) values (?, ?)", enumerate(texts.values())
+        )
+
+    def best(self, question: str, most: int) -> list[str]:
+        """Return the ids of the best texts for a question, best first."""
+        words = " OR ".join(f'"{word}"' for word in _WORD.findall(question))
+        if not words:
+            return []
+        rows = self._db.execute(
+            "select rowid from texts where texts match ? order by bm25(texts) limit ?",
+            (words, most),
+        )
+        return [self._ids[number] for (number,) in rows]

@@ -4,9 +4,9 @@
 
 A wrong link is a pair that the rules link for certain though its label says no; each is printed.
 Coverage is the share of true changes linked for certain, and the share at least hinted. Rules were
-chosen on the sets named `tuned` alone. Then the service is asked: the cases of must.toml, questions
-about contradicting facts, and sets of turns that change and end. Without FOLDER, only the hand-written pairs are measured,
-and bench/results.md stays as it is.
+chosen on the sets named `tuned` alone. Then the service is asked: questions about contradicting
+facts, sets of turns that change and end, and the cases of must.toml. Without FOLDER, only the
+hand-written pairs are measured, and bench/results.md stays as it is.
 """
 
 from __future__ import annotations
@@ -150,20 +150,28 @@ def conflict_table(folder: Path) -> str:
 
 def turn_tables(folder: Path) -> str:
     """Return the tables of turns that change, end or are taken back."""
+    links = (
+        "Links between all turns of conversations in which nothing is known to change: every link"
+        " for certain counts as wrong."
+    )
+    states = (
+        'Turns that change, end or are taken back, asked of the service with ten hits. "Without'
+        ' these rules" leaves three steps out of the same service: links between turns,'
+        " withdrawals, and the order of hits by use. The rules were made on these development sets;"
+        " other conversations of the same sets are kept. FTS5 does not split Chinese into words."
+    )
+    must = (
+        "Small memories of four turns or facts with one question and three hits (must.toml): what"
+        " must be in the answer, and what must not, or only marked and below."
+    )
     return "\n\n".join(
         [
-            "Links between all turns of conversations in which nothing is known to change: every"
-            " link for certain counts as wrong.",
+            links,
             link_table(folder),
-            'Turns that change, end or are taken back, asked of the service with ten hits. "Without'
-            ' these rules" leaves three steps out of the same service: links between turns,'
-            " withdrawals, and the order of hits by use. The rules were made on these development"
-            " sets; other conversations of the same sets are kept. FTS5 does not split Chinese into"
-            " words.",
+            states,
             change_table(folder / sources.STATES),
             update_table(folder / sources.UPDATES),
-            "Small memories of four turns or facts with one question and three hits (must.toml):"
-            " what must be in the answer, and what must not, or only marked and below.",
+            must,
             must_table(),
         ]
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import table
-from bench.service import Service, fts_best, service, without_change_rules
+from bench.service import FtsIndex, Service, service, without_change_rules
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.search import MemoryAnswer
@@ -135,7 +135,7 @@ def ask_fts(case: Case) -> Served:
             texts[entry["id"]] = entry.get("say") or entry["fact"]
         if entry["id"] == case.as_of:
             break
-    return Served([fts_best(texts, case.question, HITS), []])
+    return Served([FtsIndex(texts).best(case.question, HITS), []])
 
 
 def results(some: Sequence[Case], service: Service) -> list[tuple[Case, list[str]]]:

@@ -10,6 +10,7 @@ texts.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.report import table
-from bench.service import Service, fts_best, service, without_change_rules
+from bench.service import FtsIndex, Service, service, without_change_rules
 
 HITS = 10
 _DATE = "%I:%M %p on %d %B, %Y"
@@ -101,7 +102,7 @@ def _session_events(sessions: Iterable[dict[str, Any]]) -> Iterator[Event]:
     for session in sessions:
         at = datetime.fromisoformat(session["timestamp"])
         turns = [*session["turns"], {"role": "user"}]
-        for number, (turn, following) in enumerate(zip(turns, turns[1:], strict=False)):
+        for number, (turn, following) in enumerate(itertools.pairwise(turns)):
             if turn["role"] == "assistant":
                 continue
             is_answered = following["role"] == "assistant"
@@ -141,8 +142,9 @@ def in_fts(sample: Sample) -> Search:
         str(number): f"{event.query}\n{event.response}"
         for number, event in enumerate(sample.events)
     }
+    index = FtsIndex(texts)
     return lambda question: [
-        Found(sample.events[int(number)].ids) for number in fts_best(texts, question, HITS)
+        Found(sample.events[int(number)].ids) for number in index.best(question, HITS)
     ]
 
 

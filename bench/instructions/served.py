@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.instructions.channel import KINDS
 from bench.report import table
-from bench.service import Service, fts_best
+from bench.service import FtsIndex, Service
 from remembrancer.memory.exchange.importer import ImportedTurn, store
 from remembrancer.memory.spaces import SQL as SPACES
 from remembrancer.search import EventText
@@ -83,6 +83,7 @@ def counts_of(service: Service, sample: dict[str, Any]) -> Counter[tuple[str, st
         name: f"{event.text.query}\n{event.text.response}"
         for name, event in zip(ids, events, strict=True)
     }
+    fts = FtsIndex(texts)
     event_of = {message: name for name, some in zip(ids, messages, strict=True) for message in some}
     result: Counter[tuple[str, str]] = Counter()
     for question in sample["qa"]:
@@ -93,7 +94,7 @@ def counts_of(service: Service, sample: dict[str, Any]) -> Counter[tuple[str, st
         answer = service.ask(str(sample["sample_id"]), question["question"], top_k=HITS)
         shown = any(one.event_id in evidence for one in answer.instructions)
         hit = any(one.event_id in evidence for one in answer.hits)
-        best = fts_best(texts, question["question"], HITS)
+        best = fts.best(question["question"], HITS)
         result[kind, "questions"] += 1
         result[kind, "instructions"] += shown
         result[kind, "hits"] += hit
