@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(slots=True)
 class Served:
-    """What an answer has: names of turns and facts, in order, and which of them are marked."""
+    """Names of the turns and facts of an answer, in order, and which of them are marked."""
 
     lists: list[list[str]]
     marked: set[str] = field(default_factory=set)

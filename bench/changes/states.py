@@ -37,14 +37,14 @@ class Event(NamedTuple):
     ids: tuple[str, ...]
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """A hit: the ids of its messages, and whether it is marked as replaced."""
 
     ids: tuple[str, ...]
     is_marked: bool = False
 
 
-Search = Callable[[str], list[Found]]
+Search = Callable[[str], list[Match]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ def stored(one: Service, sample: Sample) -> Search:
         for event in sample.events
     }
 
-    def search(question: str) -> list[Found]:
+    def search(question: str) -> list[Match]:
         hits = one.ask(sample.user_id, question, top_k=HITS).hits
-        return [Found(ids[hit.event_id], hit.superseded_by is not None) for hit in hits]
+        return [Match(ids[hit.event_id], hit.superseded_by is not None) for hit in hits]
 
     return search
 
@@ -144,7 +144,7 @@ def in_fts(sample: Sample) -> Search:
     }
     index = FtsIndex(texts)
     return lambda question: [
-        Found(sample.events[int(number)].ids) for number in index.best(question, HITS)
+        Match(sample.events[int(number)].ids) for number in index.best(question, HITS)
     ]
 
 

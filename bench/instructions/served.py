@@ -92,15 +92,15 @@ def counts_of(service: Service, sample: dict[str, Any]) -> Counter[tuple[str, st
             continue
         evidence = {event_of[message] for message in question["evidence"] if message in event_of}
         answer = service.ask(str(sample["sample_id"]), question["question"], top_k=HITS)
-        shown = any(one.event_id in evidence for one in answer.instructions)
+        is_rendered = any(one.event_id in evidence for one in answer.instructions)
         hit = any(one.event_id in evidence for one in answer.hits)
         best = fts.best(question["question"], HITS)
         result[kind, "questions"] += 1
-        result[kind, "instructions"] += shown
+        result[kind, "instructions"] += is_rendered
         result[kind, "hits"] += hit
-        result[kind, "either"] += shown or hit
+        result[kind, "either"] += is_rendered or hit
         result[kind, "fts"] += not evidence.isdisjoint(best)
-        if not (shown or hit):
+        if not (is_rendered or hit):
             print(f"NOT SERVED ({sample['sample_id']}, {kind}): {question['question']}")
     return result
 
