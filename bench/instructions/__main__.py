@@ -1,10 +1,11 @@
 """Measure the recognition of standing instructions in messages of users.
 
-    python -m bench.instructions --data FOLDER
+    python -m bench.instructions --data FOLDER [--store FOLDER]
 
 First the labelled messages (messages.toml): a third of them was never used for tuning; others were
 written after the rules (unseen.toml). Then, if FOLDER has beam-dev.json, a channel of three
-instructions on BEAM. At last the sentences recognised in other conversations, and the time.
+instructions on BEAM, and the service, whose store of BEAM is built in 10 minutes and stays in the
+FOLDER of `--store`. At last the sentences recognised in other conversations, and the time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bench.instructions.channel import (
     turns_of,
 )
 from bench.instructions.labelled import UNSEEN, Counts, counts, messages
+from bench.instructions.served import served_table
 from bench.report import table, write_section
 from remembrancer.memory.instructions import instructions_in
 from remembrancer.search import open_embedder
@@ -138,7 +140,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder of the conversations")
-    folder = parser.parse_args().data
+    parser.add_argument("--store", type=Path, help="folder that keeps the store with BEAM")
+    arguments = parser.parse_args()
+    folder = arguments.data
     parts = [labelled_table()]
     if folder and folder.is_file():
         folder = folder.parent
@@ -146,6 +150,11 @@ def main() -> None:
         parts.append(
             "Questions of BEAM whose evidence is among the instructions shown. The ranking is tuned"
             " on the other conversations.\n\n" + channel_table(folder / SETS[0])
+        )
+        parts.append(
+            "The same questions asked of the service, which shows three instructions and three"
+            " preferences. An event is two turns.\n\n"
+            + served_table(folder / SETS[0], arguments.store)
         )
         parts.append("Sentences recognised in conversations.\n\n" + frequency_table(folder))
     parts.append(

@@ -21,6 +21,7 @@ FORGET = (
 )
 OFF_RECORD = (
     "My PIN is 4711. Do not remember this.",
+    "Don't remember this: my door code is 9090.",
     "Off the record: the merger is on Monday.",
     "This token is secret: abc. Do not save or repeat it.",
     "Keep this out of memory please, I am seeing someone.",

@@ -350,13 +350,21 @@ class Fit(NamedTuple):
 
 
 def fitting(
-    view: IndexView, words: Sequence[QueryWord], vector: Array, score_min: float
+    view: IndexView,
+    words: Sequence[QueryWord],
+    vector: Array,
+    score_min: float,
+    *,
+    groups: Array | None = None,
+    most: int = 0,
 ) -> Iterator[Fit]:
     """Yield the events that fit a query with at least this score, best first.
 
     A score combines coverage of the query's words and similarity of vectors. It does not depend on
     how well other events fit, so it suits short texts that are served unasked. `vector` is the
-    query's, shape (dimensions,), or empty without an embedder.
+    query's, shape (dimensions,), or empty without an embedder. With `groups`, the numbers of the
+    groups of the parts, shape (parts,), only the `most` best events of each group are yielded, and
+    none of a negative group.
     """
     if not view.size:
         return
@@ -373,9 +381,18 @@ def fitting(
     ends = np.r_[firsts[1:], len(event)]
     relevant = np.flatnonzero(score >= score_min)
     order = relevant[np.lexsort((-best_cosine[relevant], -score[relevant]))]
+    if groups is not None:
+        order = _best_of_groups(order, groups[firsts], most)
     columns = event[firsts], firsts, ends, score, best_cosine
     for number, first, end, value, near in zip(
         *(column[order].tolist() for column in columns), strict=True
     ):
         part = first if end == first + 1 else first + int(part_score[first:end].argmax())
         yield Fit(event=number, part=part, score=value, cosine=near)
+
+
+def _best_of_groups(order: Array, groups: Array, most: int) -> Array:
+    """Return the first `most` places of each group in an order; negative groups have none."""
+    ordered = groups[order]
+    chosen = [np.flatnonzero(ordered == group)[:most] for group in np.unique(ordered) if group >= 0]
+    return order[np.sort(np.concatenate(chosen))] if chosen else order[:0]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .orders import orders_text
 from .parts import HAN_FIRST, ME, WE, is_country, stem
 from .phrases import LISTS
 from .reading import KEYS_MAX, Reading, readings
@@ -65,8 +66,11 @@ def state_keys(message: str) -> frozenset[str]:
     """Return the keys of the sentences of a message that state a value, at most 12.
 
     A change of a value that is certain shares one of them. Longer texts than statements, such as
-    turns, say many things; sentences without a relation give no key.
+    turns, say many things; sentences without a relation give no key, and orders to write
+    something give none at all.
     """
+    if orders_text(message):
+        return frozenset()
     parts = [reading.keys for reading in readings(message) if reading.relation is not None]
     return frozenset([key for keys in parts for key in keys][: 2 * KEYS_MAX])
 

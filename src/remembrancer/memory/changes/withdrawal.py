@@ -31,7 +31,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-_END = r"(?=\s*(?:[.!;,)。！]|$|please\b|anywhere\b|in (?:your )?memory\b|bitte\b))"
+_END = r"(?=\s*(?:[.!;:,)。！：]|$|please\b|anywhere\b|in (?:your )?memory\b|bitte\b))"
 _ABOUT = f"(?:{_phrases('about')})"
 _POLITE = rf"(?:(?:{_phrases('polite')})[\s,]+|(?:can|could|would) you (?:please )?)*"
 _FORGET = _pattern(f"^{_POLITE}(?:{_phrases('forget', about=_ABOUT)})")

@@ -17,7 +17,14 @@ insert into fact_sources (account_id, fact, event) values (:account_id, :fact, :
 -- drop_keys: Forget what a fact is about
 delete from fact_keys where account_id = :account_id and fact = :fact;
 
--- related: The newest current facts of a space with one of these keys, a JSON array
+-- related: The newest current facts of a space with one of these keys, a JSON array; the plus keeps SQLite from reading all facts of the account
+select facts.id, facts.fact_id, facts.text, facts.valid_from_ms
+from facts where +facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
+    select fact_keys.fact from fact_keys
+    where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
+) order by facts.id desc limit :most;
+
+-- related [postgresql]: without the plus, which it does not need
 select facts.id, facts.fact_id, facts.text, facts.valid_from_ms
 from facts where facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
@@ -72,14 +79,14 @@ where facts.account_id = :account_id and facts.space_id = :space_id and facts.id
     ))
 order by facts.id desc limit :most;
 
--- facts_whole: Facts with their history, by id, a JSON array
+-- facts_whole: Facts with their history, by id, a JSON array; the plus keeps SQLite from reading all facts of the account
 select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
     facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join events on events.account_id = :account_id and events.id = facts.event
 left join keys on keys.id = facts.key_id and keys.account_id = :account_id
-where facts.account_id = :account_id and facts.id in (select cast(value as bigint) from json_each(:ids));
+where +facts.account_id = :account_id and facts.id in (select cast(value as bigint) from json_each(:ids));
 
 -- facts_whole [postgresql]: as an array, which makes the planner use the key
 select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
@@ -96,7 +103,11 @@ from fact_sources join events on events.account_id = :account_id and events.id =
 where fact_sources.account_id = :account_id and fact_sources.fact in (select cast(value as bigint) from json_each(:ids))
 order by fact_sources.event;
 
--- superseded_of: The facts whose place facts took, oldest first
+-- superseded_of: The facts whose place facts took, oldest first; the plus keeps SQLite from reading all facts of the account
+select superseded_by as fact, fact_id from facts
+where +account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
+
+-- superseded_of [postgresql]: without the plus, which it does not need
 select superseded_by as fact, fact_id from facts
 where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 

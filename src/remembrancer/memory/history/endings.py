@@ -23,7 +23,8 @@ from ..spaces import ErasedEvents, event_text, future_ms, row_id, space_of
 from ..write.events import event_of, own_event
 from ..write.links import link_changes, restore_turn, withdraw_turns
 from ..write.turns import add_index, update_index
-from .forget import EraseRange, forget_turn
+from .forget import forget_turn
+from .ranges import EraseRange
 
 SQL = load_queries("remembrancer.memory.history", "endings.sql")
 BATCH = 16  # turns erased in one transaction

@@ -31,9 +31,9 @@ from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, milliseconds, number_of, row_id, space_of
 from ..write.events import own_event
 from ..write.links import erase_links
+from .ranges import ALL_TIME_MS, EraseRange
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")
-_ALL_TIME_MS = (-(1 << 62), 1 << 62)
 
 
 class NotConfirmed(Conflict):
@@ -73,28 +73,6 @@ class _Outcome:
     answer: str = ""
     blobs: list[str] = field(default_factory=list)
     erased: list[ErasedEvents] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EraseRange:
-    """A set of events of a space.
-
-    Rows from `low` up to but not including `high`, of one session or all, that occurred in a
-    period.
-    """
-
-    space_id: int
-    low: int
-    high: int
-    session: int | None = None
-    after_ms: int = _ALL_TIME_MS[0]
-    before_ms: int = _ALL_TIME_MS[1]
-
-    @property
-    def values(self) -> dict[str, int | None]:
-        """The values for the statements."""
-        rows = {"low": self.low, "high": self.high, "session": self.session}
-        return {**rows, "after_ms": self.after_ms, "before_ms": self.before_ms}
 
 
 def erase_event(
@@ -354,8 +332,8 @@ def _forget_user(
         low=row_id(space.id, 0),
         high=row_id(space.id, space.events_made),
         session=session,
-        after_ms=milliseconds(request.after, _ALL_TIME_MS[0]),
-        before_ms=milliseconds(request.before, _ALL_TIME_MS[1]),
+        after_ms=milliseconds(request.after, ALL_TIME_MS[0]),
+        before_ms=milliseconds(request.before, ALL_TIME_MS[1]),
     )
     is_whole_session = request.after is None and request.before is None
     return Erased(

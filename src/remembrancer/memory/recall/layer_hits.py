@@ -61,15 +61,15 @@ def layer_hits(
     summaries: list[Fit] = []
     has_old = bool((layers_of(view["event"]) == Layer.OLD_FACT).any())
     with_old = has_old and (as_of_ms is not None or names_history(question.text))
-    for one in fitting(view, question.words, vector, RELEVANT_MIN):
-        if layer_of(one.event) is Layer.OLD_FACT and not with_old:
-            continue
+    kinds = layers_of(view["event"])
+    groups = np.isin(kinds, (Layer.SUMMARY, Layer.MAP)).astype("i1")
+    if not with_old:
+        groups[kinds == Layer.OLD_FACT] = -1
+    for one in fitting(
+        view, question.words, vector, RELEVANT_MIN, groups=groups, most=CANDIDATES_MAX
+    ):
         is_summary = layer_of(one.event) in (Layer.SUMMARY, Layer.MAP)
-        candidates = summaries if is_summary else facts
-        if len(candidates) < CANDIDATES_MAX:
-            candidates.append(one)
-        if len(facts) == len(summaries) == CANDIDATES_MAX:
-            break
+        (summaries if is_summary else facts).append(one)
     scores = {one.event: one.score for one in facts}
     instructions = _instructions(view, facts) if "instructions" in layers else []
     facts = facts if "facts" in layers else []
