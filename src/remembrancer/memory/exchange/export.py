@@ -194,8 +194,11 @@ class _Export:
             while low < space.events_made:
                 bounds = {"low": row_id(space.id, low), "high": row_id(space.id, low + count)}
                 rows = self.tx.all(SQL.events_page, **bounds)
+                withdraws: dict[int, list[str]] = {}
+                for row in self.tx.all(SQL.withdrawn_by_range, **bounds):
+                    withdraws.setdefault(row.withdrawn_by, []).append(row.event_id)
                 for row in rows:
-                    yield _event(space.user_id, row)
+                    yield _event(space.user_id, row, withdraws.get(row.id, []))
                 self.advance(len(rows))
                 low, count = low + count, _next_page(rows, count, PAGE_ROWS_MAX)
 
@@ -285,7 +288,7 @@ def _session(user_id: str, row: Row) -> SessionRecord:
     )
 
 
-def _event(user_id: str, row: Row) -> EventRecord:
+def _event(user_id: str, row: Row, withdraws: list[str]) -> EventRecord:
     look = None
     if row.looked_ms is not None:
         look = SecondLooks(
@@ -310,7 +313,7 @@ def _event(user_id: str, row: Row) -> EventRecord:
         expires_at=_time_or_none(row.expires_ms),
         pinned=bool(row.pinned),
         withdrawn=row.withdrawn_by is not None,
-        withdraws=json.loads(row.withdraws),
+        withdraws=withdraws,
         second_look=look,
     )
 

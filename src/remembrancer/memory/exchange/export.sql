@@ -6,36 +6,20 @@ select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns, t
 from sessions where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
 
 -- events_page: A range of turns with their sessions, revisions and second looks
-select events.id, events.event_id, sessions.session_id, events.step, events.topic, events.query, events.response, events.flags,
+select events.id, events.event_id, (
+        select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
+    ) as session_id, events.step, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
-    events.expires_ms, events.pinned, events.withdrawn_by, (
-        select json_group_array(event_id) from (
-            select others.event_id from events as others
-            where others.account_id = :account_id and others.withdrawn_by = events.id and others.id <> events.id order by others.id
-        ) as earlier
-    ) as withdraws,
+    events.expires_ms, events.pinned, events.withdrawn_by,
     looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events
-join sessions on sessions.account_id = :account_id and sessions.id = events.session
 left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
 left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.id >= :low and events.id < :high order by events.id;
 
--- events_page [postgresql]: its own function for arrays
-select events.id, events.event_id, sessions.session_id, events.step, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
-    events.expires_ms, events.pinned, events.withdrawn_by, (
-        select coalesce(json_agg(event_id), '[]')::text from (
-            select others.event_id from events as others
-            where others.account_id = :account_id and others.withdrawn_by = events.id and others.id <> events.id order by others.id
-        ) as earlier
-    ) as withdraws,
-    looks.passed, looks.failed, looks.last_passed, looks.looked_ms
-from events
-join sessions on sessions.account_id = :account_id and sessions.id = events.session
-left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
-left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
-where events.account_id = :account_id and events.id >= :low and events.id < :high order by events.id;
+-- withdrawn_by_range: The turns that users took back in a range of turns, and those in which they did
+select event_id, withdrawn_by from events
+where account_id = :account_id and withdrawn_by >= :low and withdrawn_by < :high and id <> withdrawn_by order by id;
 
 -- origins_page: Origins of the events of a space after an origin
 select origins.origin as id, origins.origin, events.event_id

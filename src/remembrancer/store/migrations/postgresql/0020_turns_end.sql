@@ -19,6 +19,10 @@ create index event_keys_event on event_keys (account_id, event);
 alter table event_keys enable row level security, force row level security;
 create policy of_account on event_keys using (account_in_view() in (account_id, 0));
 
+alter table spaces add column linked_to bigint;  -- number of the first turn without keys, stored before this migration; null: none
+update spaces set linked_to = 0 where events_made > 0;
+create index spaces_unlinked on spaces (id) where linked_to is not null;
+
 create table event_changes (           -- a newer turn gives another value for the same thing
     account_id bigint not null references accounts (id),
     space_id bigint not null,

@@ -16,6 +16,10 @@ create table event_keys (              -- derived from the user's messages: what
 ) without rowid;
 create index event_keys_event on event_keys (event);
 
+alter table spaces add column linked_to integer;  -- number of the first turn without keys, stored before this migration; null: none
+update spaces set linked_to = 0 where events_made > 0;
+create index spaces_unlinked on spaces (id) where linked_to is not null;
+
 create table event_changes (           -- a newer turn gives another value for the same thing
     account_id integer not null,
     space_id integer not null,
