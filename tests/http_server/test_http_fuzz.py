@@ -72,7 +72,7 @@ def names_a_time(case: Any) -> bool:
 
     A schema cannot say so (specification.md#search-as-of, specification.md#facts-times).
     """
-    names = {"as_of", "expires_at", "valid_to"}
+    names = {"as_of", "cube_expires_at", "expires_at", "valid_to"}
     body = case.body if isinstance(case.body, dict) else {}
     return bool(names & {*body, *(case.query or {})})
 

@@ -47,6 +47,19 @@ ANSWER: dict[str, Any] = {
 }
 
 
+def test_replaced_events_and_facts_are_marked() -> None:
+    """A reader sees that a value no longer holds, and what replaced it."""
+    old = {"superseded_by": "f_9", "text": "Lives in Rome.", "fact_id": "f_8", "event_id": None}
+    hit = {**ANSWER["hits"][0], "superseded_by": "e_9"}
+
+    items = answer_items({"facts": [{**old, "valid_from": "2024-01-02T"}], "hits": [hit]})
+
+    assert items == [
+        "[fact f_8] since 2024-01-02, superseded by f_9: Lives in Rome.",
+        "[event e_2] 2026-01-03, superseded by e_9\nuser: Cats?\nanswer: Two.",
+    ]
+
+
 def test_items_come_in_order_of_precedence_and_name_their_sources() -> None:
     assert answer_items(ANSWER) == [
         "[instruction f_1] Answer in German. (ref: e_1)",

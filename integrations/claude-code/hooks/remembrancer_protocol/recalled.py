@@ -39,7 +39,7 @@ def _items(answer: Answer, in_context: frozenset[str]) -> Iterator[str]:
     yield from _wishes_and_facts(answer, in_context)
     for hit in answer.get("hits") or []:
         yield (
-            f"[event {hit['event_id']}] {hit['occurred_at']}\n"
+            f"[event {hit['event_id']}] {hit['occurred_at']}{_mark(hit)}\n"
             f"user: {hit['query']}\nanswer: {hit['response']}"
         )
     for one in answer.get("summaries") or []:
@@ -69,7 +69,12 @@ def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[st
     for one in answer.get("facts") or []:
         if one["fact_id"] not in served:
             day = str(one["valid_from"])[:10]
-            yield f"[fact {one['fact_id']}] since {day}: {one['text']}{_source(one)}"
+            yield f"[fact {one['fact_id']}] since {day}{_mark(one)}: {one['text']}{_source(one)}"
+
+
+def _mark(one: Mapping[str, Any]) -> str:
+    """Return the mark of an event or a fact that no longer holds."""
+    return f", superseded by {one['superseded_by']}" if one.get("superseded_by") else ""
 
 
 def _source(one: Mapping[str, Any]) -> str:
