@@ -30,7 +30,8 @@ from ..layers import prune_layers
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, milliseconds, number_of, row_id, space_of
 from ..write.events import own_event
-from ..write.links import erase_links
+from ..write.links import erase_links, leave_index
+from ..write.turns import update_index
 from .ranges import ALL_TIME_MS, EraseRange
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")
@@ -200,13 +201,7 @@ def supersede_draft(tx: Transaction, draft: Row, replacement: Replacement) -> Er
     tx.run(SQL.move_facts, space_id=space_id, old=draft.id, new=replacement.row)
     tx.run(SQL.move_sources, old=draft.id, new=replacement.row)
     cubes.move_evidence(tx, draft.event_id, replacement.event_id)
-    erase_range = EraseRange(space_id=space_id, low=draft.id, high=draft.id + 1)
-    erase_links(tx, erase_range.values)
-    tx.run(SQL.erase_search, space_id=space_id, numbers=[number_of(draft.id)])
-    tx.run(SQL.erase_index, **erase_range.values)
-    tx.run(SPACES.revise_space, space_id=space_id)
-    revision = tx.one(SPACES.space_by_id, id=space_id).revision
-    return ErasedEvents(space_id=space_id, revision=revision, numbers=[number_of(draft.id)])
+    return leave_index(tx, space_id, [draft.id])
 
 
 def replace_turn(
@@ -480,6 +475,5 @@ def _erase_rules(tx: Transaction, user_id: str | None) -> None:
 
 def _finish(context: Context, outcome: _Outcome) -> None:
     """Update cached indexes and remove unused blobs, after the transaction is durable."""
-    for erased in outcome.erased:
-        context.index_cache.erase(erased.space_id, erased.numbers, revision=erased.revision)
+    update_index(context, outcome.erased)
     files.remove_blobs(context, outcome.blobs)

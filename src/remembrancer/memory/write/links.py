@@ -12,6 +12,7 @@ from ...protocol.notices import without_notices
 from ...search.text.machine_text import MACHINE_NOTICE
 from ...store import Row, Transaction, load_queries
 from ..changes import Withdrawal, change, is_about, state_keys
+from ..history.ranges import EraseRange
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, flag_names, number_of, row_id
 
@@ -156,18 +157,18 @@ def withdraw(
 
 def withdraw_turns(tx: Transaction, space_id: int, rows: list[int], *, by: int) -> ErasedEvents:
     """Let no search find turns (rows) again; `by` is the row of the turn that took them back."""
-    numbers = [number_of(row) for row in rows]
     for row in rows:
         tx.run(SQL.withdraw, id=row, by=by)
-        unlink(tx, row)
-        tx.run(
-            FORGET.erase_index,
-            low=row,
-            high=row + 1,
-            session=None,
-            after_ms=-(1 << 62),
-            before_ms=1 << 62,
-        )
+    return leave_index(tx, space_id, rows)
+
+
+def leave_index(tx: Transaction, space_id: int, rows: list[int]) -> ErasedEvents:
+    """Remove turns (rows) from the index, with their links; they stay readable by their ids."""
+    numbers = [number_of(row) for row in rows]
+    for row in rows:
+        values = EraseRange(space_id=space_id, low=row, high=row + 1).values
+        erase_links(tx, values)
+        tx.run(FORGET.erase_index, **values)
     tx.run(FORGET.erase_search, space_id=space_id, numbers=numbers)
     tx.run(SPACES.revise_space, space_id=space_id)
     revision = tx.one(SPACES.space_by_id, id=space_id).revision
@@ -177,12 +178,6 @@ def withdraw_turns(tx: Transaction, space_id: int, rows: list[int], *, by: int) 
 def restore_turn(tx: Transaction, row: int) -> None:
     """Let searches find a withdrawn turn again, once it has an index entry."""
     tx.run(SQL.restore, id=row)
-
-
-def unlink(tx: Transaction, row: int) -> None:
-    """Forget what a turn (its row) is about and what it changed."""
-    tx.run(SQL.drop_keys, event=row)
-    tx.run(SQL.drop_changes, event=row)
 
 
 def _end_facts(context: Context, tx: Transaction, space_id: int, withdrawal: Withdrawal) -> None:

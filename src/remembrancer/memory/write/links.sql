@@ -51,12 +51,6 @@ select id, text, valid_from_ms from facts where account_id = :account_id and spa
 -- end_fact: Let a fact hold no longer
 update facts set valid_to_ms = case when :now_ms > valid_from_ms then :now_ms else valid_from_ms end where account_id = :account_id and id = :id;
 
--- drop_keys: Forget what a turn is about
-delete from event_keys where account_id = :account_id and event = :event;
-
--- drop_changes: Forget the changes that a turn belongs to
-delete from event_changes where account_id = :account_id and (older = :event or newer = :event);
-
 -- restore: Let searches find a turn again
 update events set withdrawn_by = null where account_id = :account_id and id = :id;
 

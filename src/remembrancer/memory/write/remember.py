@@ -61,7 +61,10 @@ def remember(
     """
     require_write(caller)
     space_user_id(caller, turn.user_id)  # first: an invalid one is refused before any work
-    expires = _Expiry(future_ms(context, turn.expires_at), _cube_expires_ms(context, turn))
+    expires = _Expiry(
+        future_ms(context, turn.expires_at),
+        future_ms(context, turn.cube_expires_at, field="cube_expires_at"),
+    )
     parts = _prepare(context, turn)
 
     erased: list[ErasedEvents | None] = []
@@ -86,10 +89,6 @@ class _Expiry(NamedTuple):
 
     turn_ms: int | None
     cube_ms: int | None
-
-
-def _cube_expires_ms(context: Context, turn: Turn) -> int | None:
-    return future_ms(context, turn.cube_expires_at, field="cube_expires_at")
 
 
 def _prepare(context: Context, turn: Turn) -> PreparedParts:

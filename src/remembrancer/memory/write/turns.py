@@ -205,8 +205,8 @@ def store_turn_idempotently(
     """Store a turn and return the answer (JSON) that `answer` builds in the same transaction, or
     the first answer if the request was repeated.
 
-    Raises OnlyEchoedText, KeyIsReadOnly,
-    PinnedToOtherUser, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
+    Raises OnlyEchoedText, KeyIsReadOnly, PinnedToOtherUser, IdempotencyKeyReused,
+    StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
     space_user_id(caller, place.user_id)  # first: an invalid one is refused before any work
@@ -231,14 +231,7 @@ def store_turn_idempotently(
         address = SessionAddress(
             account_id=caller.account_id, user_id=user_id, session_id=place.session_id
         )
-        stored = store_turn(
-            context,
-            tx,
-            address,
-            text,
-            entry,
-            times=times,
-        )
+        stored = store_turn(context, tx, address, text, entry, times=times)
         erased[:] = [stored.links.erased]
         notices.append(stored.links.notice)
         return answer(tx, stored, " ".join(filter(None, notices)) or None)
