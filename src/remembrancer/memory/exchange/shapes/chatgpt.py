@@ -25,7 +25,7 @@ from .dialogue import (
     time_of,
     turns,
 )
-from .entries import whole_objects
+from .entries import conversations
 from .records import InvalidRecord, LeftOutRecord, Record, readable_topic
 from .sources import Sample, SourceDocument
 
@@ -48,15 +48,12 @@ def matches(sample: Sample) -> bool:
 
 def read(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of the current branch of every conversation."""
-    for entry in whole_objects(document):
+    problem = "it has no `mapping` of messages"
+    for entry in conversations(document, "mapping", dict, problem):
         if isinstance(entry, InvalidRecord):
             yield entry
             continue
-        conversation = entry.value
-        place = entry.place.replace(", record ", ", conversation ")
-        if not isinstance(conversation.get("mapping"), dict):
-            yield InvalidRecord(place=place, detail="it has no `mapping` of messages")
-            continue
+        conversation, place = entry.value, entry.place
         started_at, invalid = time_of(conversation.get("create_time"), place)
         if invalid:
             yield invalid

@@ -23,7 +23,7 @@ from .dialogue import (
     time_of,
     turns,
 )
-from .entries import whole_objects
+from .entries import conversations
 from .records import InvalidRecord, LeftOutRecord, Record, readable_topic
 from .sources import Sample, SourceDocument
 
@@ -37,15 +37,12 @@ def matches(sample: Sample) -> bool:
 
 def read(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of every conversation; of branches, the one with the last message."""
-    for entry in whole_objects(document):
+    problem = "it has no list `chat_messages`"
+    for entry in conversations(document, "chat_messages", list, problem):
         if isinstance(entry, InvalidRecord):
             yield entry
             continue
-        conversation = entry.value
-        place = entry.place.replace(", record ", ", conversation ")
-        if not isinstance(conversation.get("chat_messages"), list):
-            yield InvalidRecord(place=place, detail="it has no list `chat_messages`")
-            continue
+        conversation, place = entry.value, entry.place
         started_at, invalid = time_of(conversation.get("created_at"), place)
         if invalid:
             yield invalid

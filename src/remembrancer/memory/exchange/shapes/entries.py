@@ -66,6 +66,24 @@ def whole_objects(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
     yield Entry(place=document.place, value=value)
 
 
+def conversations(
+    document: SourceDocument, field: str, kind: type, problem: str
+) -> Iterator[Entry | InvalidRecord]:
+    """Yield the conversations of a data export, which have this field of this kind.
+
+    `problem` is said of objects without it. Raises ImportRefused like `whole_objects`.
+    """
+    for entry in whole_objects(document):
+        if isinstance(entry, InvalidRecord):
+            yield entry
+            continue
+        place = entry.place.replace(", record ", ", conversation ")
+        if isinstance(entry.value.get(field), kind):
+            yield Entry(place=place, value=entry.value, key=entry.key)
+        else:
+            yield InvalidRecord(place=place, detail=problem)
+
+
 def _lines(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
     with document.opened() as stream:
         for line in json_lines(stream, document.place):
