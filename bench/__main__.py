@@ -17,6 +17,7 @@ FILES = ("locomo-dev.json", "locomo10.json")
 PARTS = (
     "bench.retrieval",
     "bench.headlines",
+    "bench.everyday",
     "bench.screening",
     "bench.second_look",
     "bench.second_look.closings",

@@ -1,0 +1,52 @@
+"""Read the memories of eight facts (one TOML file per language) with their questions."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+LANGUAGES = ("en", "de", "es", "fr", "zh", "ja")
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Eight turns of one person with an assistant, and twelve questions about them."""
+
+    name: str
+    language: str
+    is_held_out: bool
+    facts: tuple[tuple[str, str], ...]  # the user's message, the assistant's answer
+    questions: tuple[tuple[int, str], ...]  # place of the turn that answers it from 0, question
+    also: frozenset[tuple[str, int]]  # other memories' questions (name, place) that it answers too
+
+
+def memories(language: str | None = None) -> list[Memory]:
+    """Return the memories of a language, or all. Raises ValueError for a line of another form."""
+    return [
+        memory_of(code, one)
+        for code in ([language] if language else LANGUAGES)
+        for one in tomllib.loads((_HERE / f"{code}.toml").read_text("utf-8"))["memory"]
+    ]
+
+
+def memory_of(language: str, one: dict[str, str]) -> Memory:
+    """Read a memory from its table in a file. Raises ValueError for a line of another form."""
+    facts = []
+    for line in one["facts"].strip().splitlines():
+        message, separator, answer = line.partition(" >> ")
+        if not separator:
+            raise ValueError(f"{one['name']}: a fact needs ` >> ` before its answer: {line!r}")
+        facts.append((message, answer))
+    questions = []
+    for line in one["questions"].strip().splitlines():
+        number, _, text = line.partition(" ")
+        if not number.isdigit() or not 1 <= int(number) <= len(facts):
+            raise ValueError(f"{one['name']}: a question begins with a turn from 1: {line!r}")
+        questions.append((int(number) - 1, text))
+    also = frozenset(
+        (name, int(place) - 1) for name, place in (pair.split() for pair in one["also"].split(","))
+    )
+    is_held_out = one["part"] == "held-out"
+    return Memory(one["name"], language, is_held_out, tuple(facts), tuple(questions), also)
