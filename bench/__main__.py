@@ -18,6 +18,7 @@ PARTS = (
     "bench.retrieval",
     "bench.headlines",
     "bench.everyday",
+    "bench.coding",
     "bench.screening",
     "bench.second_look",
     "bench.second_look.closings",

@@ -66,10 +66,11 @@ class Conversation:
 
 def conversations(path: Path) -> list[Conversation]:
     """Read the file. A turn's text is `Speaker: what was said [image: caption]`."""
-    return [_conversation(sample) for sample in json.loads(path.read_text("utf-8"))]
+    return [conversation_of(sample) for sample in json.loads(path.read_text("utf-8"))]
 
 
-def _conversation(sample: dict[str, Any]) -> Conversation:
+def conversation_of(sample: dict[str, Any]) -> Conversation:
+    """Return a sample of the file as a conversation."""
     sessions, events = sample["conversation"], []
     for key in sorted(
         (key for key in sessions if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])

@@ -89,10 +89,10 @@ def rows(some: Sequence[MemoryResult]) -> list[list[str]]:
     groups = [(one.memory.name, [one]) for one in some]
     for part, is_held_out in zip(PARTS, (False, True), strict=True):
         of_part = [one for one in some if one.memory.is_held_out == is_held_out]
-        for language in LANGUAGES:
-            groups.append(
-                (f"{language}, {part}", [o for o in of_part if o.memory.language == language])
-            )
+        groups += [
+            (f"{code}, {part}", [one for one in of_part if one.memory.language == code])
+            for code in LANGUAGES
+        ]
         groups.append((f"all, {part}", of_part))
     return [_row(name, group) for name, group in groups if group]
 
