@@ -19,6 +19,7 @@ PARTS = (
     "bench.headlines",
     "bench.everyday",
     "bench.coding",
+    "bench.languages",
     "bench.screening",
     "bench.second_look",
     "bench.second_look.closings",

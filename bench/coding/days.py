@@ -5,6 +5,7 @@ The lines of a file:
     name, part, modules: TEXT     head; modules are words for the tool output
     = 2026-01-05 09:12            a session and when it began
     U text, A text                a message of the user, an answer; other lines continue it
+    P Name: text                  a message of one person to another
     ! tool argument | argument    a call of a tool and its result (tool_output.py)
     ? kind | question | answer | keys     keys name the turns that answer it
 
@@ -27,7 +28,7 @@ KINDS = (
     "preference",
 )  # fmt: skip
 _HERE = Path(__file__).parent
-_SIGN = re.compile(r"([UA!])(?:#(\w+))? (.*)")
+_SIGN = re.compile(r"([UAP!])(?:#(\w+))? (.*)")
 _SPEAKERS = {"U": "user", "A": "assistant"}
 
 
@@ -94,6 +95,9 @@ def _add(days: _Days, line: str) -> None:
             call, result = tool_turns(tool, argument, days.head["modules"].split(), text)
             days.say("assistant", call, None)
             days.say("tool", result, key)
+        elif sign == "P":
+            speaker, _, message = text.partition(": ")
+            days.say(speaker, message, key)
         else:
             days.say(_SPEAKERS[sign], text, key)
     elif days.sessions and days.sessions[-1][1]:
