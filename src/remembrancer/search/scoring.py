@@ -110,8 +110,11 @@ def idf_of(parts: int, total: int) -> float:
 
 
 def is_frequent(view: IndexView, word: QueryWord) -> bool:
-    """Return True if a word is in too many parts to be part of the embedded query."""
-    if view.alive_parts < FREQUENT_PARTS_MIN:
+    """Return True if a word is in too many parts to be part of the embedded query.
+
+    A piece of text without spaces never is: without it, its sentence embeds worse.
+    """
+    if word.in_pairs or view.alive_parts < FREQUENT_PARTS_MIN:
         return False
     parts = max(
         (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0
@@ -128,7 +131,7 @@ def embedding_text(view: IndexView, question: ParsedQuery) -> str:
     """
     words = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
     return (
-        " ".join(word.text for word in words)
+        "".join(word.text if word.is_joined else f" {word.text}" for word in words).lstrip()
         if any(not word.is_stop for word in words)
         else question.text
     )

@@ -18,6 +18,7 @@ from zlib import crc32
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
 from .machine_text import Segment, segments
 from .screening import instruction_like
+from .unspaced import HANGUL, UNSPACED, character_pairs, query_pieces
 
 PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
 PASSAGES_MAX = 64  # per side; a longer text gets longer passages
@@ -44,12 +45,6 @@ _COMBINING = "".join(
     chr(c) for c in range(0x300, 0x1F000) if unicodedata.category(chr(c)) in ("Mn", "Mc")
 )
 _WORD = re.compile(rf"[^\W_]+(?:[{_COMBINING}]+[^\W_]*)*")
-# Scripts without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but
-# its words have endings.
-_UNSPACED = re.compile(
-    "[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
-)
-_HANGUL = re.compile("[\uac00-\ud7af]+")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
 _QUESTION_END = re.compile(r"[?？؟;]\W*$")
 _ISO_DATE = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
@@ -78,6 +73,7 @@ class QueryWord:
     terms: dict[int, float]
     is_stop: bool
     in_pairs: bool = False  # of a script without spaces: indexed as pairs of characters
+    is_joined: bool = False  # follows the word before it without a space
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +180,7 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
 
 def _speaks_of_time(passage: str, language: Language) -> bool:
     """Return True if a text in a script without spaces has a word about time."""
-    return bool(_UNSPACED.search(passage) or _HANGUL.search(passage)) and any(
+    return bool(UNSPACED.search(passage) or HANGUL.search(passage)) and any(
         word in passage for word in language.time
     )
 
@@ -218,31 +214,16 @@ def _count(counts: Counter[int], text_words: Iterable[str], language: Language) 
 def _terms(word: str, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the terms of a word of an event, and the terms of its pieces if it is a compound."""
     if not word.isascii():
-        if _UNSPACED.search(word):
-            return tuple(map(term, _pairs(word))), ()
-        if _HANGUL.search(word):
-            return (term(word),), tuple(map(term, _pairs(word))) if len(word) > 1 else ()
+        if UNSPACED.search(word):
+            return tuple(map(term, character_pairs(word))), ()
+        if HANGUL.search(word):
+            return (term(word),), tuple(map(term, character_pairs(word))) if len(word) > 1 else ()
     pieces = (
         {term(f"+{piece}") for piece in _pieces(word, number)}
         if LANGUAGES[number].compounds
         else ()
     )
     return (term(stem(word, number)),), tuple(pieces)
-
-
-def _pairs(word: str) -> list[str]:
-    """Split text in scripts without spaces into pairs of characters, and keep other words whole.
-
-    A single character stays alone.
-    """
-    pieces: list[str] = []
-    rest = 0
-    for run in _UNSPACED.finditer(word) if not _HANGUL.search(word) else _HANGUL.finditer(word):
-        if run.start() > rest:
-            pieces.append(word[rest : run.start()])
-        pieces += [run[0][i : i + 2] for i in range(max(1, len(run[0]) - 1))]
-        rest = run.end()
-    return pieces + ([word[rest:]] if rest < len(word) else [])
 
 
 def _pieces(word: str, number: int) -> set[str]:
@@ -256,10 +237,13 @@ def _pieces(word: str, number: int) -> set[str]:
     return {stem(piece, number) for cut in cuts for piece in (word[:cut], word[cut:])}
 
 
-def parse_query(text: str, languages: Sequence[int] = ()) -> ParsedQuery:
+def parse_query(
+    text: str, languages: Sequence[int] = (), *, is_phrase: bool = False
+) -> ParsedQuery:
     """Split a query into words. `languages` are the numbers of the space's languages.
 
-    Their stems are tried as well.
+    Their stems are tried as well. Text without spaces is cut at its stop words, unless it is a
+    phrase that must match as a whole.
     """
     query_words = words(text)
     own = detect(query_words, text)
@@ -269,6 +253,8 @@ def parse_query(text: str, languages: Sequence[int] = ()) -> ParsedQuery:
         word = normalize(match[0])
         if not _WORD.fullmatch(word):  # case folding may split what was one word
             parsed += [_word(piece, match[0], candidates, own) for piece in words(match[0])]
+        elif not is_phrase and not word.isascii() and UNSPACED.search(word):
+            parsed += _unspaced_words(word, own)
         else:
             parsed.append(_word(word, match[0], candidates, own))
     compact = normalize(text)
@@ -283,18 +269,32 @@ def parse_query(text: str, languages: Sequence[int] = ()) -> ParsedQuery:
 def parse_terms(query: str, phrases: Sequence[str], languages: Sequence[int]) -> SearchTerms:
     """Parse a query and its focus phrases; `languages` are the numbers of the space's languages."""
     return SearchTerms(
-        parse_query(query, languages), tuple(parse_query(phrase, languages) for phrase in phrases)
+        parse_query(query, languages),
+        tuple(parse_query(phrase, languages, is_phrase=True) for phrase in phrases),
     )
+
+
+def _unspaced_words(word: str, own: Language) -> list[QueryWord]:
+    return [
+        QueryWord(
+            piece.text,
+            dict.fromkeys(map(term, piece.pairs), 1.0),
+            piece.is_stop,
+            in_pairs=True,
+            is_joined=place > 0,
+        )
+        for place, piece in enumerate(query_pieces(word, own.number))
+    ]
 
 
 def _word(word: str, original: str, candidates: Sequence[Language], own: Language) -> QueryWord:
     terms: dict[int, float] = {}
-    in_pairs = not word.isascii() and bool(_UNSPACED.search(word))
+    in_pairs = not word.isascii() and bool(UNSPACED.search(word))
     if in_pairs:
-        pairs = _pairs(word)
+        pairs = character_pairs(word)
         terms = {term(pair): 1.0 for pair in pairs}
-    elif not word.isascii() and _HANGUL.search(word):
-        terms = {term(pair): PIECE_WEIGHT for pair in _pairs(word)} | {term(word): 1.0}
+    elif not word.isascii() and HANGUL.search(word):
+        terms = {term(pair): PIECE_WEIGHT for pair in character_pairs(word)} | {term(word): 1.0}
     else:
         for language in candidates:
             if language.compounds:
@@ -373,7 +373,9 @@ def highlight(
     ranges: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
         word = normalize(match[0])
-        pairs = _pairs(word) if _UNSPACED.search(word) and len(word) == len(match[0]) else []
+        pairs = (
+            character_pairs(word) if UNSPACED.search(word) and len(word) == len(match[0]) else []
+        )
         if not pairs and any(
             number in terms for number in languages for number in _terms(word, number)[0]
         ):
@@ -413,7 +415,7 @@ def _is_boundary(text: str, place: int, own: str, step: int) -> bool:
         return True
     other = text[at]
     joined = (other.isalnum() or unicodedata.category(other)[0] == "M") and own.isalnum()
-    return not joined or bool(_UNSPACED.match(other) or _UNSPACED.match(own) or _HANGUL.match(own))
+    return not joined or bool(UNSPACED.match(other) or UNSPACED.match(own) or HANGUL.match(own))
 
 
 def side_passages(text: str) -> list[Segment]:
