@@ -22,8 +22,8 @@ from ..text.machine_text import MACHINE_NOTICE, is_machine_turn
 from ..text.near_duplicates import Twin, twin_of
 
 # Version of the format and the analysis. Entries of other versions are renewed in the background.
-VERSION = 2
-READABLE = (1, 2)  # versions that can be searched until then
+VERSION = 3
+READABLE = (1, 2, 3)  # versions that can be searched until then
 HEAD = np.dtype(
     [
         ("side", "u1"),

@@ -10,15 +10,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from zlib import crc32
 
+from .identifiers import identifiers
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
 from .machine_text import Segment, segments
 from .screening import instruction_like
-from .unspaced import HANGUL, UNSPACED, character_pairs, query_pieces
+from .unspaced import HANGUL, UNSPACED, character_pairs, lone_characters, query_pieces
 
 PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
 PASSAGES_MAX = 64  # per side; a longer text gets longer passages
@@ -152,6 +153,7 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
         passage_words = words(passage) if len(passage) != len(text) else whole
         counts: Counter[int] = Counter()
         length = _count(counts, passage_words, language)
+        counts.update(_identifier_terms(passage, language))
         if place and speaker:
             length += _count(counts, speaker, language)
         for date_term in (term(str(date.day)), term(_month_word(date.month)), term(str(date.year))):
@@ -176,6 +178,18 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
             dict(counts),
             embedded.strip(),
         )
+
+
+def _identifier_terms(text: str, language: Language) -> Iterator[int]:
+    """Yield the terms of whole identifiers, and of the words in names of mixed case."""
+    for one in identifiers(text):
+        yield from map(_name_term, one.names)
+        for word in one.humps:
+            yield term(stem(word, language.number))
+
+
+def _name_term(name: str) -> int:
+    return term(f"`{name}")  # the sign makes it different from every word of a text
 
 
 def _speaks_of_time(passage: str, language: Language) -> bool:
@@ -212,10 +226,14 @@ def _count(counts: Counter[int], text_words: Iterable[str], language: Language) 
 
 @lru_cache(maxsize=65_536)
 def _terms(word: str, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the terms of a word of an event, and the terms of its pieces if it is a compound."""
+    """Return the terms of a word of an event, and those of pieces that do not count as its length.
+
+    These are the pieces of a compound, pairs of Hangul and lone Han characters.
+    """
     if not word.isascii():
         if UNSPACED.search(word):
-            return tuple(map(term, character_pairs(word))), ()
+            pairs, lone = character_pairs(word), lone_characters(word)
+            return tuple(map(term, pairs)), tuple(map(term, lone))
         if HANGUL.search(word):
             return (term(word),), tuple(map(term, character_pairs(word))) if len(word) > 1 else ()
     pieces = (
@@ -249,6 +267,7 @@ def parse_query(
     own = detect(query_words, text)
     candidates = [own, *(LANGUAGES[n] for n in languages if n != own.number)]
     parsed: list[QueryWord] = []
+    starts: list[int] = []  # in the text, of the words in `parsed`
     for match in _WORD.finditer(text):
         word = normalize(match[0])
         if not _WORD.fullmatch(word):  # case folding may split what was one word
@@ -257,6 +276,8 @@ def parse_query(
             parsed += _unspaced_words(word, own)
         else:
             parsed.append(_word(word, match[0], candidates, own))
+        starts += [match.start()] * (len(parsed) - len(starts))
+    _add_identifiers(text, parsed, starts, candidates)
     compact = normalize(text)
     asks_when = any(
         w in query_words or (not w.isascii() and w in compact)
@@ -272,6 +293,27 @@ def parse_terms(query: str, phrases: Sequence[str], languages: Sequence[int]) ->
         parse_query(query, languages),
         tuple(parse_query(phrase, languages, is_phrase=True) for phrase in phrases),
     )
+
+
+def _add_identifiers(
+    text: str, parsed: list[QueryWord], starts: Sequence[int], candidates: Sequence[Language]
+) -> None:
+    """Add the terms of each identifier to the first of its words that is no stop word."""
+    for one in identifiers(text):
+        places = [at for at, start in enumerate(starts) if one.start <= start < one.end]
+        if not places:
+            continue
+        first = next((at for at in places if not parsed[at].is_stop), places[0])
+        humps = {
+            term(stem(word, language.number)): PIECE_WEIGHT
+            for word in one.humps
+            for language in candidates
+            if word not in language.stop
+        }
+        names = dict.fromkeys(map(_name_term, one.names), 1.0)
+        parsed[first] = replace(
+            parsed[first], terms=humps | parsed[first].terms | names, is_stop=False
+        )
 
 
 def _unspaced_words(word: str, own: Language) -> list[QueryWord]:

@@ -19,6 +19,9 @@ UNSPACED = re.compile(
 )
 HANGUL = re.compile("[\uac00-\ud7af]+")
 
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LONE = re.compile(f"(?<![{_HAN}])[{_HAN}](?![{_HAN}])")
+
 
 class Piece(NamedTuple):
     """A part of a word of a query that is searched for on its own."""
@@ -43,11 +46,19 @@ def character_pairs(word: str) -> list[str]:
     return pieces + ([word[rest:]] if rest < len(word) else [])
 
 
+def lone_characters(word: str) -> list[str]:
+    """Return the Han characters between other scripts: in Japanese, each is a word or its stem.
+
+    Empty for a word of one character, which is indexed as it is.
+    """
+    return _LONE.findall(word) if len(word) > 1 else []
+
+
 def query_pieces(word: str, number: int) -> list[Piece]:
     """Cut a word of a query at the stop words of a language; joined, the pieces equal the word.
 
-    A piece of one character has the pairs that contain it: the index has no single characters
-    inside a longer run.
+    A piece of one character has the pairs that contain it too: in Chinese, the index has no single
+    characters inside a longer run.
     """
     pieces, rest = [], 0
     for start, end in [*_stops(word, number), (len(word), len(word))]:
@@ -68,7 +79,7 @@ def _piece(word: str, start: int, end: int, *, is_stop: bool) -> Piece:
     text = word[start:end]
     if len(text) == 1 and UNSPACED.match(text):
         around = word[max(0, start - 1) : end + 1]
-        pairs = [pair for pair in character_pairs(around) if text in pair]
+        pairs = [text, *(pair for pair in character_pairs(around) if text in pair)]
     else:
         pairs = character_pairs(text)
     return Piece(text, is_stop, tuple(pairs))
