@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+ROLES = ("user", "assistant")
 _ID = re.compile(r"D:?\s*(\d+)\s*:\s*0*(\d+)")
 
 
@@ -36,6 +37,8 @@ class Question:
     evidence: frozenset[str]
     category: int
     answer: str = ""  # the gold answer, if any
+    kind: str = ""  # the set's own name of its kind, if any
+    before: str = ""  # only turns before this id may be searched; empty = all
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def conversations(path: Path) -> list[Conversation]:
 
 
 def conversation_of(sample: dict[str, Any]) -> Conversation:
-    """Return a sample of the file as a conversation."""
+    """Read one conversation in LoCoMo's format. Questions without evidence in it are dropped."""
     sessions, events = sample["conversation"], []
     for key in sorted(
         (key for key in sessions if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
@@ -80,14 +83,16 @@ def conversation_of(sample: dict[str, Any]) -> Conversation:
         )
         for place, turn in enumerate(sessions[key]):
             caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-            text = f"{turn['speaker']}: {turn['text']}{caption}"
+            # A turn of a chat with an assistant is stored without the name of its role.
+            speaker = "" if turn["speaker"].lower() in ROLES else f"{turn['speaker']}: "
+            text = f"{speaker}{turn['text']}{caption}"
             events.append(
                 Event(
                     int(key[8:]),
                     text,
                     "",
                     int(when.timestamp() * 1000) + place,
-                    (_one(turn["dia_id"]),),
+                    (turn_id(turn["dia_id"]),),
                 )
             )
     existing = {turn for event in events for turn in event.turns}
@@ -97,6 +102,8 @@ def conversation_of(sample: dict[str, Any]) -> Conversation:
             _ids(qa.get("evidence") or []) & existing,
             qa["category"],
             str(qa.get("answer", "")),
+            kind=qa.get("kind") or "",
+            before=turn_id(qa["before"]) if qa.get("before") else "",
         )
         for qa in sample["qa"]
     ]
@@ -111,5 +118,6 @@ def _ids(raw: list[Any]) -> frozenset[str]:
     return frozenset(f"D{int(a)}:{int(b)}" for text in raw for a, b in _ID.findall(str(text)))
 
 
-def _one(raw: str) -> str:
+def turn_id(raw: str) -> str:
+    """Return the id of a turn without spaces and leading zeros: `D1:1`."""
     return next(iter(_ids([raw])))
