@@ -8,15 +8,12 @@ from hypothesis import strategies as st
 
 from remembrancer.search.index.entries import EntryDamaged, pack, unpack
 from remembrancer.search.text.analysis import (
-    PASSAGE_CHARACTERS,
-    PASSAGES_MAX,
     QUESTION,
     TIME,
     DateHint,
     analyze,
     contains,
     parse_query,
-    passages,
     term,
 )
 
@@ -115,19 +112,6 @@ def test_topic_belongs_to_the_first_part():
     assert term("budget") not in second.terms
 
 
-@given(st.text(min_size=0, max_size=8000))
-def test_joined_passages_equal_the_text(text):
-    cut = passages(text)
-
-    assert "".join(cut) == text
-    assert all(cut) or text == ""
-    assert max(map(len, cut)) <= PASSAGE_CHARACTERS
-
-
-def test_number_of_passages_is_bounded():
-    assert len(passages("word " * 200_000)) <= PASSAGES_MAX * 2
-
-
 def test_long_response_has_several_parts():
     parts = analyze(
         query="q", response="One sentence here. " * 200, topic=None, occurred_ms=NOON_MS
@@ -135,3 +119,16 @@ def test_long_response_has_several_parts():
 
     assert len(parts) > 3
     assert [part.side for part in parts] == [0] + [1] * (len(parts) - 1)
+
+
+def test_repeated_identifier_counts_once_besides_its_words():
+    (part,) = analyze(
+        query="fetchInvoice() fetchInvoice() user_id user_id",
+        response="",
+        topic=None,
+        occurred_ms=NOON_MS,
+    )
+
+    assert part.terms[term("`user_id")] == 1
+    assert part.terms[term("invoic")] == 1
+    assert part.terms[term("user")] == 2

@@ -46,11 +46,10 @@ from .text.analysis import (
     highlight,
     parse_query,
     parse_terms,
-    passages,
-    side_passages,
 )
 from .text.disclaimers import disclaims
 from .text.languages import normalize
+from .text.passages import passages, side_passages
 
 __all__ = [
     "SIGNALS",

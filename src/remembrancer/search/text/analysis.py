@@ -17,18 +17,9 @@ from zlib import crc32
 
 from .identifiers import identifiers
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
-from .machine_text import Segment, segments
+from .passages import side_passages
 from .screening import instruction_like
 from .unspaced import HANGUL, UNSPACED, character_pairs, lone_characters, query_pieces
-
-PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
-PASSAGES_MAX = 64  # per side; a longer text gets longer passages
-_BREAKS = (
-    re.compile(r"\n\s*\n"),
-    re.compile(r"\n"),
-    re.compile(r"(?<=[.!?。！？؟])\s*"),
-    re.compile(r"\s+"),
-)
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
 # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader; a
@@ -153,7 +144,8 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
         passage_words = words(passage) if len(passage) != len(text) else whole
         counts: Counter[int] = Counter()
         length = _count(counts, passage_words, language)
-        counts.update(_identifier_terms(passage, language))
+        for number in _identifier_terms(passage, language):
+            counts[number] = counts[number] or 1  # code that repeats a name must not drown prose
         if place and speaker:
             length += _count(counts, speaker, language)
         for date_term in (term(str(date.day)), term(_month_word(date.month)), term(str(date.year))):
@@ -458,44 +450,6 @@ def _is_boundary(text: str, place: int, own: str, step: int) -> bool:
     other = text[at]
     joined = (other.isalnum() or unicodedata.category(other)[0] == "M") and own.isalnum()
     return not joined or bool(UNSPACED.match(other) or UNSPACED.match(own) or HANGUL.match(own))
-
-
-def side_passages(text: str) -> list[Segment]:
-    """Cut one side of an event into passages, each of words or of machine notices.
-
-    The passages joined equal the text.
-    """
-    return [
-        Segment(passage, segment.is_notice)
-        for segment in segments(text)
-        for passage in passages(segment.text, len(text))
-    ]
-
-
-def passages(text: str, whole: int = 0) -> list[str]:
-    """Cut a text at paragraphs, lines, sentences or words; the parts joined equal the text.
-
-    `whole` is the length of the text that it is a part of.
-    """
-    size = max(PASSAGE_CHARACTERS, -(-max(len(text), whole) // PASSAGES_MAX))
-    parts, start = [], 0
-    while len(text) - start > size:
-        end = start + _cut(text[start : start + size])
-        parts.append(text[start:end])
-        start = end
-    return [*parts, text[start:]]
-
-
-def _cut(window: str) -> int:
-    for pattern in _BREAKS:
-        ends = [
-            match.end()
-            for match in pattern.finditer(window, len(window) // 2)
-            if match.end() < len(window)
-        ]
-        if ends:
-            return ends[-1]
-    return len(window)
 
 
 def terms(text: str) -> set[int]:
