@@ -135,7 +135,7 @@ def interval(groups: Sequence[Array]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def shown(groups: Sequence[Array]) -> str:
+def formatted(groups: Sequence[Array]) -> str:
     """Format the mean over groups of recall at each depth, with the interval at each."""
     cells = []
     for column in range(len(DEPTHS)):

@@ -50,6 +50,7 @@ from .text.analysis import (
     side_passages,
 )
 from .text.disclaimers import disclaims
+from .text.entities import Entity, entities, entities_of_turn, entity_keys
 from .text.languages import normalize
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Decay",
     "Embedder",
     "EmbedderUnavailable",
+    "Entity",
     "EntryBatch",
     "EntryDamaged",
     "EventText",
@@ -84,6 +86,9 @@ __all__ = [
     "cosines",
     "disclaims",
     "embedding_text",
+    "entities",
+    "entities_of_turn",
+    "entity_keys",
     "fitting",
     "frequencies_in",
     "highlight",
