@@ -1,4 +1,4 @@
-"""Measure what counting associations adds to storing a turn: milliseconds and bytes.
+"""Measure what associations add: to storing a turn, milliseconds and bytes; to search, recall.
 
     python -m bench.associations FOLDER
 
@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import numpy as np
 
+from bench.evidence import DEPTHS, associated, evaluate, interval, present
 from bench.locomo import Conversation, Event
 from bench.report import table, write_section
 from bench.sets import read_sets
+from bench.spaces import load_vectors
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context
@@ -31,6 +34,7 @@ from remembrancer.search import Embedder, open_embedder
 from remembrancer.search.index import entries
 
 TURNS = 300  # of each conversation
+MULTI_HOP = 1  # LoCoMo's category, also of questions about several sessions
 
 
 class Stores:
@@ -54,7 +58,8 @@ class Stores:
             user_id="owner",
             session_id=str(event.session),
         )
-        with _entities(exist=with_entities):
+        none = mock.patch.object(entries, "entity_keys", return_value=())
+        with nullcontext() if with_entities else none:
             start = time.process_time()
             write_event(context, caller_for(context), turn)
             return (time.process_time() - start) * 1000
@@ -67,17 +72,6 @@ class Stores:
             key: sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
             for key, place in self.folders.items()
         }
-
-
-@contextmanager
-def _entities(*, exist: bool) -> Iterator[None]:
-    original = entries.entity_keys
-    if not exist:
-        entries.entity_keys = lambda query, response: ()  # noqa: ARG005 - the same parameters
-    try:
-        yield
-    finally:
-        entries.entity_keys = original
 
 
 def cost(conversation: Conversation, embedder: Embedder) -> list[str]:
@@ -101,24 +95,50 @@ def cost(conversation: Conversation, embedder: Embedder) -> list[str]:
     ]
 
 
+def gains(spaces: Sequence[Conversation], embedder: Embedder) -> list[str]:
+    """Return recall at each depth, all and multi-hop, without associations, with them, gained."""
+    before = evaluate(spaces, lambda one: present(one, embedder))
+    after = evaluate(spaces, lambda one: associated(one, embedder))
+    questions = [one for space in spaces for one in space.questions]
+    is_multi_hop = np.array([one.category == MULTI_HOP for one in questions])
+    gain = after - before
+    low, high = interval([gain[:, 1]])
+    cells = ["/".join(f"{value:.3f}" for value in values.mean(0)) for values in (before, after)]
+    cells.append(f"{gain[:, 1].mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+    if is_multi_hop.any():
+        cells += [f"{values[is_multi_hop, 1].mean():.3f}" for values in (before, after)]
+    else:
+        cells += ["", ""]
+    return cells
+
+
 def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    sets = read_sets(parser.parse_args().folder)
+    parser.add_argument("--cache", type=Path, help="file that keeps the vectors between runs")
+    arguments = parser.parse_args()
+    sets = read_sets(arguments.folder)
+    if arguments.cache:
+        load_vectors(arguments.cache)
     embedder = open_embedder("multilingual")
     embedder.encode(["The first call loads the weights."])
     rows = [[name, *cost(spaces[0], embedder)] for name, spaces in sets.items()]
     heads = ["set", "ms without", "ms with", "ratio", "bytes a turn without", "added"]
+    recalls = [[name, *gains(spaces, embedder)] for name, spaces in sets.items()]
+    depths = "/".join(f"@{depth}" for depth in DEPTHS)
+    recall_heads = ["set", "without", "with", "gain @10, 95 %", "multi-hop @10 without", "with"]
     write_section(
         "associations",
-        "Associations: cost of a write",
+        "Associations",
         "python -m bench.associations FOLDER",
         "Processor time of storing one of the first "
         f"{TURNS} turns of a conversation, median, and bytes of the store.\n\n"
-        + table(heads, rows),
+        + table(heads, rows)
+        + f"\n\nEvidence recall{depths} of the ranking, and with `search.by_association` after "
+        "it. Searches of the service do not use it.\n\n" + table(recall_heads, recalls),
     )
 
 

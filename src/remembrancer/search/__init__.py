@@ -3,6 +3,7 @@
 No tables and no users: callers pass rows and texts in. Imports only `protocol` and `settings`.
 """
 
+from .associations import Associations, association, by_association
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .demotions import SUSPECT_COST, Decay
 from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
@@ -56,6 +57,7 @@ from .text.languages import normalize
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
+    "Associations",
     "Decay",
     "Embedder",
     "EmbedderUnavailable",
@@ -80,7 +82,9 @@ __all__ = [
     "Weights",
     "analysis_id",
     "analyze",
+    "association",
     "best_events",
+    "by_association",
     "contains",
     "content_words",
     "cosines",
