@@ -7,9 +7,7 @@ events that a question may search are indexed when it is asked (`sets.searchable
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import apsw
@@ -19,17 +17,7 @@ import numpy.typing as npt
 from bench.locomo import Conversation, Question
 from bench.sets import searchable
 from bench.spaces import ranking, views_of
-from remembrancer.search import (
-    Associations,
-    Embedder,
-    RankedEvent,
-    association,
-    by_association,
-    entities,
-    entity_keys,
-    load_weights,
-)
-from remembrancer.search.associations import CANDIDATES, FREQUENT_SHARE
+from remembrancer.search import Embedder, load_weights
 
 Array: TypeAlias = npt.NDArray[Any]
 System: TypeAlias = Callable[[Conversation], list[list[int]]]  # a ranking for each question
@@ -76,7 +64,7 @@ def fts(conversation: Conversation) -> list[list[int]]:
 
 def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events by their best part: half BM25, half cosine, each scaled to 0..1."""
-    views = views_of(conversation, embedder, _limits(conversation))
+    views = views_of(conversation, embedder, limits(conversation))
     result: list[list[int]] = []
     for question in conversation.questions:
         view = views[searchable(conversation, question)]
@@ -90,7 +78,7 @@ def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
 
 def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events as the service does."""
-    views = views_of(conversation, embedder, _limits(conversation))
+    views = views_of(conversation, embedder, limits(conversation))
     weights = load_weights(embedder.name)
     return [
         [
@@ -101,50 +89,6 @@ def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
         ]
         for question in conversation.questions
     ]
-
-
-def associated(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
-    """Rank events as the service does, then by their associations."""
-    views = views_of(conversation, embedder, _limits(conversation))
-    weights = load_weights(embedder.name)
-    keys = [entity_keys(event.query, event.response) for event in conversation.events]
-    events_of: dict[str, list[int]] = defaultdict(list)
-    for number, some in enumerate(keys):
-        for key in some:
-            events_of[key].append(number)
-    result = []
-    for question in conversation.questions:
-        size = searchable(conversation, question)
-        candidates = ranking(views[size], question.text, embedder)
-        ranked = [RankedEvent(*one) for one in candidates.ranked(weights, {}, CANDIDATES)]
-        associations = _associations(keys, events_of, question, size, ranked)
-        best = by_association(views[size], ranked, associations)
-        result.append([one.event for one in best[: DEPTHS[-1]]])
-    return result
-
-
-def _associations(
-    keys: Sequence[Sequence[str]],
-    events_of: Mapping[str, Sequence[int]],
-    question: Question,
-    size: int,
-    ranked: Sequence[RankedEvent],
-) -> Associations:
-    """Return what the store would return of the first `size` events."""
-    turns = {key: bisect_left(events_of[key], size) for one in ranked for key in keys[one.event]}
-    linked: dict[str, float] = {}
-    for key in {entity.key for entity in entities(question.text)}:
-        own = events_of.get(key, ())[: bisect_left(events_of.get(key, ()), size)]
-        if not 0 < len(own) <= FREQUENT_SHARE * size:
-            continue
-        beside = Counter(other for event in own for other in keys[event] if other != key)
-        linked[key] = 1.0
-        for other, both in beside.items():
-            of_other = bisect_left(events_of[other], size)
-            strength = association(both, len(own), of_other)
-            linked[other] = max(strength, linked.get(other, 0.0))
-    of_event = {one.event: keys[one.event] for one in ranked}
-    return Associations(of_event=of_event, turns=turns, linked=linked, events=size)
 
 
 def oracle(conversation: Conversation) -> list[list[int]]:
@@ -211,7 +155,8 @@ def _in_time(conversation: Conversation) -> Iterator[tuple[int, Question, int]]:
     yield from sorted(rows, key=lambda row: row[2])
 
 
-def _limits(conversation: Conversation) -> set[int]:
+def limits(conversation: Conversation) -> set[int]:
+    """Return the numbers of events that the questions of a conversation may search."""
     return {searchable(conversation, question) for question in conversation.questions}
 
 

@@ -28,7 +28,7 @@ FREQUENT_SHARE = (
     0.12  # of the turns of a space: an entity in more is in everything, as a user's name
 )
 # Added to a score in standard deviations. The same for all sets: bench/results.md, "Associations".
-SHARED, LINKED, SIMILAR = 1.0, 0.5, 1.0
+WEIGHTS = np.array([1.0, 0.5, 1.0], "f4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def by_association(
     candidates = list(ranked[:CANDIDATES])
     if len(candidates) < 2:
         return list(ranked)
-    score = _standardized(candidates) + association_scores(view, candidates, associations)
+    score = standardized(candidates) + association_scores(view, candidates, associations)
     order = np.argsort(-score, kind="stable").tolist()
     moved = [
         replace(candidates[place], score=candidate.score)
@@ -73,11 +73,21 @@ def association_scores(
 ) -> Array:
     """Return what associations add to the score of each candidate, in standard deviations.
 
-    `candidates` are best first. Shape (candidates,), at least 0. The sum of three: entities shared
-    with the best candidates; entities that occur with those of the query; similarity to the vectors
-    of the best candidates (Rocchio, "Relevance Feedback in Information Retrieval", 1971).
+    `candidates` are best first. Shape (candidates,), at least 0.
     """
-    shared = _shared_entities(candidates, associations)
+    scores: Array = WEIGHTS @ association_features(view, candidates, associations)
+    return scores
+
+
+def association_features(
+    view: IndexView, candidates: Sequence[RankedEvent], associations: Associations
+) -> Array:
+    """Return three features of each candidate, 0..1: (3, candidates), as WEIGHTS orders them.
+
+    The entities that it shares with the best candidates; its entity that occurs most with those of
+    the query; its similarity to the vectors of the best candidates (Rocchio, "Relevance Feedback in
+    Information Retrieval", 1971).
+    """
     linked = np.array(
         [
             max((associations.linked.get(key, 0.0) for key in _keys(one, associations)), default=0)
@@ -85,14 +95,15 @@ def association_scores(
         ],
         "f4",
     )
-    return SHARED * shared + LINKED * linked + SIMILAR * _similarity(view, candidates)
+    shared = _shared_entities(candidates, associations)
+    return np.stack([shared, linked, _similarity(view, candidates)])
 
 
 def _keys(candidate: RankedEvent, associations: Associations) -> Sequence[str]:
     return associations.of_event.get(candidate.event, ())
 
 
-def _standardized(candidates: Sequence[RankedEvent]) -> Array:
+def standardized(candidates: Sequence[RankedEvent]) -> Array:
     """Return the scores before `Weights.as_share`, with mean 0 and deviation 1."""
     scores = np.log(np.maximum([one.score for one in candidates], 1e-30))
     result: Array = (scores - scores.mean()) / (scores.std() + 1e-9)
@@ -102,7 +113,7 @@ def _standardized(candidates: Sequence[RankedEvent]) -> Array:
 def _shared_entities(candidates: Sequence[RankedEvent], associations: Associations) -> Array:
     """Return the weight of the entities that each shares with the best candidates, 0..1."""
     weights: dict[str, float] = defaultdict(float)
-    scores = _standardized(candidates)
+    scores = standardized(candidates)
     for candidate, score in zip(candidates[:BEST], scores.tolist(), strict=False):
         for key in _keys(candidate, associations):
             rarity = idf_of(associations.turns.get(key, 0), associations.events)
@@ -126,22 +137,20 @@ def _similarity(view: IndexView, candidates: Sequence[RankedEvent]) -> Array:
 
 def _event_vectors(view: IndexView, events: Sequence[int]) -> Array:
     """Return the mean vector of the parts of each event, of length 1: (events, dimensions)."""
-    starts = np.searchsorted(view["event"], events)
-    ends = np.searchsorted(view["event"], events, "right")
-    sizes = ends - starts
-    owner = np.repeat(np.arange(len(events)), sizes)
-    parts = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + starts[owner]
+    firsts = np.searchsorted(view["event"], events)
+    sizes = np.searchsorted(view["event"], events, "right") - firsts
+    starts = np.cumsum(sizes) - sizes
+    parts = np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes)
     dimensions = view.vectors[0].shape[1] if view.vectors else 0
     rows = np.zeros((len(parts), dimensions), "f4")
-    first = 0
+    end = 0
     for block in view.vectors:
-        inside = (parts >= first) & (parts < first + len(block))
+        first, end = end, end + len(block)
+        inside = np.flatnonzero((parts >= first) & (parts < end))
         rows[inside] = block[parts[inside] - first]
-        first += len(block)
-    norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    norm = view["norm"][parts]
     rows /= np.where(norm > 0, norm, 1)[:, None]
-    sums = np.zeros((len(events), dimensions), "f4")
-    np.add.at(sums, owner, rows)
+    sums = np.add.reduceat(rows, starts, axis=0)
     length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     result: Array = sums / np.where(length > 0, length, 1)[:, None]
     return result
