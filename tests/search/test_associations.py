@@ -40,7 +40,7 @@ def ranked(*events: int) -> list[RankedEvent]:
     return [RankedEvent(event, 0.9 * 0.8**place, event) for place, event in enumerate(events)]
 
 
-def known(texts: list[str], linked: dict[str, float] | None = None) -> Associations:
+def entities_in(texts: list[str], linked: dict[str, float] | None = None) -> Associations:
     """Return the entities of texts."""
     keys = {number: entity_keys(text, "") for number, text in enumerate(texts)}
     turns: dict[str, int] = {}
@@ -54,7 +54,7 @@ def test_an_event_with_entities_of_the_best_ones_moves_up():
     embedder = open_embedder("none")
     before = ranked(0, 1, 2, 3, 4)
 
-    after = by_association(view(TEXTS, embedder), before, known(TEXTS))
+    after = by_association(view(TEXTS, embedder), before, entities_in(TEXTS))
 
     assert [one.event for one in after].index(4) < 4
     assert after[0].event == 0
@@ -65,8 +65,8 @@ def test_an_event_with_entities_of_the_best_ones_moves_up():
 
 def test_an_event_with_an_entity_linked_to_the_query_moves_up():
     texts = [*TEXTS[2:4], "Lunch in Bergen", "Dinner at the quay"]
-    weights = known(texts, {"name:bergen": 1.0})
-    plain = known(texts)
+    weights = entities_in(texts, {"name:bergen": 1.0})
+    plain = entities_in(texts)
 
     scores = association_scores(view(texts, open_embedder("none")), ranked(0, 1, 3, 2), weights)
     without = association_scores(view(texts, open_embedder("none")), ranked(0, 1, 3, 2), plain)
@@ -94,14 +94,14 @@ def test_without_entities_and_vectors_the_order_stays():
 def test_few_candidates_stay(events):
     before = ranked(*events)
 
-    assert by_association(view(TEXTS, open_embedder("none")), before, known(TEXTS)) == before
+    assert by_association(view(TEXTS, open_embedder("none")), before, entities_in(TEXTS)) == before
 
 
 def test_events_after_the_candidates_stay_in_their_order():
     texts = [f"number {n} for Anna Weber" for n in range(CANDIDATES + 5)]
     before = ranked(*range(CANDIDATES + 5))
 
-    after = by_association(view(texts, open_embedder("none")), before, known(texts))
+    after = by_association(view(texts, open_embedder("none")), before, entities_in(texts))
 
     assert after[CANDIDATES:] == before[CANDIDATES:]
 
