@@ -6,7 +6,9 @@ The counts change in the transaction that stores or erases a turn.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import permutations
 
 from ...context import Context
 from ...search import entity_keys
@@ -22,7 +24,7 @@ def associate(tx: Transaction, row: int, keys: Sequence[str]) -> None:
     """Count the entities of a turn (its row) once, however often this is called."""
     if not keys:
         return
-    values = {"space_id": space_of(row), "keys": json.dumps(keys, ensure_ascii=False)}
+    values = {"space_id": space_of(row), "keys": _json(keys)}
     if tx.run(SQL.add_entities, event=row, **values):
         tx.run(SQL.count_entities, **values)
         if len(keys) > 1:
@@ -34,14 +36,37 @@ def erase_associations(tx: Transaction, values: dict[str, int | None]) -> None:
 
     `values` are those of an EraseRange; the turns must still exist.
     """
-    for statement in (
-        SQL.uncount_pairs,
-        SQL.uncount_entities,
-        SQL.prune_pairs,
-        SQL.prune_entities,
-        SQL.erase_entities_of_turns,
-    ):
-        tx.run(statement, **values)
+    keys_of: dict[int, list[str]] = defaultdict(list)
+    for row in tx.all(SQL.entities_in_range, **values):
+        keys_of[row.event].append(row.key)
+    if not keys_of:
+        return
+    space_id = space_of(next(iter(keys_of)))
+    turns = Counter(key for keys in keys_of.values() for key in keys)
+    pairs: dict[str, Counter[str]] = defaultdict(Counter)
+    for keys in keys_of.values():
+        for key, other in permutations(keys, 2):
+            pairs[key][other] += 1
+    tx.run(SQL.erase_entities_of_turns, **values)
+    for number, some in _by_count(turns):
+        tx.run(SQL.uncount_entities, space_id=space_id, keys=_json(some), turns=number)
+    for key, others in pairs.items():
+        for number, some in _by_count(others):
+            tx.run(SQL.uncount_pairs, space_id=space_id, key=key, others=_json(some), turns=number)
+    for statement in (SQL.prune_entities, SQL.prune_pairs):
+        tx.run(statement, space_id=space_id, keys=_json(turns))
+
+
+def _by_count(counts: Counter[str]) -> Iterable[tuple[int, list[str]]]:
+    """Return the keys of each count."""
+    keys: dict[int, list[str]] = defaultdict(list)
+    for key, number in counts.items():
+        keys[number].append(key)
+    return keys.items()
+
+
+def _json(keys: Iterable[str]) -> str:
+    return json.dumps(list(keys), ensure_ascii=False)
 
 
 def erase_associations_of_space(tx: Transaction, space_id: int) -> None:

@@ -13,44 +13,27 @@ select :account_id, :space_id, first.value, second.value, 1 from json_each(:keys
 where first.value <> second.value
 on conflict (account_id, space_id, key, other) do update set events = entity_pairs.events + 1;
 
--- uncount_pairs: Take turns from the counts of their pairs
-update entity_pairs set events = entity_pairs.events - erased.events from (
-    select first.space_id, first.key, second.key as other, count(*) as events from event_entities as first
-    join event_entities as second on second.account_id = :account_id and second.event = first.event and second.key <> first.key
-    where first.account_id = :account_id and first.event in (
+-- entities_in_range: The entities of turns of a range
+select event, key from event_entities where event_entities.account_id = :account_id and event in (
     select id from events
     where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
-    ) group by first.space_id, first.key, second.key
-) as erased
-where entity_pairs.account_id = :account_id and entity_pairs.space_id = erased.space_id and entity_pairs.key = erased.key and entity_pairs.other = erased.other;
+);
 
--- uncount_entities: Take turns from the counts of their entities
-update entities set events = entities.events - erased.events from (
-    select space_id, key, count(*) as events from event_entities
-    where event_entities.account_id = :account_id and event in (
-    select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
-    ) group by space_id, key
-) as erased
-where entities.account_id = :account_id and entities.space_id = erased.space_id and entities.key = erased.key;
+-- uncount_entities: Take turns from the counts of entities, a JSON array of keys
+update entities set events = events - :turns
+where account_id = :account_id and space_id = :space_id and key in (select value from json_each(:keys));
 
--- prune_pairs: Erase the pairs of the entities of turns that no turn has any more
-delete from entity_pairs where entity_pairs.account_id = :account_id and entity_pairs.events <= 0
-    and exists (
-    select 1 from event_entities where event_entities.account_id = :account_id and event_entities.space_id = entity_pairs.space_id
-    and event_entities.key = entity_pairs.key and event_entities.event in (
-    select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
-    ));
+-- uncount_pairs: Take turns from the counts of an entity with others, a JSON array of keys
+update entity_pairs set events = events - :turns
+where account_id = :account_id and space_id = :space_id and key = :key and other in (select value from json_each(:others));
 
--- prune_entities: Erase the entities of turns that no turn has any more
-delete from entities where entities.account_id = :account_id and entities.events <= 0
-    and exists (
-    select 1 from event_entities where event_entities.account_id = :account_id and event_entities.space_id = entities.space_id
-    and event_entities.key = entities.key and event_entities.event in (
-    select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
-    ));
+-- prune_entities: Erase those of some entities, a JSON array of keys, that no turn has any more
+delete from entities
+where account_id = :account_id and space_id = :space_id and key in (select value from json_each(:keys)) and events <= 0;
+
+-- prune_pairs: Erase those pairs of some entities, a JSON array of keys, that no turn has any more
+delete from entity_pairs
+where account_id = :account_id and space_id = :space_id and key in (select value from json_each(:keys)) and events <= 0;
 
 -- erase_entities_of_turns: Erase which entities turns have
 delete from event_entities where event_entities.account_id = :account_id and event in (
