@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.evidence import DEPTHS, Array, evaluate, interval, shown, systems
+from bench.evidence import DEPTHS, Array, evaluate, formatted, interval, systems
 from bench.locomo import Conversation
 from bench.report import table, write_section
 from bench.sets import in_pairs
@@ -56,8 +56,8 @@ def conversations(path: Path, size: str, only: Iterable[int] = ()) -> list[Conve
     """
     chosen = set(only)
     if path.is_file():
-        found = json.loads(path.read_text("utf-8"))
-        by_number = {int(sample["sample_id"].rpartition("-")[2]): sample for sample in found}
+        samples = json.loads(path.read_text("utf-8"))
+        by_number = {int(sample["sample_id"].rpartition("-")[2]): sample for sample in samples}
     else:
         folders = (path / "chats" / size).glob("*/chat.json")
         by_number = {
@@ -152,7 +152,7 @@ def report(spaces: list[Conversation]) -> str:
     recalls = {name: evaluate(spaces, system) for name, system in systems(embedder).items()}
     kinds = np.array([question.kind for one in spaces for question in one.questions])
     heads = ["questions", "number", *recalls]
-    rows = [["all", str(len(kinds)), *(shown([values]) for values in recalls.values())]]
+    rows = [["all", str(len(kinds)), *(formatted([values]) for values in recalls.values())]]
     for kind in sorted(set(kinds)):
         is_kind = kinds == kind
         cells = [_cell(values[is_kind]) for values in recalls.values()]

@@ -64,7 +64,7 @@ def fts(conversation: Conversation) -> list[list[int]]:
 
 def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events by their best part: half BM25, half cosine, each scaled to 0..1."""
-    views = views_of(conversation, embedder, _limits(conversation))
+    views = views_of(conversation, embedder, limits(conversation))
     result: list[list[int]] = []
     for question in conversation.questions:
         view = views[searchable(conversation, question)]
@@ -78,7 +78,7 @@ def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
 
 def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events as the service does."""
-    views = views_of(conversation, embedder, _limits(conversation))
+    views = views_of(conversation, embedder, limits(conversation))
     weights = load_weights(embedder.name)
     return [
         [
@@ -135,7 +135,7 @@ def interval(groups: Sequence[Array]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def shown(groups: Sequence[Array]) -> str:
+def formatted(groups: Sequence[Array]) -> str:
     """Format the mean over groups of recall at each depth, with the interval at each."""
     cells = []
     for column in range(len(DEPTHS)):
@@ -155,7 +155,8 @@ def _in_time(conversation: Conversation) -> Iterator[tuple[int, Question, int]]:
     yield from sorted(rows, key=lambda row: row[2])
 
 
-def _limits(conversation: Conversation) -> set[int]:
+def limits(conversation: Conversation) -> set[int]:
+    """Return the numbers of events that the questions of a conversation may search."""
     return {searchable(conversation, question) for question in conversation.questions}
 
 

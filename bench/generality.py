@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bench.evidence import DEPTHS, Array, evaluate, interval, present, shown, systems
+from bench.evidence import DEPTHS, Array, evaluate, formatted, interval, present, systems
 from bench.locomo import Conversation
 from bench.report import table, write_section
 from bench.sets import FILES, read_sets
@@ -47,7 +47,9 @@ def report(
     if other is not None:
         results["the other commit"] = other
     for name, recalls in results.items():
-        rows.append([name, *(shown([recalls[key]]) for key in sets), shown(list(recalls.values()))])
+        rows.append(
+            [name, *(formatted([recalls[key]]) for key in sets), formatted(list(recalls.values()))]
+        )
     if other is not None:
         now = results["Remembrancer"]
         gains = {key: now[key] - other[key] for key in sets}

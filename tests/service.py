@@ -46,6 +46,9 @@ TABLES = (
     "fact_sources",
     "event_keys",
     "event_changes",
+    "event_entities",
+    "entities",
+    "entity_pairs",
     "retention",
     "sweeps",
 )

@@ -167,6 +167,12 @@ class TestSearch:
         assert 'scope="row">summary</th><td>an L1 that matches covers it' in first_table
         assert sum(map(float, parts)) == pytest.approx(float(total), abs=0.05)
 
+    def test_each_hit_says_in_one_line_why_it_is_one(self, owner: Reader) -> None:
+        store_turn(owner, "When does the ferry leave?", "At nine from the pier.")
+        page = get_page(owner, query="ferry").text
+
+        assert '<p class="quiet">Found by: same words (rank 1)' in page
+
     def test_focus_words_are_scored_and_missing_words_reported(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")
         page = get_page(owner, query="tools", focus="shed, zxqv")

@@ -101,8 +101,8 @@ def test_beam_questions_without_measurable_evidence_are_left_out(checkout):
     [conversation] = conversations(checkout, "500K", [4])
 
     assert [(one.kind, one.evidence) for one in conversation.questions] == [
-        ("knowledge_update", {"D1:1", "D3:1"}),
-        ("information_extraction", {"D2:1"}),
+        ("knowledge_update", frozenset({"D1:1", "D3:1"})),
+        ("information_extraction", frozenset({"D2:1"})),
     ]
 
 

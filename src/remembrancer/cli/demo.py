@@ -19,6 +19,8 @@ from ..accounts import OWNER, caller_for, keys
 from ..context import Context, assemble
 from ..memory.exchange.importer import ImportResult, read, store
 from ..protocol.errors import message_of
+from ..protocol.reasons import reason_line
+from ..protocol.search import Signal
 from ..server.app import make_app
 from ..server.run import uvicorn_server
 from ..settings import Settings
@@ -27,15 +29,6 @@ CONVERSATION = Path(__file__).with_name("conversation.jsonl")
 HITS = 2  # for each question
 WIDTH = 100
 _LANGUAGES = "six sessions over seven weeks, four in English, one in German, one in Japanese"
-_REASONS = {  # signals for users who do not know them
-    "text": "same words",
-    "dense": "similar meaning",
-    "focus": "contains the focus word",
-    "session": "other hits in its session",
-    "neighbour": "adjacent turns match",
-    "date": "the date matches",
-    "speaker": "the speaker matches",
-}
 
 
 class FolderInUse(Exception):
@@ -156,14 +149,8 @@ def _render_hit(rank: int, hit: dict[str, Any]) -> str:
     texts = [_wrap(f"{name + ':':<10}", text) for name, text in sides if text]
     date, session_id, score = hit["occurred_at"][:10], hit["session_id"], hit["score"]
     head = f"   {rank}. {date}, session {session_id}, score {score:.2f}"
-    reasons = "; ".join(map(_reason, hit["why"]))
+    reasons = reason_line([Signal.model_validate(signal) for signal in hit["why"]])
     return "\n".join([head, *texts, _wrap(f"{'why:':<10}", reasons), ""])
-
-
-def _reason(signal: dict[str, Any]) -> str:
-    rank = signal.get("rank")
-    meaning = _REASONS.get(signal["signal"], signal["signal"])
-    return meaning if rank is None else f"{meaning} (rank {rank})"
 
 
 def _wrap(label: str, text: str) -> str:

@@ -17,6 +17,7 @@ from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.explain import ExplainedHit, Explanation, Mark
 from ..protocol.forget import Forget
+from ..protocol.reasons import reason_line
 from ..protocol.search import MemoryQuery
 from ..protocol.second_look import SecondLook
 from . import parameters
@@ -88,6 +89,7 @@ class HitView:
     reasons: list[ReasonBar]
     flags: list[str]
     zero: float  # where the bars start
+    reason: str  # why it is a hit, in one line
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -180,6 +182,7 @@ def _hit_views(explanation: Explanation) -> Iterator[HitView]:
             ],
             flags=[one.signal for one in hit.why if one.signal in FLAG_LABELS],
             zero=scale.zero,
+            reason=reason_line(hit.why),
         )
 
 

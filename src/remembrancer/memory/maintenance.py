@@ -30,6 +30,7 @@ from .history import endings
 from .layers import renew_layers
 from .recall import postgresql_index as database_index
 from .spaces import SQL, flag_names, row_id, space_of, space_view
+from .write.associations import associate_older
 from .write.links import link_older
 
 # Events renewed per step. A search waits for their embedding, tens of milliseconds at most.
@@ -97,6 +98,7 @@ class Maintenance:
                 or renew_layers(self._context)
                 or erase_expired(self._context)
                 or link_older(self._context)
+                or associate_older(self._context)
                 or endings.erase_expired(self._context)
                 or self._apply_retention()
                 or database_index.advance_index(self._context)

@@ -3,6 +3,7 @@
 No tables and no users: callers pass rows and texts in. Imports only `protocol` and `settings`.
 """
 
+from .associations import Associations, association, by_association
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .demotions import SUSPECT_COST, Decay
 from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
@@ -48,15 +49,18 @@ from .text.analysis import (
     parse_terms,
 )
 from .text.disclaimers import disclaims
+from .text.entities import Entity, entities, entities_of_turn, entity_keys
 from .text.languages import normalize
 from .text.passages import passages, side_passages
 
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
+    "Associations",
     "Decay",
     "Embedder",
     "EmbedderUnavailable",
+    "Entity",
     "EntryBatch",
     "EntryDamaged",
     "EventText",
@@ -77,12 +81,17 @@ __all__ = [
     "Weights",
     "analysis_id",
     "analyze",
+    "association",
     "best_events",
+    "by_association",
     "contains",
     "content_words",
     "cosines",
     "disclaims",
     "embedding_text",
+    "entities",
+    "entities_of_turn",
+    "entity_keys",
     "fitting",
     "frequencies_in",
     "highlight",

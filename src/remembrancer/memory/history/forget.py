@@ -29,6 +29,7 @@ from ..files.versions import erase_files
 from ..layers import prune_layers
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, milliseconds, number_of, row_id, space_of
+from ..write.associations import erase_associations_of_space
 from ..write.events import own_event
 from ..write.links import erase_links, leave_index
 from ..write.turns import update_index
@@ -432,6 +433,7 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
         space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made)
     )
     tx.run(SQL.erase_search_of_space, space_id=space_id)
+    erase_associations_of_space(tx, space_id)
     tx.run(SQL.erase_index, **erase_range.values)
     sessions = [row.id for row in tx.all(SQL.sessions_in, space_id=space_id)]
     counts = {"events": 0, "facts": 0, "summaries": 0, "sessions": len(sessions)}

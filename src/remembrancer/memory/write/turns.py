@@ -21,6 +21,7 @@ from ...store import Row, Transaction, embedder_id
 from ..changes import withdrawal_in
 from ..facts.from_turns import store_instructions
 from ..spaces import SQL, ErasedEvents, row_id, space_of
+from .associations import associate
 from .links import TurnLinks, link_changes, withdraw
 
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
@@ -164,7 +165,7 @@ def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> Non
 
 
 def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
-    """Store the index entry of a turn; `row` and `session` are row ids."""
+    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
     index = {
         "id": row,
         "session": session,
@@ -175,6 +176,7 @@ def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: 
     if not tx.run(SQL.add_index, derived_by=entry.by, **index):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_index, derived_by=entry.by, **index)
+    associate(tx, row, entry.entities)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

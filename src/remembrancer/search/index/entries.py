@@ -18,6 +18,7 @@ from ..text.analysis import (
     Passage,
     analyze,
 )
+from ..text.entities import entity_keys
 from ..text.machine_text import MACHINE_NOTICE, is_machine_turn
 from ..text.near_duplicates import Twin, twin_of
 
@@ -68,6 +69,7 @@ class IndexEntry:
     by: str  # the analysis and embedder that made it: see analysis_id
     flags: tuple[str, ...] = ()  # of the event
     twin: Twin | None = None  # what it has in common with its near duplicates
+    entities: tuple[str, ...] = ()  # keys of its names, identifiers, dates and amounts
 
     @property
     def is_machine_notice(self) -> bool:
@@ -82,7 +84,7 @@ def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexE
     texts = [part.text for one in analyses for part in one.parts]
     vectors = quantize(embedder.encode(texts)) if dimensions else None
     entries, start = [], 0
-    for parts, flags, twin in analyses:
+    for turn, (parts, flags, twin) in zip(turns, analyses, strict=True):
         end = start + len(parts)
         entries.append(
             IndexEntry(
@@ -91,6 +93,7 @@ def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexE
                 by=by,
                 flags=flags,
                 twin=twin,
+                entities=() if MACHINE_NOTICE in flags else entity_keys(turn.query, turn.response),
             )
         )
         start = end
