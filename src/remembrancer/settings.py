@@ -91,7 +91,31 @@ class Settings:
     )
     embedder: str = setting(
         "multilingual",
-        "Embedding model: `multilingual` (built in) or `none` (full-text search only).",
+        "Embedding model: `multilingual` (built in), `none` (full-text search only), `e5`, "
+        "`onnx:FOLDER`, `openai:URL#MODEL`, `ollama:NAME` or `fastembed:NAME`.",
+    )
+    embedder_at_once: str = setting(
+        "",
+        "A faster embedding model, as in `embedder`, for new texts until `embedder` has embedded "
+        "them in the background. Empty: `embedder` does it at once.",
+    )
+    embedder_key: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "help": "API key of an `openai:` or `ollama:` embedding endpoint.",
+            "unit": "",
+            "least": None,
+            "most": None,
+        },
+    )
+    embedder_seconds: int = setting(
+        10,
+        "Time limit of a request to an embedding endpoint, retries included. A turn is stored "
+        "without a vector after it, and gets one in the background.",
+        unit="seconds",
+        least=1,
+        most=300,
     )
     durability: str = setting(
         "full",

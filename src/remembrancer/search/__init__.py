@@ -5,7 +5,9 @@ No tables and no users: callers pass rows and texts in. Imports only `protocol` 
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .demotions import SUSPECT_COST, Decay
-from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
+from .embedders.opening import open_embedder
+from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder
+from .embedders.serving import QueryVectors, VectorLayout, VectorMissing, quantize
 from .index.entries import (
     EntryBatch,
     EntryDamaged,
@@ -75,6 +77,9 @@ __all__ = [
     "SearchTerms",
     "SpaceIndex",
     "SpaceTerms",
+    "SymmetricEmbedder",
+    "VectorLayout",
+    "VectorMissing",
     "Weights",
     "analysis_id",
     "analyze",

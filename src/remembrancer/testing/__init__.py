@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..context import Context, without_secrets
+from ..context import Context, embedding_parts, without_secrets
 from ..models import (
     Budget,
     ModelAttempt,
@@ -32,8 +32,8 @@ from ..models import (
 )
 from ..models.calls import ConfiguredModels
 from ..models.port import OnText
-from ..search import Embedder, IndexCache, QueryVectors
-from ..search.embedder import Vectors
+from ..search import Embedder, SymmetricEmbedder
+from ..search.embedders.port import Vectors
 from ..settings import Settings
 from ..store import Pool, Store, open_store
 
@@ -67,7 +67,7 @@ class CountingIds:
         return f"{prefix}{next(self._numbers):013}"
 
 
-class HashEmbedder:
+class HashEmbedder(SymmetricEmbedder):
     """Vectors without a model:
 
     each word, ignoring case, adds to one of 64 dimensions. Equal words give equal vectors.
@@ -179,15 +179,10 @@ def context(
     disk, and no models.
     """
     settings = settings or Settings(data=folder, embedder="none", durability="normal")
-    embedder = embedder or HashEmbedder()
     return Context(
         settings=settings,
         store=store or _open_store(settings),
-        embedder=embedder,
-        query_vectors=QueryVectors(embedder),
-        index_cache=IndexCache(
-            memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions
-        ),
+        **embedding_parts(settings, embedder or HashEmbedder()),
         clock=clock or FrozenClock(),
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),

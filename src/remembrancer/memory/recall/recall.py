@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ...search import (
     Ranking,
     Reason,
     SearchTerms,
+    VectorMissing,
     contains,
     cosines,
     embedding_text,
@@ -67,6 +68,7 @@ FOCUS_LIFT = (
     1.0,
     4.0,
 )
+T = TypeVar("T")
 _weights = lru_cache(maxsize=8)(load_weights)
 
 
@@ -100,7 +102,7 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
             is_user_of_session(tx, caller, user_id, query.named_session),
         )
 
-    answer, is_known_user = context.store.read(read, account_id=caller.account_id)
+    answer, is_known_user = read_embedded(context, caller, read)
     if caller.read_only or not query.interact:
         # Without a counted search, the session cannot cite.
         may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only
@@ -115,6 +117,19 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
             "reminders": duties.reminders or None,
         }
     )
+
+
+def read_embedded(context: Context, caller: Caller, read: Callable[[Transaction], T]) -> T:
+    """Run a read that searches, and return its result.
+
+    Where a query needs a vector of a remote embedder, the read ends, the query is embedded, and the
+    read starts again: an endpoint may take seconds, which no transaction should.
+    """
+    while True:
+        try:
+            return context.store.read(read, account_id=caller.account_id)
+        except VectorMissing as missing:  # stored now, also if the embedder fails
+            context.query_vectors.prepare(missing.text)
 
 
 def search(
@@ -136,11 +151,11 @@ def search(
         return _search_without_events(context, tx, caller, user_id, query, stages)
     view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
-    weights = _weights(context.embedder.name)
     ranking = score_parts(context, view, query, terms, stages)
     ranking.decay = _decay(context, as_of_ms)
     vector_text = embedding_text(view, ranking.question)
     vector = context.query_vectors(vector_text)
+    weights = _weights(context.embedder.name if len(vector) else "none")
     names = query.layers or LAYERS
     layers = layer_hits(context, tx, space, ranking.question, vector, names, as_of_ms)
     stages.end("layers")
