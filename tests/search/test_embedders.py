@@ -18,7 +18,7 @@ from remembrancer.search import EmbedderUnavailable, QueryVectors, VectorLayout,
 from remembrancer.search.embedders import e5 as e5_module
 from remembrancer.search.embedders.centring import SAMPLES, centred
 from remembrancer.search.embedders.remote import BATCH, SHORT_CHARACTERS, RemoteEmbedder
-from remembrancer.search.endpoint import EndpointFailed, ModelEndpoint
+from remembrancer.search.endpoint import EndpointFailed, JsonEndpoint
 from remembrancer.testing import HashEmbedder
 
 
@@ -151,7 +151,7 @@ def test_endpoint_without_a_usable_answer_is_unavailable(play: Play) -> None:
 def test_endpoint_that_is_down_is_left_alone_for_a_growing_time() -> None:
     now = [0.0]
     with endpoint(fails(401)) as api:
-        target = ModelEndpoint(f"{api.base_url}/embeddings", seconds=5, now=lambda: now[0])
+        target = JsonEndpoint(f"{api.base_url}/embeddings", seconds=5, now=lambda: now[0])
         counts = []
         for now[0] in (0.0, 0.9, 1.1, 2.9, 3.2):
             with pytest.raises(EndpointFailed):
@@ -163,7 +163,7 @@ def test_endpoint_that_is_down_is_left_alone_for_a_growing_time() -> None:
 
 def test_changed_dimension_of_an_endpoint_is_an_error() -> None:
     with endpoint(embeds(), embeds(), embeds(), embeds(32)) as api:
-        embedder = RemoteEmbedder("openai", "tiny", ModelEndpoint(api.base_url, seconds=5))
+        embedder = RemoteEmbedder("openai", "tiny", JsonEndpoint(api.base_url, seconds=5))
         embedder.encode(["ready"])
 
         with pytest.raises(EmbedderUnavailable, match="from 64 to 32"):

@@ -41,7 +41,7 @@ def is_endpoint(url: str) -> bool:
         return False
 
 
-class ModelEndpoint:
+class JsonEndpoint:
     """One address. Safe to use from many threads.
 
     After a failure it is down for a while: requests fail at once, so that searches and writes do

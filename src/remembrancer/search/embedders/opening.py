@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..endpoint import ModelEndpoint, is_endpoint
+from ..endpoint import JsonEndpoint, is_endpoint
 from .centring import Centred
 from .multilingual import MultilingualEmbedder
 from .port import Embedder, EmbedderUnavailable, NoEmbedder
@@ -60,4 +60,4 @@ def _open_remote(kind: str, rest: str, key: str, seconds: float) -> Embedder:
         )
     url = base.rstrip("/")
     url = url if url.endswith(path) else url + path
-    return RemoteEmbedder(kind, model, ModelEndpoint(url, key=key, seconds=seconds))
+    return RemoteEmbedder(kind, model, JsonEndpoint(url, key=key, seconds=seconds))

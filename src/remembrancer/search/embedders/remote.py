@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..endpoint import EndpointFailed, ModelEndpoint, RequestRefused
+from ..endpoint import EndpointFailed, JsonEndpoint, RequestRefused
 from .centring import SAMPLES, centred, means_of
 from .port import EmbedderUnavailable, Vectors, clean, unit
 
@@ -26,7 +26,7 @@ class RemoteEmbedder:
 
     is_remote = True
 
-    def __init__(self, kind: str, model: str, endpoint: ModelEndpoint) -> None:
+    def __init__(self, kind: str, model: str, endpoint: JsonEndpoint) -> None:
         """Ask for nothing yet. `kind` is `openai` or `ollama`: the shape of answers."""
         self.name = f"{kind}/{endpoint.url}#{model}"
         self._kind, self._model, self._endpoint = kind, model, endpoint
