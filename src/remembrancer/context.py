@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .settings import Settings
+from .settings import SettingInvalid, Settings
 from .store import Pool, Store, Transaction, embedder_id, open_store
 from .store.embedders import NEVER
 from .store.transfer.copy import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
-    from .search import Embedder, IndexCache, QueryVectors, VectorLayout
+    from .search import Embedder, IndexCache, QueryVectors, Reranker, VectorLayout
 
 
 _log = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ class Context(Records):
     query_vectors: QueryVectors
     index_cache: IndexCache
     models: Models
+    reranker: Reranker | None  # of deep searches
 
     def with_embedder(
         self, embedder: Embedder, older: Embedder | None, settings: Settings | None = None
@@ -119,6 +120,7 @@ def assemble(settings: Settings) -> Context:
     models = ConfiguredModels(settings, without_secrets)
     records = open_records(settings)
     try:
+        reranker = open_configured_reranker(settings, models)
         parts = open_embedders(settings)
     except BaseException:
         records.close()
@@ -129,8 +131,35 @@ def assemble(settings: Settings) -> Context:
         clock=records.clock,
         ids=records.ids,
         models=models,
+        reranker=reranker,
         **parts,
     )
+
+
+def open_configured_reranker(settings: Settings, models: Models) -> Reranker | None:
+    """Return the reranker of the settings, for half of the searches at a time; None for `none`.
+
+    Raises SettingInvalid, RerankerUnavailable.
+    """
+    from .models.reranking import ModelReranker  # imported here: see open_embedders
+    from .search import BoundedReranker, open_reranker
+
+    reranker: Reranker | None
+    if settings.reranker == "llm":
+        if not models.has("judge") and not models.has("chat"):
+            raise SettingInvalid(
+                "`reranker` is `llm`, but `model_judge` and `model_chat` are empty."
+            )
+        reranker = ModelReranker(models, settings)
+    else:
+        options: dict[str, Any] = {
+            "key": settings.reranker_key,
+            "seconds": settings.reranker_seconds,
+        }
+        reranker = open_reranker(settings.reranker, **options)
+    if reranker is None:
+        return None
+    return BoundedReranker(reranker, most=max(settings.search_threads // 2, 1))
 
 
 def open_embedders(settings: Settings) -> dict[str, Any]:

@@ -117,6 +117,30 @@ class Settings:
         least=1,
         most=300,
     )
+    reranker: str = setting(
+        "none",
+        'Reranker of searches with `"depth": "deep"`: `none`, `onnx:FOLDER` (a cross-encoder), '
+        "`http:URL` or `http:URL#MODEL` (like `/rerank` of Cohere, Jina or TEI) or `llm` (the "
+        "models of `model_judge`, else of `model_chat`).",
+    )
+    reranker_key: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "help": "API key of an `http:` reranker.",
+            "unit": "",
+            "least": None,
+            "most": None,
+        },
+    )
+    reranker_seconds: int = setting(
+        10,
+        "Time limit of a request to an `http:` reranker, retries included. After it, a deep search "
+        "returns its fast order.",
+        unit="seconds",
+        least=1,
+        most=300,
+    )
     durability: str = setting(
         "full",
         "`full`: an answered write survives power loss. `normal`: it survives a killed "

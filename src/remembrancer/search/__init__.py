@@ -22,6 +22,8 @@ from .index.entries import (
 )
 from .index.space_index import IndexCache, IndexView, SpaceIndex
 from .ranking import Ranking, Reason
+from .rerankers.opening import open_reranker
+from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
     SIGNALS,
     Fit,
@@ -57,6 +59,7 @@ from .text.languages import normalize
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
+    "BoundedReranker",
     "Decay",
     "Embedder",
     "EmbedderUnavailable",
@@ -74,6 +77,8 @@ __all__ = [
     "RankedEvent",
     "Ranking",
     "Reason",
+    "Reranker",
+    "RerankerUnavailable",
     "SearchTerms",
     "SpaceIndex",
     "SpaceTerms",
@@ -99,6 +104,7 @@ __all__ = [
     "load_weights",
     "normalize",
     "open_embedder",
+    "open_reranker",
     "pack",
     "parse_query",
     "parse_terms",

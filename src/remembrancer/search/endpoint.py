@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,6 +40,15 @@ def is_endpoint(url: str) -> bool:
         )
     except ValueError:
         return False
+
+
+def is_local(url: str) -> bool:
+    """Return True if the host of an address is a loopback address or `localhost`."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class JsonEndpoint:

@@ -32,7 +32,7 @@ from ..models import (
 )
 from ..models.calls import ConfiguredModels
 from ..models.port import OnText
-from ..search import Embedder, SymmetricEmbedder
+from ..search import Embedder, Reranker, SymmetricEmbedder
 from ..search.embedders.port import Vectors
 from ..settings import Settings
 from ..store import Pool, Store, open_store
@@ -171,12 +171,13 @@ def context(
     clock: Callable[[], int] | None = None,
     ids: Callable[[str], str] | None = None,
     models: Models | None = None,
+    reranker: Reranker | None = None,
 ) -> Context:
     """Return a real Context over a SQLite file in `folder`, which must exist, or at the URL of
     `keep_stores_at`; close it at the end.
 
     Defaults: a frozen clock, counting ids, the hash embedder, commits that do not wait for the
-    disk, and no models.
+    disk, no models and no reranker.
     """
     settings = settings or Settings(data=folder, embedder="none", durability="normal")
     return Context(
@@ -186,6 +187,7 @@ def context(
         clock=clock or FrozenClock(),
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),
+        reranker=reranker,
     )
 
 

@@ -54,8 +54,8 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
     """Return the hits of a search with their reasons, and the result of each stage.
 
     Writes nothing: it counts no step, checks no duty, and does not record the hits as shown.
-    `interact`, `session_id` and `last_seal` are accepted and ignored. Raises PinnedToOtherUser,
-    StoreUnavailable, EmbedderUnavailable.
+    `interact`, `session_id`, `last_seal` and `depth` are accepted and ignored: it explains the fast
+    order. Raises PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     stages = StageTimer()

@@ -48,6 +48,7 @@ from ..spaces import (
 )
 from ..write.links import EventLinks
 from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
+from .deep import is_deep, reranked, widened
 from .help import help_for
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
@@ -91,18 +92,22 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 
     Returns an empty list of hits if nothing is relevant. An interacting search counts one step of
     its session and reports the session's duties; a read-only key never interacts. Raises
-    PinnedToOtherUser, TimeInFuture, StoreUnavailable, EmbedderUnavailable.
+    PinnedToOtherUser, TimeInFuture, RerankerNotConfigured, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
 
     def read(tx: Transaction) -> tuple[MemoryAnswer, bool]:
         return (
-            search(context, tx, caller, user_id, query, StageTimer()).answer,
+            search(context, tx, caller, user_id, searched, StageTimer()).answer,
             is_user_of_session(tx, caller, user_id, query.named_session),
         )
 
+    deep = is_deep(context, query)
+    searched = widened(query) if deep else query
     answer, is_known_user = read_embedded(context, caller, read)
+    if deep:
+        answer = reranked(context, caller, query, answer)
     if caller.read_only or not query.interact:
         # Without a counted search, the session cannot cite.
         may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only
