@@ -104,6 +104,7 @@ def test_replaced_value_stays_below_its_successor(folder: Path) -> None:
 
 @pytest.mark.parametrize("error", [RerankerUnavailable("down"), ModelFailed("garbled")])
 def test_fast_order_stays_when_the_reranker_fails(folder: Path, error: Exception) -> None:
+    """`depth` says so (specification.md#search-depth)."""
     with opened(folder, reranker=Fails(error)) as memory:
         tell_days(memory)
         deep = memory.ask("when does the ferry leave", depth="deep")

@@ -73,6 +73,7 @@ def embedding(context: Context) -> Any:
 
 
 def test_turn_is_stored_while_the_embedder_is_down_and_gets_its_vector_later(folder: Path) -> None:
+    """Nothing is lost (specification.md#status-embedding-endpoint)."""
     embedder = Far(is_down=True)
     with opened(folder, embedder=embedder) as memory:
         maintenance = Maintenance(memory.context)

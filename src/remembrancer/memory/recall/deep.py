@@ -36,17 +36,13 @@ class RerankerNotConfigured(InvalidRequest):
         )
 
 
-def is_deep(context: Context, query: MemoryQuery) -> bool:
-    """Return True if the hits are to be ordered again. Raises RerankerNotConfigured."""
-    if query.depth != "deep":
-        return False
+def widened(context: Context, query: MemoryQuery) -> MemoryQuery:
+    """Return the query whose hits the reranker reads: more of them, and without a budget.
+
+    Raises RerankerNotConfigured.
+    """
     if context.reranker is None:
         raise RerankerNotConfigured
-    return True
-
-
-def widened(query: MemoryQuery) -> MemoryQuery:
-    """Return the query whose hits the reranker reads: more of them, and without a budget."""
     return query.model_copy(
         update={"top_k": max(query.top_k, HITS_READ), "max_tokens": None, "depth": "fast"}
     )

@@ -48,7 +48,7 @@ from ..spaces import (
 )
 from ..write.links import EventLinks
 from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
-from .deep import is_deep, reranked, widened
+from .deep import reranked, widened
 from .help import help_for
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
@@ -103,10 +103,10 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
             is_user_of_session(tx, caller, user_id, query.named_session),
         )
 
-    deep = is_deep(context, query)
-    searched = widened(query) if deep else query
+    is_deep = query.depth == "deep"
+    searched = widened(context, query) if is_deep else query
     answer, is_known_user = read_embedded(context, caller, read)
-    if deep:
+    if is_deep:
         answer = reranked(context, caller, query, answer)
     if caller.read_only or not query.interact:
         # Without a counted search, the session cannot cite.
