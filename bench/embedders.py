@@ -3,8 +3,10 @@
     python -m bench.embedders --data FOLDER --embedder multilingual --embedder e5
 
 FOLDER has `locomo-dev.json`, `beam-dev.json` and `realmem-dev.json`, all in LoCoMo's shape. The
-first conversations of each are searched, with two turns an event. Nothing is fitted here: ranking
-has the same weights for every embedder. Each embedder runs in a process of its own.
+first conversations of each are searched, with two turns an event; of the long ones only the events
+with evidence and a share of the others, so that the run takes minutes. Nothing is fitted here:
+ranking has the same weights for every embedder. Each embedder runs in a process of its own, and its
+figures are stored in the folder of `--store`, so that an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,8 @@ from bench.spaces import ranking, view_of
 from remembrancer.search import Embedder, cosines, load_weights, open_embedder, parse_query
 from remembrancer.search.embedders.centring import SAMPLES
 
-SETS = {"locomo": 2, "beam": 3, "realmem": 1}  # conversations of each
+SETS = {"locomo": 2, "beam": 4, "realmem": 1}  # conversations of each
+THINNED = {"beam": 4, "realmem": 2}  # of the events without evidence, every so many-th is kept
 MOST = 10
 DEPTH = 60  # events ranked, in case some are later than the question may see
 TIMED = 100  # turns and queries to time
@@ -136,8 +140,21 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 
 
 def histories(folder: Path, name: str, most: int) -> list[Conversation]:
-    """Return the first conversations of a set, two turns an event."""
-    return [one.paired() for one in conversations(folder / f"{name}-dev.json")[:most]]
+    """Return the first conversations of a set, two turns an event, the long ones thinned."""
+    read = conversations(folder / f"{name}-dev.json")[:most]
+    return [thinned(one.paired(), THINNED.get(name, 1)) for one in read]
+
+
+def thinned(conversation: Conversation, step: int) -> Conversation:
+    """Return a conversation with its evidence and every `step`-th of its other events."""
+    evidence = {turn for question in conversation.questions for turn in question.evidence}
+    evidence |= {question.before for question in conversation.questions}
+    events = [
+        event
+        for number, event in enumerate(conversation.events)
+        if number % step == 0 or evidence & set(event.turns)
+    ]
+    return replace(conversation, events=tuple(events))
 
 
 def allowed(conversation: Conversation, question: Question) -> int:
@@ -309,6 +326,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
     parser.add_argument("--embedder", action="append", required=True, help="as in the setting")
     parser.add_argument("--one", action="store_true", help="print the figures of one as JSON")
+    parser.add_argument("--store", type=Path, help="folder for the figures of each embedder")
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measure(arguments.embedder[0], arguments.data, SETS)))
@@ -317,9 +335,15 @@ def main() -> None:
     for name in arguments.embedder:
         command = [sys.executable, "-m", "bench.embedders", "--one"]
         command += ["--data", str(arguments.data), "--embedder", name]
-        output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
         label = name if not name.startswith("onnx:") else f"onnx:{Path(name).name}"
-        rows[label] = json.loads(output)
+        place = arguments.store / f"{label.replace(':', '-')}.json" if arguments.store else None
+        if place is None or not place.exists():
+            output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+            rows[label] = json.loads(output)
+        else:
+            rows[label] = json.loads(place.read_text("utf-8"))
+        if place is not None:
+            place.write_text(json.dumps(rows[label]), "utf-8")
     names = " ".join(f"--embedder {name}" for name in rows)
     write_section(
         "embedders",

@@ -16,14 +16,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.embedders import DEPTH, allowed, histories
+from bench.embedders import DEPTH, SETS, allowed, histories
 from bench.locomo import Conversation, Question
 from bench.report import table, write_section
 from bench.spaces import ranking, view_of
 from remembrancer.search import Embedder, Reranker, load_weights, open_embedder, open_reranker
 
-SETS = {"locomo": 2, "beam": 4, "realmem": 1}  # conversations of each
-QUESTIONS = {"locomo": 60, "beam": 80, "realmem": 60}  # at most, evenly spaced
+QUESTIONS = {"locomo": 40, "beam": 60, "realmem": 40}  # at most, evenly spaced
 READ = 40  # hits that the reranker reads
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 CHARACTERS = 600  # of each side of a hit, as in its snippet
@@ -126,7 +125,7 @@ def report(sets: dict[str, list[tuple[Conversation, Question, list[int], Row]]])
         "",
         (
             f"Time for {READ} hits: p50 {np.median(costs[:, 0]):.2f} s, "
-            f"p95 {np.percentile(costs[:, 0], 95):.2f} s, CPU {costs[:, 1].mean():.2f} s on average."
+            f"p95 {np.percentile(costs[:, 0], 95):.2f} s, CPU {costs[:, 1].mean():.2f} s a query."
         ),
     ]
     return "\n".join(lines)
