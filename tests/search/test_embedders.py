@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -333,3 +335,40 @@ def test_vectors_of_two_embedders_lie_side_by_side() -> None:
     assert layout.place(None, b"\x05\x06\x07") == b"\0\0\x05\x06\x07"
     assert layout.place(None, None) is None
     assert VectorLayout(2).place(b"\x01\x02", None) == b"\x01\x02"
+
+
+def test_fastembed_runs_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library reads a tiny model from a folder, since tests download nothing.
+
+    It is no part of `make setup`: its 12 dependencies include an older HTTP client.
+    """
+    fastembed = pytest.importorskip("fastembed", reason="pip install 'remembrancer[fastembed]'")
+    description = importlib.import_module("fastembed.common.model_description")
+    folder = onnx_models.sentence_model(
+        tmp_path / "tiny",
+        config={"pad_token_id": 0},
+        tokenizer_config={"model_max_length": 64, "pad_token": "[PAD]"},
+        special_tokens_map={"pad_token": "[PAD]"},
+    )
+    fastembed.TextEmbedding.add_custom_model(
+        model="tests/tiny",
+        pooling=description.PoolingType.MEAN,
+        normalization=True,
+        sources=description.ModelSource(hf="tests/tiny"),
+        dim=4,
+        model_file="model.onnx",
+    )
+    opening = partial(fastembed.TextEmbedding, specific_model_path=str(folder))
+    monkeypatch.setattr(fastembed, "TextEmbedding", opening)
+
+    embedder = open_embedder("fastembed:tests/tiny")
+
+    assert embedder.dimensions == 4
+    assert nearest(embedder, "boat", ["dog hound", "ferry ferry", "dog dog"]) == "ferry ferry"
+
+
+def test_unknown_model_of_fastembed_is_refused() -> None:
+    pytest.importorskip("fastembed", reason="pip install 'remembrancer[fastembed]'")
+
+    with pytest.raises(EmbedderUnavailable, match="nothing/such"):
+        open_embedder("fastembed:nothing/such")
