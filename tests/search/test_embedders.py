@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -161,6 +162,40 @@ def test_endpoint_that_is_down_is_left_alone_for_a_growing_time() -> None:
             counts.append(len(api.requests))
 
     assert counts == [1, 1, 2, 2, 3]  # pauses of 1 and 2 seconds
+
+
+def test_one_request_tries_a_failed_endpoint_again_and_the_others_do_not_wait() -> None:
+    now, arrived = [0.0], threading.Event()
+
+    def hangs(handler: Handler) -> None:
+        arrived.set()
+        plays.hangs(handler)
+        hangs_up(handler)
+
+    with endpoint(fails(401), hangs) as api:
+        target = JsonEndpoint(api.base_url, seconds=60, now=lambda: now[0])
+        with pytest.raises(EndpointFailed):
+            target.post({})
+        now[0] = 2.0
+        errors: list[Exception] = []
+        first = threading.Thread(target=lambda: errors.append(failure_of(target)))
+        first.start()
+        arrived.wait()
+
+        assert "another request" in str(failure_of(target))
+        api.ended.set()
+        now[0] = 100.0
+        first.join()
+
+    assert len(api.requests) == 2
+    assert len(errors) == 1
+
+
+def failure_of(target: JsonEndpoint) -> EndpointFailed:
+    """Return the error of a request."""
+    with pytest.raises(EndpointFailed) as raised:
+        target.post({})
+    return raised.value
 
 
 def test_changed_dimension_of_an_endpoint_is_an_error() -> None:

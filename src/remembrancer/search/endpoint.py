@@ -12,8 +12,6 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
-
 ANSWER_BYTES_MAX = 64 << 20
 DETAIL_CHARACTERS_MAX = 200
 TRIES = 3  # per request, within its deadline
@@ -67,6 +65,8 @@ class JsonEndpoint:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Connect to nothing yet. `seconds` is the deadline of one request, retries included."""
+        import httpx2  # imported here: most servers have no such endpoint
+
         self.url, self._seconds, self._now = url, seconds, now
         headers = {"Accept-Encoding": "identity"}
         if key:
@@ -75,7 +75,7 @@ class JsonEndpoint:
         self._client = httpx2.Client(headers=headers, trust_env=False, follow_redirects=False)
         # An embedder that another replaced serves its last requests before its connections close.
         weakref.finalize(self, self._client.close)
-        self._lock = threading.Lock()
+        self._lock, self._trying = threading.Lock(), threading.Lock()
         self._pause_s, self._down_until = 0.0, 0.0
 
     @property
@@ -89,9 +89,22 @@ class JsonEndpoint:
         return self._pause_s > 0
 
     def post(self, body: Any) -> Any:
-        """Send JSON and return the JSON of the answer. Raises EndpointFailed."""
+        """Send JSON and return the JSON of the answer. Raises EndpointFailed.
+
+        After a failure one request at a time tries again; the others fail at once.
+        """
         if self.is_down:
             raise EndpointFailed(f"{self.url} failed a moment ago")
+        if not self.is_failing:
+            return self._post(body)
+        if not self._trying.acquire(blocking=False):
+            raise EndpointFailed(f"{self.url} failed, and another request is trying it again")
+        try:
+            return self._post(body)
+        finally:
+            self._trying.release()
+
+    def _post(self, body: Any) -> Any:
         until = self._now() + self._seconds
         wait_s = FIRST_WAIT_SECONDS
         for attempt in range(1, TRIES + 1):
@@ -109,6 +122,8 @@ class JsonEndpoint:
         raise AssertionError  # the last attempt returns or raises
 
     def _post_once(self, body: Any, until: float) -> Any:
+        import httpx2
+
         left_s = max(until - self._now(), 0.01)
         raw = bytearray()
         try:
