@@ -21,11 +21,11 @@ from remembrancer import testing
 from remembrancer.server.app import make_app
 
 # 20, 3 for the layers of facts, instructions and summaries, 6 for changes between turns, their use,
-# help and snippets, which were one file of 530 lines, 1 for the costs of notices
-SEARCH_FILES_MAX = 30
+# help and snippets, which were one file of 530 lines, 1 for the costs of notices, 1 for identifiers
+SEARCH_FILES_MAX = 31
 # 35, 3 for standing instructions in a turn, 12 for changed values and what a user takes back, and 4
-# for machine notices: shapes, output of tools, near duplicates, costs
-CHAT_FILES_MAX = 54
+# for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers
+CHAT_FILES_MAX = 55
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")
