@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoint import Handler, endpoint, fails
 from memory.asking import Concepts, Memory, memory_in, opened
 
 from remembrancer import status, testing
-from remembrancer.context import Context
+from remembrancer.context import Context, assemble
 from remembrancer.memory.maintenance import BATCH, Maintenance
 from remembrancer.search import EmbedderUnavailable
 from remembrancer.server.run import change_embedder
@@ -93,6 +95,44 @@ def test_turn_is_stored_while_the_embedder_is_down_and_gets_its_vector_later(fol
 
         assert embedding(memory.context).state == "ok"
         assert means_it(memory)
+
+
+def test_endpoint_that_is_down_at_the_start_is_used_once_it_answers(folder: Path) -> None:
+    """The dimension of its vectors is learned then, and the indexes are built anew."""
+    is_up = False
+
+    def embeds(handler: Handler) -> None:
+        if not is_up:
+            fails(403)(handler)
+            return
+        vectors = Concepts().encode(handler.body["input"]).tolist()
+        data = [{"index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+        handler.send(json.dumps({"data": data}).encode())
+
+    with endpoint(embeds) as api:
+        name = f"openai:{api.base_url}#tiny"
+        now = [0.0]
+        context = assemble(Settings(data=folder, embedder=name, durability="normal"))
+        context.embedder._endpoint._now = lambda: now[0]  # type: ignore[attr-defined]
+        memory, maintenance = memory_in(context), Maintenance(context)
+        tell_all(memory, 3)
+        assert memory.best("hound").response == "The hound is called Argos."
+        assert embedding(context).state == "unavailable"
+
+        is_up, now[0] = True, 1e9
+        while maintenance.step():
+            pass
+        memory.context = maintenance.context
+        ranks = {
+            hit.response: [one.rank for one in hit.why if one.signal == "dense"]
+            for hit in memory.ask("puppy").hits
+        }
+        assert ranks["The hound is called Argos."] == [1]
+        assert embedding(memory.context).state == "ok"
+
+        is_up = False
+        assert memory.best("ferry").query.startswith("When does the ferry leave")
+        memory.context.close()
 
 
 def test_search_goes_on_by_words_when_the_embedder_fails(folder: Path) -> None:
