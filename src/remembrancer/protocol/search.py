@@ -91,7 +91,7 @@ class MemoryQuery(Body):
         Depth,
         Field(
             description="`deep`: the server's reranker reads the best 40 hits together with the "
-            "query and orders them again, which takes 0.5 to several seconds."
+            "query and orders them again, which takes seconds."
         ),
     ] = "fast"
     max_tokens: Annotated[
