@@ -55,6 +55,8 @@ class E5Embedder:
         return self._encode(texts, is_query=True)
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
-        with self._lock:
-            vectors = self._model.encode([clean(text) for text in texts], is_query=is_query)
-        return np.asarray(vectors, np.float32)
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for row, text in enumerate(texts):
+            with self._lock:  # for one text at a time, so that a query never waits for a batch
+                vectors[row] = self._model.encode([clean(text)], is_query=is_query)[0]
+        return vectors
