@@ -16,7 +16,7 @@ from bench.load import DAY_MS, SEED, START_MS, TURNS_A_SESSION
 from bench.locomo import Conversation, conversations
 from remembrancer.context import Context
 from remembrancer.memory.spaces import row_id
-from remembrancer.search import Embedder, analysis_id, analyze, pack, quantize
+from remembrancer.search import Embedder, SymmetricEmbedder, analysis_id, analyze, pack, quantize
 from remembrancer.store import Transaction, embedder_id
 
 TEMPLATES = 5_000  # texts of synthetic events, which share them; each event has its own vector
@@ -33,7 +33,7 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield some
 
 
-class CachedEmbedder:
+class CachedEmbedder(SymmetricEmbedder):
     """An embedder that caches vectors, so that only search is measured."""
 
     def __init__(self, embedder: Embedder) -> None:

@@ -91,5 +91,5 @@ def views_of(
 def ranking(view: IndexView, text: str, embedder: Embedder) -> Ranking:
     """Return the candidates of a search before ranking."""
     question = parse_query(text, view.languages)
-    vector = encode(embedder, [embedding_text(view, question)])[0]
+    [vector] = embedder.encode_queries([embedding_text(view, question)])
     return Ranking(view, question, lexical_scores(view, question.words), cosines(view, vector))

@@ -22,6 +22,7 @@ class Endpoint:
     plays: list[Play]
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -53,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.endpoint.requests.append(self.body)
         self.endpoint.headers.append(dict(self.headers))
+        self.endpoint.paths.append(self.path)
         play = (
             self.endpoint.plays.pop(0) if len(self.endpoint.plays) > 1 else self.endpoint.plays[0]
         )

@@ -1,11 +1,27 @@
-"""System programs that a test needs."""
+"""System programs and optional packages that a test needs."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import shutil
+from typing import Any
 
 import pytest
+
+
+def package(name: str, extra: str) -> Any:
+    """Return a module, or skip the test if its package is not installed.
+
+    With CI=true the test fails instead.
+    """
+    if importlib.util.find_spec(name):
+        return importlib.import_module(name)
+    message = f"needs the package {name}: make setup, or pip install 'remembrancer[{extra}]'"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 def program(name: str, package: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from remembrancer import status, testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder, SymmetricEmbedder
 from remembrancer.search.index.entries import VERSION as WORDS_VERSION
 from remembrancer.store import Transaction
 
@@ -30,7 +30,7 @@ def add_embedder(number: int, name: str, tx: Transaction) -> None:
     tx.run("insert into embedders values (:number, :name)", number=number, name=name)
 
 
-class Embedder:
+class Embedder(SymmetricEmbedder):
     """An embedder with two dimensions."""
 
     name = "small/1"

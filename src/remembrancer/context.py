@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from .settings import Settings
-from .store import Pool, Store, open_store
+from .settings import SettingInvalid, Settings
+from .store import Pool, Store, Transaction, embedder_id, open_store
+from .store.embedders import NEVER
 from .store.transfer.copy import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
-    from .search import Embedder, IndexCache, QueryVectors
+    from .search import Embedder, IndexCache, QueryVectors, Reranker, VectorLayout
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +43,38 @@ class Records:
 class Context(Records):
     """All parts, passed explicitly as first argument. The program has no global state."""
 
-    embedder: Embedder
+    embedder: Embedder  # makes the vectors of stored texts, at the latest in the background
+    older: Embedder | None  # its vectors are served too, while those of `embedder` are missing
+    writer: Embedder  # makes the vectors of new texts at once
+    layout: VectorLayout  # of the indexes in `index_cache`
     query_vectors: QueryVectors
     index_cache: IndexCache
     models: Models
+    reranker: Reranker | None  # of deep searches
+
+    def with_embedder(
+        self, embedder: Embedder, older: Embedder | None, settings: Settings | None = None
+    ) -> Context:
+        """Return a context with another embedder and empty indexes over the same store.
+
+        Requests that began with this context end with it. Default: the same settings.
+        """
+        settings = settings or self.settings
+        return replace(self, settings=settings, **embedding_parts(settings, embedder, older))
+
+    @property
+    def is_changing_embedder(self) -> bool:
+        """Return True while another embedder's vectors are served until they are renewed."""
+        return self.older is not None and self.writer is self.embedder
+
+    def embedder_numbers(self, tx: Transaction) -> dict[str, int]:
+        """Return the ids in this store of the embedder and the older one, as query parameters."""
+        from .search import analysis_id  # imported here: see open_embedders
+
+        return {
+            "embedder": embedder_id(tx, analysis_id(self.embedder), make=False),
+            "older": embedder_id(tx, analysis_id(self.older), make=False) if self.older else NEVER,
+        }
 
     def close(self) -> None:
         """Release all resources. Idempotent."""
@@ -83,16 +116,12 @@ def assemble(settings: Settings) -> Context:
     Raises SettingInvalid and the errors of opening the store or the embedder.
     """
     from .models.calls import ConfiguredModels
-    from .search import (
-        IndexCache,
-        QueryVectors,
-        open_embedder,
-    )  # imported here: saves half a second for commands about keys
 
     models = ConfiguredModels(settings, without_secrets)
     records = open_records(settings)
     try:
-        embedder = open_embedder(settings.embedder)
+        reranker = open_configured_reranker(settings, models)
+        parts = open_embedders(settings)
     except BaseException:
         records.close()
         raise
@@ -101,13 +130,86 @@ def assemble(settings: Settings) -> Context:
         store=records.store,
         clock=records.clock,
         ids=records.ids,
-        embedder=embedder,
-        query_vectors=QueryVectors(embedder),
-        index_cache=IndexCache(
-            memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions
-        ),
         models=models,
+        reranker=reranker,
+        **parts,
     )
+
+
+def open_configured_reranker(settings: Settings, models: Models) -> Reranker | None:
+    """Return the reranker of the settings, for half of the searches at a time; None for `none`.
+
+    Raises SettingInvalid, RerankerUnavailable.
+    """
+    from .models.reranking import ModelReranker  # imported here: see open_embedders
+    from .search import BoundedReranker, open_reranker
+
+    reranker: Reranker | None
+    if settings.reranker == "llm":
+        if not models.has("judge") and not models.has("chat"):
+            raise SettingInvalid(
+                "`reranker` is `llm`, but `model_judge` and `model_chat` are empty."
+            )
+        reranker = ModelReranker(models, settings)
+    else:
+        options: dict[str, Any] = {
+            "key": settings.reranker_key,
+            "seconds": settings.reranker_seconds,
+        }
+        reranker = open_reranker(settings.reranker, **options)
+    if reranker is None:
+        return None
+    return BoundedReranker(reranker, most=max(settings.search_threads // 2, 1))
+
+
+def open_embedders(settings: Settings) -> dict[str, Any]:
+    """Open the embedders of `settings`; return the fields of Context that depend on them.
+
+    Raises EmbedderUnavailable.
+    """
+    from .search import open_embedder  # imported here: saves half a second for commands about keys
+
+    options: dict[str, Any] = {"key": settings.embedder_key, "seconds": settings.embedder_seconds}
+    embedder = open_embedder(settings.embedder, **options)
+    first = settings.embedder_at_once
+    older = open_embedder(first, **options) if first and first != settings.embedder else None
+    for one in (embedder, older):
+        if one is not None and one.is_remote:
+            learn_dimensions(one)
+    return embedding_parts(settings, embedder, older)
+
+
+def learn_dimensions(embedder: Embedder) -> None:
+    """Ask a remote embedder for its first vector. Without an answer, words alone are searched."""
+    from .search import EmbedderUnavailable  # imported here: see open_embedders
+
+    try:
+        embedder.encode(["ready"])
+    except EmbedderUnavailable as error:
+        _log.warning("no vectors until the embedder answers: %s", error)
+
+
+def embedding_parts(
+    settings: Settings, embedder: Embedder, older: Embedder | None = None
+) -> dict[str, Any]:
+    """Return the fields of Context that depend on the embedder, with empty indexes.
+
+    `older` is the embedder that the last one replaces or, with the setting `embedder_at_once`, the
+    one that makes the first vectors of new texts.
+    """
+    from .search import IndexCache, QueryVectors, VectorLayout  # imported here: see above
+
+    layout = VectorLayout(embedder.dimensions, older.dimensions if older else 0)
+    return {
+        "embedder": embedder,
+        "older": older,
+        "writer": older if older and settings.embedder_at_once else embedder,
+        "layout": layout,
+        "query_vectors": QueryVectors(embedder, *([older] if older else [])),
+        "index_cache": IndexCache(
+            memory_bytes=settings.index_memory_bytes, dimensions=layout.dimensions
+        ),
+    }
 
 
 def without_secrets(text: str) -> str:

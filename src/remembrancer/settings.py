@@ -91,7 +91,55 @@ class Settings:
     )
     embedder: str = setting(
         "multilingual",
-        "Embedding model: `multilingual` (built in) or `none` (full-text search only).",
+        "Embedding model: `multilingual` (built in), `none` (full-text search only), `e5`, "
+        "`onnx:FOLDER`, `openai:URL#MODEL`, `ollama:NAME` or `fastembed:NAME`.",
+    )
+    embedder_at_once: str = setting(
+        "",
+        "A faster embedding model, as in `embedder`, for new texts until `embedder` has embedded "
+        "them in the background. Empty: `embedder` does it at once.",
+    )
+    embedder_key: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "help": "API key of an `openai:` or `ollama:` embedding endpoint.",
+            "unit": "",
+            "least": None,
+            "most": None,
+        },
+    )
+    embedder_seconds: int = setting(
+        10,
+        "Time limit of a request to an embedding endpoint, retries included. A turn is stored "
+        "without a vector after it, and gets one in the background.",
+        unit="seconds",
+        least=1,
+        most=300,
+    )
+    reranker: str = setting(
+        "none",
+        'Reranker of searches with `"depth": "deep"`: `none`, `onnx:FOLDER` (a cross-encoder), '
+        "`http:URL` or `http:URL#MODEL` (like `/rerank` of Cohere, Jina or TEI) or `llm` (the "
+        "models of `model_judge`, else of `model_chat`).",
+    )
+    reranker_key: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "help": "API key of an `http:` reranker.",
+            "unit": "",
+            "least": None,
+            "most": None,
+        },
+    )
+    reranker_seconds: int = setting(
+        10,
+        "Time limit of a request to an `http:` reranker, retries included. After it, a deep search "
+        "returns its fast order.",
+        unit="seconds",
+        least=1,
+        most=300,
     )
     durability: str = setting(
         "full",

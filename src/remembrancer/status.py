@@ -76,13 +76,17 @@ def readiness(context: Context) -> Readiness:
         embedding = _embedding(context)
     except StoreUnavailable:
         store = "the store does not answer"
-    try:
-        context.embedder.encode(["ready"])
-    except EmbedderUnavailable:
-        embedder = "the embedder does not work"
-    return Readiness(
-        ready=store == embedder == "ok", store=store, embedder=embedder, embedding=embedding
-    )
+    is_ready = store == "ok"
+    if context.embedder.is_remote:
+        # No request here, since a probe must not wait. Turns are stored and found by their words
+        # without it, so the server is ready.
+        embedder = "the endpoint does not answer" if context.embedder.is_failing else "ok"
+    else:
+        try:
+            context.embedder.encode(["ready"])
+        except EmbedderUnavailable:
+            embedder, is_ready = "the embedder does not work", False
+    return Readiness(ready=is_ready, store=store, embedder=embedder, embedding=embedding)
 
 
 def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
@@ -126,4 +130,11 @@ def _embedding(context: Context) -> Embedding:
     def pending(tx: Transaction) -> int:
         return int(tx.one(SQL.events_stale, id=embedder_id(tx, by, make=False)).pending)
 
-    return Embedding(name=context.embedder.name, pending=context.store.read(pending))
+    waiting = context.store.read(pending)
+    is_failing = any(one.is_failing for one in (context.embedder, context.writer))
+    return Embedding(
+        name=context.embedder.name,
+        pending=waiting,
+        state="unavailable" if is_failing else "pending" if waiting else "ok",
+        older=context.older.name if context.older else None,
+    )

@@ -27,6 +27,12 @@ BROAD_EXCEPTS = {
     "remembrancer/sandbox/program.py::_describe_error": "the `__str__` of an error may raise",
     "remembrancer/sandbox/program.py::_format_traceback": "a chained error may raise, too",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
+    "remembrancer/search/embedders/fastembed_model.py::FastembedEmbedder.__init__": (
+        "downloads and onnxruntime raise errors without a common base"
+    ),
+    "remembrancer/search/onnx_model.py::OnnxModel.__init__": (
+        "onnxruntime and tokenizers raise errors without a common base"
+    ),
     "remembrancer/store/sqlite/store.py::SqliteWriter._work": (
         "an error is passed to the waiting callers and must not end the thread"
     ),

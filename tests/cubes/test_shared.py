@@ -17,7 +17,7 @@ from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import SQL
 from remembrancer.protocol.limits import CUBES_SHOWN_MAX
 from remembrancer.search import open_embedder
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.store import Transaction
 
 

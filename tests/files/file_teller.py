@@ -14,7 +14,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.context import new_id
 from remembrancer.files.files import create_file, erase_file
 from remembrancer.protocol.files import FileCreate
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 
 context = testing.context(Path(sys.argv[1]), ids=new_id, embedder=NoEmbedder())
 caller = caller_for(context)

@@ -17,7 +17,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.context import Context
 from remembrancer.files.blobs import open_blobs
 from remembrancer.files.files import FileUnknown, find_file, sweep
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 
 TELLER = Path(__file__).with_name("file_teller.py")
 YEARS_MS = 100 * 365 * 86_400_000  # beyond the time of any file here

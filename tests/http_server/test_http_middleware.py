@@ -18,7 +18,7 @@ from remembrancer.http.endpoint import Call, Endpoint
 from remembrancer.http.middleware import RequestMiddleware
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import ProblemBody
-from remembrancer.search import EmbedderUnavailable
+from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
 from remembrancer.server.app import make_app
 
 EVERYWHERE = [(e.method, e.path) for e in ROUTES]
@@ -171,7 +171,7 @@ def test_unavailable_store_is_503_and_named(
     assert "store" in answer.json()["detail"]
 
 
-class BrokenEmbedder:
+class BrokenEmbedder(SymmetricEmbedder):
     """An embedder whose model is missing."""
 
     name = "broken/1"

@@ -24,6 +24,7 @@ from remembrancer.server.run import AddressUnusable, run, welcome
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy
 from remembrancer.store.folder_lock import hold
+from remembrancer.testing.servers import Server
 
 SERVE = (
     "from remembrancer.server.app import serve; from remembrancer.settings import "
@@ -139,6 +140,31 @@ def test_restart_reindexes_after_an_embedder_change(folder: Path, start: Start) 
             "select distinct name from event_index join embedders on embedders.id = embedder"
         ).fetchall()
     assert [name.split(" ")[0] for (name,) in derived_by] == ["none"]
+
+
+def test_hangup_changes_the_embedder_of_a_running_server(folder: Path) -> None:
+    """SIGHUP reads the settings again (specification.md#status-embedding-change)."""
+    settings = folder / "remembrancer.toml"
+    settings.write_text('embedder = "none"\n', "utf-8")
+    context = testing.context(folder)
+    key = keys.create(context, account="owner").key.reveal()
+    context.close()
+
+    with Server(folder) as server:
+        turn = {"query": "Where is the station?", "response": "Behind the church."}
+        assert server.post("/api/v7/remember", turn, key=key).status == 200
+        settings.write_text('embedder = "multilingual"\n', "utf-8")
+        # `env` became the server, so that the signal reaches it.
+        server.process.send_signal(signal.SIGHUP)
+        embedding = {"name": "none", "pending": 0}
+        while embedding["name"] == "none" or embedding["state"] != "ok" or "older" in embedding:
+            embedding = server.get("/readyz").body["embedding"]
+
+        search = {"query_text": "¿Dónde está la estación?", "user_id": "owner"}
+        [hit] = server.post("/api/v7/memory", search, key=key).body["hits"]
+
+    assert str(embedding["name"]).startswith("multilingual/")
+    assert hit["response"] == "Behind the church."
 
 
 def test_second_server_on_a_folder_is_refused(folder: Path) -> None:

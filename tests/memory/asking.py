@@ -16,6 +16,7 @@ from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import Hit, MemoryAnswer, MemoryQuery
+from remembrancer.search import SymmetricEmbedder
 
 
 class Memory:
@@ -70,7 +71,7 @@ def opened(folder: Path, **parts: Any) -> Iterator[Memory]:
 CONCEPTS = (("ferry", "ship", "boat"), ("dog", "hound", "puppy"), ("violin", "fiddle", "cello"))
 
 
-class Concepts:
+class Concepts(SymmetricEmbedder):
     """An embedder with one vector per concept, and one vector for all other text."""
 
     dimensions = 8

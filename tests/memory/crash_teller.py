@@ -12,7 +12,7 @@ from remembrancer.context import new_id
 from remembrancer.memory.exchange.importer import read, store
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.settings import Settings
 
 folder, url, what = sys.argv[1:]

@@ -15,7 +15,7 @@ import remembrancer
 from remembrancer import testing
 from remembrancer.memory.exchange.importer import BATCH, read, store
 from remembrancer.memory.write.events import event_detail
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.settings import Settings
 
 TELLER = Path(__file__).with_name("crash_teller.py")

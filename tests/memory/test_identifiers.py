@@ -10,7 +10,7 @@ from memory.asking import Memory, opened
 
 from remembrancer.memory.maintenance import Maintenance
 from remembrancer.search import analyze, pack
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.search.text.analysis import term
 from remembrancer.store import Transaction
 

@@ -17,7 +17,7 @@ from remembrancer.accounts import PinnedToOtherUser, keys
 from remembrancer.context import Context
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.settings import Settings
 
 TELL = """

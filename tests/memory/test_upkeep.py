@@ -15,7 +15,7 @@ from remembrancer import status, testing
 from remembrancer.context import Context
 from remembrancer.memory.maintenance import BATCH, Maintenance
 from remembrancer.memory.spaces import SQL
-from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.store import Transaction
 
 NEW = Concepts("concepts/2")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from remembrancer.search import EmbedderUnavailable, QueryVectors, open_embedder
-from remembrancer.search import embedder as embed
+from remembrancer.search import (
+    EmbedderUnavailable,
+    QueryVectors,
+    SymmetricEmbedder,
+    open_embedder,
+)
+from remembrancer.search.embedders import multilingual as module
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +46,7 @@ def test_empty_and_unusual_texts_have_vectors(multilingual):
 
 
 def test_modified_weights_are_refused(monkeypatch):
-    monkeypatch.setitem(embed._WEIGHTS, "sp.model", "0" * 64)
+    monkeypatch.setitem(module._WEIGHTS, "sp.model", "0" * 64)
 
     with pytest.raises(EmbedderUnavailable, match=r"sp\.model"):
         open_embedder("multilingual")
@@ -53,7 +58,7 @@ def test_unknown_embedder_is_refused_by_name():
 
 
 def test_query_vectors_are_cached():
-    class Counting:
+    class Counting(SymmetricEmbedder):
         name, dimensions, calls = "counting/1", 2, 0
 
         def encode(self, texts):

@@ -192,6 +192,7 @@ TOOLS: tuple[Tool, ...] = (
             "after",
             "before",
             "as_of",
+            "depth",
             "user_id",
         ),
         required=("query_text",),

@@ -86,7 +86,9 @@ def component_health(browser: BrowserRequest) -> list[ComponentHealth]:
     pending = readiness.embedding.pending if readiness.embedding else 0
     embedder = browser.context.embedder.name
     if pending:
-        embedder += f"; {pending:,} events waiting to be embedded, found by full-text search only"
+        older = readiness.embedding.older if readiness.embedding else None
+        meanwhile = f"the vectors of {older}" if older else "full-text search only"
+        embedder += f"; {pending:,} events waiting to be embedded, found by {meanwhile}"
     slots = [slot.replace("_", " ") for slot in SLOTS if browser.context.models.has(slot)]
     sandbox = browser.dispatcher.sandbox.state
     return [

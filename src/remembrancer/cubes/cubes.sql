@@ -40,13 +40,15 @@ select
     (select max(id) from cubes where status <> 'private') as shared,
     (select max(id) from cubes where account_id = :account_id and status = 'private') as own;
 
--- shared_rows: The index entries of shared cubes from an id on; vectors only if this embedder made them
-select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors
+-- shared_rows: The index entries of shared cubes from an id on; with the vectors of these two embedders
+select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors,
+    case when cube_index.embedder = :older then cube_index.vectors end as older_vectors
 from cubes join cube_index on cube_index.id = cubes.id
 where cubes.status <> 'private' and cubes.id >= :low order by cubes.id limit :most;
 
 -- own_rows: The same for an account's private cubes
-select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors
+select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors,
+    case when cube_index.embedder = :older then cube_index.vectors end as older_vectors
 from cubes join cube_index on cube_index.id = cubes.id
 where cubes.account_id = :account_id and cubes.status = 'private' and cubes.id >= :low order by cubes.id limit :most;
 

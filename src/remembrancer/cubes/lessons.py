@@ -125,7 +125,7 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
         lesson=lesson,
         cube_id=context.ids("c_"),
         entry=index_entries(
-            context.embedder, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
+            context.writer, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
         )[0],
         visibility="published" if lesson.publish and refused is None else "private",
         refused=refused,

@@ -28,7 +28,9 @@ def reindex_cubes(context: Context) -> bool:
     if not stale:
         return False
     entries = index_entries(
-        context.embedder, [cube_text(row.topic, row.essence, row.rules) for row in stale]
+        context.embedder,
+        [cube_text(row.topic, row.essence, row.rules) for row in stale],
+        needs_vectors=True,
     )
 
     def write(tx: Transaction) -> None:

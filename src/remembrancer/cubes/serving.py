@@ -22,11 +22,10 @@ from ..search import (
     IndexView,
     ParsedQuery,
     SpaceIndex,
-    analysis_id,
     fitting,
     unpack_repaired,
 )
-from ..store import Row, Transaction, embedder_id
+from ..store import Row, Transaction
 from .lessons import SQL, cube_text
 
 # Minimum score: an irrelevant cube would cost the agent a rating.
@@ -94,18 +93,20 @@ def _view(
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int | None) -> None:
     """Add the cubes that the index does not contain yet: shared ones, or an account's own."""
-    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+    numbers, place = context.embedder_numbers(tx), context.layout.place
     while True:
-        page = {"embedder": embedder, "low": index.next_event, "most": ROWS_AT_ONCE}
+        page = {**numbers, "low": index.next_event, "most": ROWS_AT_ONCE}
         rows = (
             tx.all(SQL.shared_rows, **page) if account_id is None else tx.all(SQL.own_rows, **page)
         )
         if not rows:
             return
         # A session for each cube, so that cubes are not neighbours.
-        entries = [(row.id, row.id, 0, row.words, row.vectors) for row in rows]
+        entries = [
+            (row.id, row.id, 0, row.words, place(row.vectors, row.older_vectors)) for row in rows
+        ]
         index.add(
-            unpack_repaired(entries, context.embedder.dimensions, lambda number: _text(tx, number)),
+            unpack_repaired(entries, context.layout.dimensions, lambda number: _text(tx, number)),
             rows[-1].id + 1,
         )
 

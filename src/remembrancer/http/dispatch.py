@@ -91,6 +91,10 @@ class Dispatcher:
             ThreadPool.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
         }
 
+    def use(self, context: Context) -> None:
+        """Serve further requests with this context, whose embedder is another one."""
+        self.context = context
+
     def body_bytes_max(self, method: str, path: str) -> int:
         """Return the maximum size of a request's body."""
         return self._body_limits.get((method, path), self.context.settings.body_bytes_max)

@@ -52,7 +52,8 @@ def ready(call: Call[None]) -> Readiness:
     """Test store and embedder. Raises Unavailable, naming the component that fails."""
     readiness = status.readiness(call.context)
     if not readiness.ready:
-        failures = [state for state in (readiness.store, readiness.embedder) if state != "ok"]
+        states = (readiness.store, readiness.embedder)
+        failures = [state for state in states if state != "ok"]
         raise Unavailable(
             f"Not ready: {' and '.join(failures)}. The server's log has the cause.",
             store=readiness.store,

@@ -83,7 +83,7 @@ def add_layer(
 
 def layer_entry(context: Context, text: str) -> IndexEntry:
     """Return the index entry of a fact. Raises EmbedderUnavailable."""
-    return index_entries(context.embedder, [layer_text(text)])[0]
+    return index_entries(context.writer, [layer_text(text)])[0]
 
 
 def add_fact_keys(tx: Transaction, space_id: int, fact: int, text: str) -> list[str]:
@@ -134,19 +134,29 @@ def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
     """
 
     def fill(index: SpaceIndex) -> None:
-        embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+        numbers = context.embedder_numbers(tx)
         low = row_id(space.id, index.next_event >> _KIND_BITS)
         high = row_id(space.id, space.layers_made)
-        rows = tx.all(SQL.layer_rows, embedder=embedder, low=low, high=high)
+        rows = tx.all(SQL.layer_rows, low=low, high=high, **numbers)
         # Each entry is a session of its own, so that entries are not neighbours.
-        coded = [(_index_number(row), number_of(row.id), 0, row.words, row.vectors) for row in rows]
+        place = context.layout.place
+        coded = [
+            (
+                _index_number(row),
+                number_of(row.id),
+                0,
+                row.words,
+                place(row.vectors, row.older_vectors),
+            )
+            for row in rows
+        ]
 
         def text_of(number: int) -> EventText:
             row = layer_rows(tx, space.id, [number])[number]
             return layer_text(row.text, row.topic)
 
         index.add(
-            unpack_repaired(coded, context.embedder.dimensions, text_of),
+            unpack_repaired(coded, context.layout.dimensions, text_of),
             space.layers_made << _KIND_BITS,
         )
 
@@ -206,7 +216,8 @@ def _renew(context: Context, account_id: int, stale: Sequence[Row]) -> None:
         return [row for row in tx.all(SQL.layer_texts, ids=ids) if row.text is not None]
 
     rows = context.store.read(read, account_id=account_id)
-    entries = index_entries(context.embedder, [layer_text(row.text, row.topic) for row in rows])
+    texts = [layer_text(row.text, row.topic) for row in rows]
+    entries = index_entries(context.embedder, texts, needs_vectors=True)
 
     def write(tx: Transaction) -> None:
         number = embedder_id(tx, analysis_id(context.embedder), make=True)

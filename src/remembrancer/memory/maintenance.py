@@ -1,6 +1,7 @@
 """Background maintenance: renew index entries after the embedder changed, and load indexes.
 
-Searches go on meanwhile: an event without a vector of the current embedder is found by its words.
+Searches go on meanwhile. After a change on a running server, an event is found by its old vector
+until it has a new one; after a change while the server was down, by its words.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -15,6 +17,7 @@ from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes.reindex import reindex_cubes
 from ..search import (
+    Embedder,
     EmbedderUnavailable,
     EventText,
     IndexEntry,
@@ -24,6 +27,7 @@ from ..search import (
 )
 from ..search.text import screening
 from ..search.text.near_duplicates import NEAR_DUPLICATE
+from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .facts.edit import erase_expired
 from .history import endings
@@ -43,6 +47,8 @@ RETRY_SECONDS = 5.0
 # Pause between checks: another process, such as an import with other settings, may write stale
 # events.
 CHECK_SECONDS = 60.0
+# The same where new texts may have no final vector: a remote embedder, or a faster one at once.
+CHECK_OFTEN_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +64,8 @@ class Maintenance:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._watchers: list[Callable[[Context], None]] = []
+        self._changing = threading.Lock()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._retention_due_ms = 0  # at the first step, then once a day
@@ -72,6 +80,37 @@ class Maintenance:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def context(self) -> Context:
+        """Return the context to use from now on: it changes with the embedder."""
+        return self._context
+
+    def watch(self, watcher: Callable[[Context], None]) -> None:
+        """Call `watcher` with each new context."""
+        self._watchers.append(watcher)
+
+    def change_embedder(
+        self, embedder: Embedder, *, first: Embedder | None = None, settings: Settings | None = None
+    ) -> None:
+        """Use another embedder, and renew all vectors in the background.
+
+        Until an event is renewed, it is found by the vector of the embedder before or, if new texts
+        have a faster embedder `first`, by that of `first`. Raises StoreUnavailable.
+        """
+        with self._changing:
+            older: Embedder | None = first or self._context.embedder
+            if older is not None and older.name == embedder.name:
+                older = None
+            self._use(self._context.with_embedder(embedder, older, settings))
+
+    def _use(self, context: Context) -> None:
+        """Load the newest indexes of a context, then serve with it."""
+        self._warm_spaces(context)
+        before, self._context = self._context, context
+        for watcher in self._watchers:
+            watcher(context)
+        before.index_cache.has_requests.set()  # wakes the thread that waits for it
 
     def stop(self) -> None:
         """Stop after the current batch. Idempotent."""
@@ -91,19 +130,54 @@ class Maintenance:
             return is_ours and self._step()
 
     def _step(self) -> bool:
-        stale = self._context.store.read(self._stale_events)
-        if not stale:
-            return (
-                reindex_cubes(self._context)
-                or renew_layers(self._context)
-                or erase_expired(self._context)
-                or link_older(self._context)
-                or associate_older(self._context)
-                or endings.erase_expired(self._context)
-                or self._apply_retention()
-                or database_index.advance_index(self._context)
-            )
-        entries = index_entries(self._context.embedder, [_event_text(row) for row in stale])
+        failure = None
+        try:
+            if self._embed():
+                return True
+        except EmbedderUnavailable as error:  # what else is due must not wait for it
+            failure = error
+        has_worked = (
+            erase_expired(self._context)
+            or link_older(self._context)
+            or associate_older(self._context)
+            or endings.erase_expired(self._context)
+            or self._apply_retention()
+            or database_index.advance_index(self._context)
+        )
+        if failure is not None and not has_worked:
+            raise failure
+        return has_worked
+
+    def _embed(self) -> bool:
+        """Do one step of renewing vectors; return False if all are those of the embedder.
+
+        Raises StoreUnavailable, EmbedderUnavailable.
+        """
+        context = self._context
+        if context.embedder.is_remote and not context.embedder.dimensions:
+            context.embedder.encode(["ready"])
+        if context.embedder.dimensions != context.layout.width:  # its first answer came
+            with self._changing:
+                self._use(context.with_embedder(context.embedder, context.older))
+            return True
+        stale = context.store.read(self._stale_events)
+        if stale:
+            self._renew_events(stale)
+            return True
+        return reindex_cubes(context) or renew_layers(context) or self._end_change()
+
+    def _end_change(self) -> bool:
+        """Stop serving the vectors of the embedder before, since none is left."""
+        with self._changing:
+            if not self._context.is_changing_embedder:
+                return False
+            self._use(self._context.with_embedder(self._context.embedder, None))
+        _log.info("all vectors are those of %s", self._context.embedder.name)
+        return True
+
+    def _renew_events(self, stale: list[Row]) -> None:
+        texts = [_event_text(row) for row in stale]
+        entries = index_entries(self._context.embedder, texts, needs_vectors=True)
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         for account_id in dict.fromkeys(row.account_id for row in stale):
             renewed = [
@@ -120,7 +194,6 @@ class Maintenance:
             for space in revised:
                 self._reload_at[space] = 2 * max(unseen.pop(space), FIRST_RELOAD_EVENTS)
         self._unseen = unseen
-        return True
 
     def _apply_retention(self) -> bool:
         """Apply the retention rules once a day; return True if turns were erased."""
@@ -137,7 +210,7 @@ class Maintenance:
         """Load the indexes of the newest spaces and the secret detector, to make the first requests
         fast.
         """
-        self._warm_spaces()
+        self._warm_spaces(self._context)
         screening.load()  # last, because most turns do not need the rules
 
     def load_requested(self) -> None:
@@ -147,27 +220,26 @@ class Maintenance:
         """
         for request in self._context.index_cache.take_requests():
             if not self._stop.is_set():
-                self._warm(*cast("tuple[int, int]", request))
+                self._warm(self._context, *cast("tuple[int, int]", request))
 
-    def _warm_spaces(self) -> None:
+    def _warm_spaces(self, context: Context) -> None:
         events_left = WARM_EVENTS_MAX
-        for space in self._context.store.read(
-            lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)
-        ):
+        for space in context.store.read(lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)):
             if self._stop.is_set():
                 return
             if space.events_made <= events_left:
                 events_left -= space.events_made
-                self._warm(space.account_id, space.id)
+                self._warm(context, space.account_id, space.id)
 
-    def _warm(self, account_id: int, space_id: int) -> None:
+    @staticmethod
+    def _warm(context: Context, account_id: int, space_id: int) -> None:
         def read(tx: Transaction) -> None:
             space = tx.one_or_none(SQL.space_by_id, id=space_id)
             if space is not None:
-                space_view(self._context, tx, space)
+                space_view(context, tx, space)
 
         # One transaction for each index: a long snapshot lets the write-ahead log grow.
-        self._context.store.read(read, account_id=account_id)
+        context.store.read(read, account_id=account_id)
 
     def _run(self) -> None:
         work = self.warm
@@ -193,7 +265,9 @@ class Maintenance:
             forget_idle(store)
         while not self._stop.is_set() and self.step():
             pass
-        self._stop.wait(CHECK_SECONDS)
+        context = self._context
+        is_often = context.embedder.is_remote or context.writer is not context.embedder
+        self._stop.wait(CHECK_OFTEN_SECONDS if is_often else CHECK_SECONDS)
 
     def _stale_events(self, tx: Transaction) -> list[Row]:
         embedder = embedder_id(tx, analysis_id(self._context.embedder), make=False)

@@ -160,8 +160,9 @@ select :account_id, :id, :session, :occurred_ms, :words, embedders.id, :vectors 
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
 select :account_id, :id, :session, :occurred_ms, :words, embedders.id, cast(:vectors as bytea) from embedders where embedders.name = :derived_by;
 
--- index_rows: The index entries of a range of events; vectors only if this embedder made them
-select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors
+-- index_rows: The index entries of a range of events, with the vectors of these two embedders
+select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors,
+    case when embedder = :older then vectors end as older_vectors
 from event_index where account_id = :account_id and id >= :low and id < :high order by id;
 
 -- event_texts: The texts of a range of events

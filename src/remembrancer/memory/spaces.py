@@ -12,8 +12,8 @@ from datetime import datetime
 
 from ..context import Context
 from ..protocol.errors import InvalidRequest
-from ..search import EventText, IndexView, SpaceIndex, analysis_id, unpack_repaired
-from ..store import Row, Transaction, embedder_id, load_queries
+from ..search import EventText, IndexView, SpaceIndex, unpack_repaired
+from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.memory", "memory.sql")
 NUMBER_BITS = 32  # low bits of an event's row id: its number; the high bits are its space's id
@@ -45,16 +45,16 @@ def space_view(context: Context, tx: Transaction, space: Row) -> IndexView:
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:
-    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+    numbers, place = context.embedder_numbers(tx), context.layout.place
     for low in range(index.next_event, space.events_made, ROWS_AT_ONCE):
         high = min(low + ROWS_AT_ONCE, space.events_made)
         row_range = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
-        rows = tx.all(SQL.index_rows, embedder=embedder, **row_range)
-        coded = [(number_of(row[0]), *row[1:]) for row in rows]
+        rows = tx.all(SQL.index_rows, **numbers, **row_range)
+        coded = [(number_of(row[0]), *row[1:4], place(row[4], row[5])) for row in rows]
         index.add(
             unpack_repaired(
                 coded,
-                context.embedder.dimensions,
+                context.layout.dimensions,
                 lambda number: event_text(tx, row_id(space.id, number)),
             ),
             high,

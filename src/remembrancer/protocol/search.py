@@ -16,6 +16,7 @@ Occurred = Annotated[str, Field(description="Time the turn belongs to (RFC 3339,
 
 
 LayerName = Literal["events", "facts", "instructions", "summaries"]
+Depth = Literal["fast", "deep"]
 LAYERS: tuple[LayerName, ...] = ("events", "facts", "instructions", "summaries")
 
 
@@ -86,6 +87,13 @@ class MemoryQuery(Body):
             "`summaries`. Default: all.",
         ),
     ] = None
+    depth: Annotated[
+        Depth,
+        Field(
+            description="`deep`: the server's reranker reads the best 40 hits together with the "
+            "query and orders them again, which takes seconds."
+        ),
+    ] = "fast"
     max_tokens: Annotated[
         int | None,
         Field(
@@ -102,8 +110,9 @@ class Signal(Message):
     signal: Annotated[
         str,
         Field(
-            description="Signal: text, dense, focus, session, neighbour, date, speaker or summary; "
-            "or a flag: instruction_like, secret, machine_notice, near_duplicate or superseded."
+            description="Signal: text, dense, focus, session, neighbour, date, speaker, summary or "
+            "reranked; or a flag: instruction_like, secret, machine_notice, near_duplicate or "
+            "superseded."
         ),
     ]
     rank: Annotated[
@@ -242,6 +251,14 @@ class MemoryAnswer(Message):
     total_hits: Annotated[
         int, Field(description="Number of events that matched before the cut to `top_k`.")
     ]
+    depth: Annotated[
+        Depth | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="For a deep search: `deep`, or `fast` if the reranker was busy or did not "
+            "answer, and the hits have their fast order."
+        ),
+    ] = None
     focus_missing: Annotated[
         list[str] | None,
         ABSENT_IF_NONE,

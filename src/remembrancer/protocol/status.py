@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .execution import Level
-from .message import Message
+from .message import ABSENT_IF_NONE, Message
 
 INTERFACE_VERSION = "8.3"
 RECORD_VERSION = "6.0"
@@ -21,9 +21,22 @@ class Embedding(Message):
         int,
         Field(
             ge=0,
-            description="Events without a vector yet. Until then, full-text search finds them.",
+            description="Events without a vector of this embedder yet. Until then, full-text "
+            "search finds them, and the vectors of `older` if there is one.",
         ),
     ]
+    state: Annotated[
+        Literal["ok", "pending", "unavailable"],
+        Field(
+            description="`pending`: vectors are made in the background. `unavailable`: the "
+            "endpoint does not answer; turns are stored and found by their words until it does."
+        ),
+    ] = "ok"
+    older: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Embedder whose vectors are served until those of `name` are made."),
+    ] = None
 
 
 SandboxState = Level | Literal["unavailable", "not started"]

@@ -6,7 +6,9 @@ No tables and no users: callers pass rows and texts in. Imports only `protocol` 
 from .associations import Associations, association, by_association
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .demotions import SUSPECT_COST, Decay
-from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
+from .embedders.opening import open_embedder
+from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder
+from .embedders.serving import QueryVectors, VectorLayout, VectorMissing, quantize
 from .index.entries import (
     EntryBatch,
     EntryDamaged,
@@ -21,6 +23,8 @@ from .index.entries import (
 )
 from .index.space_index import IndexCache, IndexView, SpaceIndex
 from .ranking import Ranking, Reason
+from .rerankers.opening import open_reranker
+from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
     SIGNALS,
     Fit,
@@ -57,6 +61,7 @@ __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
     "Associations",
+    "BoundedReranker",
     "Decay",
     "Embedder",
     "EmbedderUnavailable",
@@ -75,9 +80,14 @@ __all__ = [
     "RankedEvent",
     "Ranking",
     "Reason",
+    "Reranker",
+    "RerankerUnavailable",
     "SearchTerms",
     "SpaceIndex",
     "SpaceTerms",
+    "SymmetricEmbedder",
+    "VectorLayout",
+    "VectorMissing",
     "Weights",
     "analysis_id",
     "analyze",
@@ -102,6 +112,7 @@ __all__ = [
     "load_weights",
     "normalize",
     "open_embedder",
+    "open_reranker",
     "pack",
     "parse_query",
     "parse_terms",

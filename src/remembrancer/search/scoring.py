@@ -17,7 +17,7 @@ import numkong
 import numpy as np
 import numpy.typing as npt
 
-from .embedder import quantize
+from .embedders.serving import quantize
 from .index.space_index import IndexView
 from .text.analysis import DateHint, ParsedQuery, QueryWord
 from .text.machine_text import MACHINE_NOTICE
@@ -158,7 +158,9 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
         for place in range(len(ends)):
             fill(place)
     norm = view["norm"]
-    length = float(np.sqrt((query.astype("f4") ** 2).sum())) or 1.0
+    # While one embedder replaces another, a query has a unit vector of each.
+    units = max(round(float(vector @ vector)), 1)
+    length = float(np.sqrt((query.astype("f4") ** 2).sum() / units)) or 1.0
     # Parts without a vector already have the product 0.
     np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)
     return cosine

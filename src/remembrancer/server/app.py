@@ -55,6 +55,7 @@ def make_app(
     )
     app.router.redirect_slashes = False  # a redirected POST loses its body
     app.state.sandbox = dispatcher.sandbox
+    app.state.dispatcher = dispatcher
     app.state.routes = tuple(routes)
     app.add_middleware(RequestMiddleware, dispatcher=dispatcher)
     mcp.application = app

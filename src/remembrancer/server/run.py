@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import uvicorn
@@ -20,12 +21,13 @@ from .. import __version__, status
 from ..accounts import OWNER, keys
 from ..accounts.invitations import invite
 from ..console.sign_in import link
-from ..context import Context, assemble
+from ..context import Context, assemble, open_embedders
 from ..files.blobs import open_blobs
 from ..files.files import sweep
 from ..memory.maintenance import Maintenance
 from ..protocol.errors import Problem
-from ..settings import Settings
+from ..search import EmbedderUnavailable
+from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.folder_lock import hold
 from .connection import HttpConnection
@@ -39,6 +41,8 @@ _EXAMPLE = {
 _RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
 _GRACE_SECONDS = 20  # for requests in flight at shutdown
 _IDLE_SECONDS = 30  # before an idle connection is closed
+# read again on SIGHUP
+_EMBEDDER_SETTINGS = ("embedder", "embedder_at_once", "embedder_key", "embedder_seconds")
 _log = logging.getLogger(__name__)
 
 
@@ -64,6 +68,8 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
             maintenance.start()
             print(welcome(context, _address(listener)), flush=True)
             app = make_app(context)
+            maintenance.watch(app.state.dispatcher.use)
+            _reload_on_hangup(maintenance)
             # in the background, so that the server can answer and the first program does not wait
             threading.Thread(target=_start_sandbox, args=(app,), name="sandbox").start()
             uvicorn_server(app).run(sockets=[listener])
@@ -71,7 +77,45 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
             pass  # a normal way to stop the server
         finally:
             maintenance.stop()
-            context.close()
+            maintenance.context.close()
+
+
+def _reload_on_hangup(maintenance: Maintenance) -> None:
+    """On SIGHUP, read the settings again and change the embedder if they name another."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
+        return
+    turns = threading.Lock()
+
+    def reload() -> None:
+        with turns:
+            change_embedder(maintenance)
+
+    def start(_signal: int, _frame: object) -> None:
+        # In a thread: opening a model takes seconds, and the main thread serves.
+        threading.Thread(target=reload, name="remembrancer-reload", daemon=True).start()
+
+    signal.signal(signal.SIGHUP, start)
+
+
+def change_embedder(maintenance: Maintenance) -> None:
+    """Read the settings again and use the embedder they name.
+
+    What fails is logged, and the server goes on as before.
+    """
+    before = maintenance.context.settings
+    try:
+        fresh = read(data=before.data)
+        settings = replace(before, **{name: getattr(fresh, name) for name in _EMBEDDER_SETTINGS})
+        if settings == before:
+            _log.info("reloaded: the embedder is unchanged")
+            return
+        parts = open_embedders(settings)
+        first = None if parts["writer"] is parts["embedder"] else parts["writer"]
+        maintenance.change_embedder(parts["embedder"], first=first, settings=settings)
+    except (SettingInvalid, EmbedderUnavailable, StoreUnavailable) as error:
+        _log.error("the embedder was not changed: %s", error)
+        return
+    _log.info("the embedder is %s now; vectors are renewed in the background", settings.embedder)
 
 
 def _wait_for_store(settings: Settings) -> Context:

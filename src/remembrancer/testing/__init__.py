@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..context import Context, without_secrets
+from ..context import Context, embedding_parts, without_secrets
 from ..models import (
     Budget,
     ModelAttempt,
@@ -32,8 +32,8 @@ from ..models import (
 )
 from ..models.calls import ConfiguredModels
 from ..models.port import OnText
-from ..search import Embedder, IndexCache, QueryVectors
-from ..search.embedder import Vectors
+from ..search import Embedder, Reranker, SymmetricEmbedder
+from ..search.embedders.port import Vectors
 from ..settings import Settings
 from ..store import Pool, Store, open_store
 
@@ -67,7 +67,7 @@ class CountingIds:
         return f"{prefix}{next(self._numbers):013}"
 
 
-class HashEmbedder:
+class HashEmbedder(SymmetricEmbedder):
     """Vectors without a model:
 
     each word, ignoring case, adds to one of 64 dimensions. Equal words give equal vectors.
@@ -171,26 +171,23 @@ def context(
     clock: Callable[[], int] | None = None,
     ids: Callable[[str], str] | None = None,
     models: Models | None = None,
+    reranker: Reranker | None = None,
 ) -> Context:
     """Return a real Context over a SQLite file in `folder`, which must exist, or at the URL of
     `keep_stores_at`; close it at the end.
 
     Defaults: a frozen clock, counting ids, the hash embedder, commits that do not wait for the
-    disk, and no models.
+    disk, no models and no reranker.
     """
     settings = settings or Settings(data=folder, embedder="none", durability="normal")
-    embedder = embedder or HashEmbedder()
     return Context(
         settings=settings,
         store=store or _open_store(settings),
-        embedder=embedder,
-        query_vectors=QueryVectors(embedder),
-        index_cache=IndexCache(
-            memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions
-        ),
+        **embedding_parts(settings, embedder or HashEmbedder()),
         clock=clock or FrozenClock(),
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),
+        reranker=reranker,
     )
 
 

@@ -186,7 +186,7 @@ def _index_entries(context: Context, new: list[Imported]) -> list[IndexEntry]:
         replace(entry, flags=entry.flags + record.flags)
         if isinstance(record, ImportedTurn)
         else entry
-        for entry, record in zip(index_entries(context.embedder, texts), new, strict=True)
+        for entry, record in zip(index_entries(context.writer, texts), new, strict=True)
     ]
 
 

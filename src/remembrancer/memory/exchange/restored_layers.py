@@ -182,7 +182,7 @@ def _entries(
     new = [one for one in texts if one not in existing]
     if not new:
         return {}
-    return dict(zip(new, index_entries(context.embedder, [texts[one] for one in new]), strict=True))
+    return dict(zip(new, index_entries(context.writer, [texts[one] for one in new]), strict=True))
 
 
 def write_maps(
@@ -197,7 +197,7 @@ def write_maps(
     )
     new = [record for record in new if record.user_id not in left_users]
     entries = (
-        index_entries(context.embedder, [layer_text(record.text) for record in new]) if new else []
+        index_entries(context.writer, [layer_text(record.text) for record in new]) if new else []
     )
     by_version = {
         (record.user_id, record.version): entry for record, entry in zip(new, entries, strict=True)

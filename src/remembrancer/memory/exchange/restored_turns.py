@@ -128,9 +128,7 @@ def write_events(context: Context, caller: Caller, records: Sequence[EventRecord
     entries = dict(
         zip(
             (record.event_id for record in indexed),
-            index_entries(context.embedder, [_text(record) for record in indexed])
-            if indexed
-            else [],
+            index_entries(context.writer, [_text(record) for record in indexed]) if indexed else [],
             strict=True,
         )
     )

@@ -84,7 +84,7 @@ def _entry(context: Context, caller: Caller, event_id: str) -> IndexEntry:
     text = context.store.read(
         lambda tx: event_text(tx, own_event(tx, caller, event_id).id), account_id=caller.account_id
     )
-    return index_entries(context.embedder, [text])[0]
+    return index_entries(context.writer, [text])[0]
 
 
 def _restore(tx: Transaction, row: Row, state: Row, entry: IndexEntry) -> None:

@@ -38,7 +38,7 @@ from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
 from .outcome import SearchOutcome
-from .recall import StageTimer, search
+from .recall import StageTimer, read_embedded, search
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
@@ -54,8 +54,8 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
     """Return the hits of a search with their reasons, and the result of each stage.
 
     Writes nothing: it counts no step, checks no duty, and does not record the hits as shown.
-    `interact`, `session_id` and `last_seal` are accepted and ignored. Raises PinnedToOtherUser,
-    StoreUnavailable, EmbedderUnavailable.
+    `interact`, `session_id`, `last_seal` and `depth` are accepted and ignored: it explains the fast
+    order. Raises PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     stages = StageTimer()
@@ -70,7 +70,7 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
             [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()],
         )
 
-    return context.store.read(read, account_id=caller.account_id)
+    return read_embedded(context, caller, read)
 
 
 def _explanation(
@@ -118,7 +118,7 @@ def _explanation(
         total_hits=answer.total_hits,
         start_score=round(weights.start, 4),
         words=list(_words(ranking)),
-        vector_text=outcome.vector_text if context.embedder.dimensions else "",
+        vector_text=outcome.vector_text if context.layout.dimensions else "",
         gate=_gate(ranking, weights),
         looked=SearchedCounts(
             events=ranking.view.events,

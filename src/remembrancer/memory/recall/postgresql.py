@@ -23,7 +23,6 @@ from ...search import (
     ParsedQuery,
     SearchTerms,
     SpaceTerms,
-    analysis_id,
     best_events,
     embedding_text,
     frequencies_in,
@@ -34,7 +33,7 @@ from ...search import (
     view_among,
 )
 from ...search.scoring import K1, B
-from ...store import Row, Transaction, embedder_id
+from ...store import Row, Transaction
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, number_of, row_id, space_view
 from .postgresql_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
@@ -106,7 +105,7 @@ def view_for(
 
 def fits_in_memory(context: Context, space: Row) -> bool:
     """Return True if the index of a space would fit into the index cache."""
-    per_event = 2 * context.embedder.dimensions + EVENT_BYTES
+    per_event = 2 * context.layout.dimensions + EVENT_BYTES
     return int(space.events_made) * per_event <= context.settings.index_memory_bytes
 
 
@@ -123,7 +122,7 @@ def _view(
     tx.all(SQL.prepare, breadth=BREADTH)
     terms = parse_terms(query.query_text, query.focus_words, indexed.statistics.languages_seen)
     request = _postgresql_query(tx, indexed, query, terms)
-    dimensions = context.embedder.dimensions
+    dimensions, embedders = context.layout.dimensions, context.embedder_numbers(tx)
 
     def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> IndexView:
         return view_among(
@@ -137,14 +136,14 @@ def _view(
     def rows_of(numbers: set[int]) -> list[Row]:
         return tx.all(
             SQL.rows,
-            embedder=indexed.embedder,
+            **embedders,
             ids=_array(row_id(space.id, number) for number in sorted(numbers)),
         )
 
     latest = view_among(indexed.batch, dimensions, {}, indexed.statistics, request.frequencies)
     text = embedding_text(latest, terms.question)
     vector = context.query_vectors(text)
-    nearest, farthest = _nearest(tx, request, vector)
+    nearest, farthest = _nearest(tx, request, vector[: context.layout.width])
     phrase_events = farthest.union(
         *(_phrase_candidates(tx, request, phrase) for phrase in terms.phrases)
     )
@@ -162,7 +161,8 @@ def _space_statistics(context: Context, tx: Transaction, space: Row) -> SpaceSta
 
     None if PostgreSQL has indexed too little of it, or its vectors have no index yet.
     """
-    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+    numbers = context.embedder_numbers(tx)
+    embedder = numbers["embedder"]
     indexed = tx.one_or_none(SQL.indexed_space, space_id=space.id)
     if (
         indexed is None
@@ -176,7 +176,7 @@ def _space_statistics(context: Context, tx: Transaction, space: Row) -> SpaceSta
         "low": row_id(space.id, indexed.filled_to),
         "high": row_id(space.id, space.events_made),
     }
-    latest = tx.all(SPACES.index_rows, embedder=embedder, **new_rows)
+    latest = tx.all(SPACES.index_rows, **numbers, **new_rows)
     batch, statistics = batch_of(context, tx, space.id, latest), statistics_of(indexed)
     statistics.add(batch)
     return SpaceStatistics(

@@ -76,8 +76,9 @@ cross join lateral (
 ) as near
 order by center.number, near.number;
 
--- rows: The index entries of some events; vectors only if this embedder made them
-select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors
+-- rows: The index entries of some events, with the vectors of these two embedders
+select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors,
+    case when embedder = :older then vectors end as older_vectors
 from event_index where account_id = :account_id and id = any (cast(:ids as bigint[])) order by id;
 
 -- behind: A large space that is not completely indexed, or was indexed with another embedder
@@ -97,7 +98,8 @@ where (  -- looks up its first event; `exists` would become a join with all even
 order by large.id limit 1;
 
 -- rows_from: The index entries of the first events of a range
-select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors
+select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors,
+    case when embedder = :older then vectors end as older_vectors
 from event_index where account_id = :account_id and id >= :low and id < :high order by id limit :most;
 
 -- add_space: Start indexing a space

@@ -94,7 +94,8 @@ def _index_next(context: Context, tx: Transaction, space_id: int) -> None:
         indexed = tx.one(SQL.indexed_space, **of_space)
     end = tx.one(SPACES.space_by_id, id=space_id).events_made
     new_rows = {"low": row_id(space_id, indexed.filled_to), "high": row_id(space_id, end)}
-    rows = tx.all(SQL.rows_from, embedder=embedder, most=BATCH, **new_rows)
+    numbers = context.embedder_numbers(tx)
+    rows = tx.all(SQL.rows_from, most=BATCH, **numbers, **new_rows)
     _store_batch(
         context,
         tx,
@@ -126,7 +127,7 @@ def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[i
         context,
         tx,
         space_id,
-        tx.all(SQL.rows, embedder=embedder, ids=stale),
+        tx.all(SQL.rows, ids=stale, **context.embedder_numbers(tx)),
         filled_to=indexed.filled_to,
     )
 
@@ -145,7 +146,7 @@ def _store_batch(
     if rows:
         batch = batch_of(context, tx, space_id, rows)
         statistics.add(batch)
-        _store_parts(tx, of_space, batch)
+        _store_parts(tx, of_space, batch, context.layout.width)
         terms, counts = np.unique(batch.term, return_counts=True)
         tx.run(
             SQL.count_terms,
@@ -167,7 +168,7 @@ def _store_batch(
     )
 
 
-def _store_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch) -> None:
+def _store_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch, width: int) -> None:
     firsts = np.flatnonzero(np.r_[True, batch.event[1:] != batch.event[:-1]])
     parts = np.arange(len(batch)) - np.repeat(firsts, np.diff(np.r_[firsts, len(batch)]))
     ends = np.r_[0, np.cumsum(batch.head["terms"], dtype="i8")].tolist()
@@ -183,23 +184,25 @@ def _store_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch) -
         terms=["{" + ",".join(map(str, terms[start:end])) + "}" for start, end in pairwise(ends)],
         **of_space,
     )
-    with_vectors = np.flatnonzero(batch.vectors.any(axis=1))
+    vectors = batch.vectors[:, :width]  # of the embedder, without those of an older one
+    with_vectors = np.flatnonzero(vectors.any(axis=1))
     if len(with_vectors):
         tx.run(
             SQL.add_vectors,
             numbers=batch.event[with_vectors].tolist(),
             parts=parts[with_vectors].tolist(),
             times_ms=batch.occurred_ms[with_vectors].tolist(),
-            signs=[signs(vector) for vector in batch.vectors[with_vectors]],
+            signs=[signs(vector) for vector in vectors[with_vectors]],
             **of_space,
         )
 
 
 def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> EntryBatch:
     """Convert rows of `event_index` to arrays."""
-    coded = [(number_of(row[0]), *row[1:]) for row in rows]
+    place = context.layout.place
+    coded = [(number_of(row[0]), *row[1:4], place(row[4], row[5])) for row in rows]
     return unpack_repaired(
-        coded, context.embedder.dimensions, lambda number: event_text(tx, row_id(space_id, number))
+        coded, context.layout.dimensions, lambda number: event_text(tx, row_id(space_id, number))
     )
 
 
@@ -224,7 +227,7 @@ def build_vector_index(context: Context, space: Row) -> bool:
     if index is not None and not index.is_valid:
         context.store.run_outside_transaction(f"drop index concurrently if exists {name}")
     if index is None or not index.is_valid:
-        dimensions = context.embedder.dimensions
+        dimensions = context.layout.width
         memory = min(space.parts * (dimensions // 8 + _LINK_BYTES), _LINK_MEMORY_BYTES_MAX)
         context.store.run_outside_transaction(
             f"create index concurrently if not exists {name} on search_vectors"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ...search import (
     Ranking,
     Reason,
     SearchTerms,
+    VectorMissing,
     contains,
     cosines,
     embedding_text,
@@ -47,6 +48,7 @@ from ..spaces import (
 )
 from ..write.links import EventLinks
 from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
+from .deep import reranked, widened
 from .help import help_for
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
@@ -67,6 +69,7 @@ FOCUS_LIFT = (
     1.0,
     4.0,
 )
+T = TypeVar("T")
 _weights = lru_cache(maxsize=8)(load_weights)
 
 
@@ -89,18 +92,22 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 
     Returns an empty list of hits if nothing is relevant. An interacting search counts one step of
     its session and reports the session's duties; a read-only key never interacts. Raises
-    PinnedToOtherUser, TimeInFuture, StoreUnavailable, EmbedderUnavailable.
+    PinnedToOtherUser, TimeInFuture, RerankerNotConfigured, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
 
     def read(tx: Transaction) -> tuple[MemoryAnswer, bool]:
         return (
-            search(context, tx, caller, user_id, query, StageTimer()).answer,
+            search(context, tx, caller, user_id, searched, StageTimer()).answer,
             is_user_of_session(tx, caller, user_id, query.named_session),
         )
 
-    answer, is_known_user = context.store.read(read, account_id=caller.account_id)
+    is_deep = query.depth == "deep"
+    searched = widened(context, query) if is_deep else query
+    answer, is_known_user = read_embedded(context, caller, read)
+    if is_deep:
+        answer = reranked(context, caller, query, answer)
     if caller.read_only or not query.interact:
         # Without a counted search, the session cannot cite.
         may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only
@@ -115,6 +122,19 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
             "reminders": duties.reminders or None,
         }
     )
+
+
+def read_embedded(context: Context, caller: Caller, read: Callable[[Transaction], T]) -> T:
+    """Run a read that searches, and return its result.
+
+    Where a query needs a vector of a remote embedder, the read ends, the query is embedded, and the
+    read starts again: an endpoint may take seconds, which no transaction should.
+    """
+    while True:
+        try:
+            return context.store.read(read, account_id=caller.account_id)
+        except VectorMissing as missing:  # stored now, also if the embedder fails
+            context.query_vectors.prepare(missing.text)
 
 
 def search(
@@ -136,11 +156,11 @@ def search(
         return _search_without_events(context, tx, caller, user_id, query, stages)
     view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
-    weights = _weights(context.embedder.name)
     ranking = score_parts(context, view, query, terms, stages)
     ranking.decay = _decay(context, as_of_ms)
     vector_text = embedding_text(view, ranking.question)
     vector = context.query_vectors(vector_text)
+    weights = _weights(context.embedder.name if len(vector) else "none")
     names = query.layers or LAYERS
     layers = layer_hits(context, tx, space, ranking.question, vector, names, as_of_ms)
     stages.end("layers")

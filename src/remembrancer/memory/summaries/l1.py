@@ -68,7 +68,7 @@ def summarize(
     if text is None:
         raise OnlyEchoedText
     topic = None if summary.topic is None else intake.screen(summary.topic)
-    entry = index_entries(context.embedder, [layer_text(text, topic)])[0]
+    entry = index_entries(context.writer, [layer_text(text, topic)])[0]
 
     def write(tx: Transaction) -> str:
         reminder = name_session_user(tx, caller, user_id, summary.named_session, context.clock())

@@ -115,7 +115,7 @@ def _new_map(context: Context, sources: _Sources, map_lines: MapLines | None) ->
     text = "\n".join([*lines, *map_lines.lines]) if map_lines else ""
     if not text:
         return None
-    return _NewMap(text, index_entries(context.embedder, [layer_text(text)])[0])
+    return _NewMap(text, index_entries(context.writer, [layer_text(text)])[0])
 
 
 def _is_current(sources: _Sources, request: MapRequest) -> bool:

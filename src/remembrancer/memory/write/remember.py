@@ -113,7 +113,7 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         text = EventText(
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
-        entry = index_entries(context.embedder, [text])[0]
+        entry = index_entries(context.writer, [text])[0]
         entry = replace(entry, flags=entry.flags + flags["turn"])
     [l1], [l2], [fact], [reason] = (
         screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
@@ -151,7 +151,7 @@ def _layer_entries(
 ) -> dict[str, IndexEntry]:
     layers = {part: text for part, text in texts.items() if text is not None}
     entries = index_entries(
-        context.embedder,
+        context.writer,
         [
             layer_text(text, topic if part == "l1_summary" else None)
             for part, text in layers.items()

