@@ -24,9 +24,9 @@ from remembrancer.server.app import make_app
 # help and snippets, which were one file of 530 lines, 1 for the costs of notices, 1 for identifiers
 SEARCH_FILES_MAX = 31
 # 35, 3 for standing instructions in a turn, 12 for changed values and what a user takes back, and 4
-# for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers, 1 for
-# associations
-CHAT_FILES_MAX = 56
+# for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers, 3 for
+# associations and 2 for embedders, which were one file
+CHAT_FILES_MAX = 60
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")
