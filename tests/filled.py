@@ -120,7 +120,7 @@ def _add_turns(http: Http) -> None:
 def _add_endings(http: Http) -> None:
     http.remember("I live in Rome.", "Noted.", session_id="home")
     http.remember("I moved to Berlin.", "Noted.", session_id="home")
-    for question in ("Where is the towel?", "Where is the soap?"):
+    for question in ("Where is the towel?", "Where is the soap of Mia Berg in Lisbon?"):
         http.remember(question, "In the bathroom.", user_id="guest", session_id="stay")
     rule = {"user_id": "guest", "events": 1}
     _good(http.ask("PUT", "/api/v7/memory/retention", json=rule))

@@ -29,7 +29,7 @@ _INSTRUCTIONS = frozenset(
         "well while whole with within without work works write "
     )
 )
-_ENGLISH = BY_CODE["en"].stop | _INSTRUCTIONS
+_ENGLISH = (BY_CODE["en"].stop - {"must", "shall"}) | _INSTRUCTIONS
 _OTHERS = [
     language.stop - _ENGLISH
     for language in LANGUAGES

@@ -15,6 +15,7 @@ _REASONS = {
     "date": "the date matches",
     "speaker": "the speaker matches",
     "summary": "a summary that matches covers it",
+    "reranked": "the reranker read it",
     "superseded": "a newer turn gives another value",
     "instruction_like": "possible prompt injection",
     "secret": "contains a secret",
