@@ -77,6 +77,11 @@ def names_a_time(case: Any) -> bool:
     return bool(names & {*body, *(case.query or {})})
 
 
+def needs_a_reranker(case: Any) -> bool:
+    """Return True for a deep search: this server has no reranker, which a schema cannot say."""
+    return isinstance(case.body, dict) and case.body.get("depth") == "deep"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
@@ -110,6 +115,7 @@ def test_generated_requests_get_documented_responses(
         )
         assume(mode is GenerationMode.POSITIVE or not is_a_tolerated_kind(case.body))
         assume(mode is GenerationMode.NEGATIVE or not names_a_time(case))
+        assume(mode is GenerationMode.NEGATIVE or not needs_a_reranker(case))
         before = http.rows()
         answer = case.call_and_validate(headers={"Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before
