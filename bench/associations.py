@@ -47,11 +47,11 @@ from remembrancer.search import (
 )
 from remembrancer.search.associations import (
     CANDIDATES,
-    FREQUENT_SHARE,
     association_features,
     standardized,
 )
 from remembrancer.search.index import entries
+from remembrancer.search.scoring import FREQUENT_SHARE
 
 Weights: TypeAlias = tuple[float, float, float]  # of shared, linked, similar
 

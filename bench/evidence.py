@@ -135,14 +135,17 @@ def interval(groups: Sequence[Array]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def formatted(groups: Sequence[Array]) -> str:
-    """Format the mean over groups of recall at each depth, with the interval at each."""
+def formatted(groups: Sequence[Array], sign: str = "") -> str:
+    """Format the mean over groups of recall at each depth, with the interval at each.
+
+    `sign` is `+` for differences.
+    """
     cells = []
     for column in range(len(DEPTHS)):
         values = [group[:, column] for group in groups]
         low, high = interval(values)
         mean = np.mean([one.mean() for one in values])
-        cells.append(f"{mean:.3f} [{low:.2f}, {high:.2f}]")
+        cells.append(f"{mean:{sign}.3f} [{low:{sign}.2f}, {high:{sign}.2f}]")
     return " / ".join(cells)
 
 

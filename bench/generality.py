@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bench.evidence import DEPTHS, Array, evaluate, formatted, interval, present, systems
+from bench.evidence import DEPTHS, Array, evaluate, formatted, present, systems
 from bench.locomo import Conversation
 from bench.report import table, write_section
 from bench.sets import FILES, read_sets
@@ -56,8 +56,8 @@ def report(
         rows.append(
             [
                 "Remembrancer less the other commit",
-                *(_gain([gains[key]]) for key in sets),
-                _gain(list(gains.values())),
+                *(formatted([gains[key]], "+") for key in sets),
+                formatted(list(gains.values()), "+"),
             ]
         )
     heads = [f"{key} ({len(results['oracle'][key])} questions)" for key in sets]
@@ -66,16 +66,6 @@ def report(
         f"Embedder `{embedder.name}`. Evidence recall{depths} with a bootstrap 95 % interval of "
         "each; two turns per event.\n\n" + table(["system", *heads, "mean of the sets"], rows)
     )
-
-
-def _gain(groups: Sequence[Array]) -> str:
-    cells = []
-    for column in range(len(DEPTHS)):
-        values = [group[:, column] for group in groups]
-        low, high = interval(values)
-        mean = np.mean([one.mean() for one in values])
-        cells.append(f"{mean:+.3f} [{low:+.2f}, {high:+.2f}]")
-    return " / ".join(cells)
 
 
 def recalls_at(revision: str, arguments: argparse.Namespace) -> Recalls:

@@ -36,9 +36,13 @@ def setting(
     )
 
 
-def secret(slot: str) -> Any:
-    """Return the field for the key of a model slot; it never appears in a representation."""
-    help_text = f"API key for `model_{slot}`. Separate several with commas, in the same order."
+def model_key(slot: str) -> Any:
+    """Return the field for the key of a model slot."""
+    return secret(f"API key for `model_{slot}`. Separate several with commas, in the same order.")
+
+
+def secret(help_text: str) -> Any:
+    """Return the field for a key; it never appears in a representation."""
     return field(
         default="",
         repr=False,
@@ -99,16 +103,7 @@ class Settings:
         "A faster embedding model, as in `embedder`, for new texts until `embedder` has embedded "
         "them in the background. Empty: `embedder` does it at once.",
     )
-    embedder_key: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "help": "API key of an `openai:` or `ollama:` embedding endpoint.",
-            "unit": "",
-            "least": None,
-            "most": None,
-        },
-    )
+    embedder_key: str = secret("API key of an `openai:` or `ollama:` embedding endpoint.")
     embedder_seconds: int = setting(
         10,
         "Time limit of a request to an embedding endpoint, retries included. A turn is stored "
@@ -123,16 +118,7 @@ class Settings:
         "`http:URL` or `http:URL#MODEL` (like `/rerank` of Cohere, Jina or TEI) or `llm` (the "
         "models of `model_judge`, else of `model_chat`).",
     )
-    reranker_key: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "help": "API key of an `http:` reranker.",
-            "unit": "",
-            "least": None,
-            "most": None,
-        },
-    )
+    reranker_key: str = secret("API key of an `http:` reranker.")
     reranker_seconds: int = setting(
         10,
         "Time limit of a request to an `http:` reranker, retries included. After it, a deep search "
@@ -302,19 +288,19 @@ class Settings:
         "Models for chat, as `MODEL@BASE_URL`. Separate several with commas; the first "
         "that works answers.",
     )
-    model_chat_key: str = secret("chat")
+    model_chat_key: str = model_key("chat")
     model_repair_1: str = setting("", "Models that repair programs first, as in `model_chat`.")
-    model_repair_1_key: str = secret("repair_1")
+    model_repair_1_key: str = model_key("repair_1")
     model_repair_2: str = setting("", "Models that repair programs when the first slot failed.")
-    model_repair_2_key: str = secret("repair_2")
+    model_repair_2_key: str = model_key("repair_2")
     model_repair_3: str = setting("", "Models that repair programs when the second slot failed.")
-    model_repair_3_key: str = secret("repair_3")
+    model_repair_3_key: str = model_key("repair_3")
     model_summarize: str = setting("", "Models that write summaries, as in `model_chat`.")
-    model_summarize_key: str = secret("summarize")
+    model_summarize_key: str = model_key("summarize")
     model_judge: str = setting(
         "", "Models that judge claims beyond the built-in rules, as in `model_chat`."
     )
-    model_judge_key: str = secret("judge")
+    model_judge_key: str = model_key("judge")
     model_seconds: int = setting(
         60,
         "Time limit of model calls per request, retries included.",

@@ -1,4 +1,4 @@
-"""The second ranking by entities and vectors that the best events share (search/associations.py)."""
+"""The second ranking, by entities and vectors that the best events share."""
 
 from __future__ import annotations
 

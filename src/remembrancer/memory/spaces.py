@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ..context import Context
 from ..protocol.errors import InvalidRequest
-from ..search import EventText, IndexView, SpaceIndex, unpack_repaired
+from ..search import EntryBatch, EventText, IndexView, SpaceIndex, unpack_repaired
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.memory", "memory.sql")
@@ -45,20 +45,21 @@ def space_view(context: Context, tx: Transaction, space: Row) -> IndexView:
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:
-    numbers, place = context.embedder_numbers(tx), context.layout.place
+    numbers = context.embedder_numbers(tx)
     for low in range(index.next_event, space.events_made, ROWS_AT_ONCE):
         high = min(low + ROWS_AT_ONCE, space.events_made)
         row_range = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
         rows = tx.all(SQL.index_rows, **numbers, **row_range)
-        coded = [(number_of(row[0]), *row[1:4], place(row[4], row[5])) for row in rows]
-        index.add(
-            unpack_repaired(
-                coded,
-                context.layout.dimensions,
-                lambda number: event_text(tx, row_id(space.id, number)),
-            ),
-            high,
-        )
+        index.add(batch_of(context, tx, space.id, rows), high)
+
+
+def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> EntryBatch:
+    """Convert rows of `event_index` to arrays."""
+    place = context.layout.place
+    coded = [(number_of(row[0]), *row[1:4], place(row[4], row[5])) for row in rows]
+    return unpack_repaired(
+        coded, context.layout.dimensions, lambda number: event_text(tx, row_id(space_id, number))
+    )
 
 
 def event_text(tx: Transaction, row: int) -> EventText:

@@ -24,9 +24,6 @@ BEST = 5  # of these, whose entities count
 BEST_VECTORS = 3  # of these, whose vectors count
 ENTITIES_MAX = 20  # of the best events, those with the largest weight
 IDF_MIN = 2.0  # an entity in more turns says little about any of them
-FREQUENT_SHARE = (
-    0.12  # of the turns of a space: an entity in more is in everything, as a user's name
-)
 # Added to a score in standard deviations. The same for all sets: bench/results.md, "Associations".
 WEIGHTS = np.array([1.0, 0.5, 1.0], "f4")
 

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from ...search import Associations, association, entities
-from ...search.associations import CANDIDATES, FREQUENT_SHARE
+from ...search.associations import CANDIDATES
+from ...search.scoring import FREQUENT_SHARE
 from ...store import Transaction
 from ..spaces import number_of, row_id
 from ..write.associations import SQL

@@ -35,8 +35,8 @@ from ...search import (
 from ...search.scoring import K1, B
 from ...store import Row, Transaction
 from ..spaces import SQL as SPACES
-from ..spaces import milliseconds, number_of, row_id, space_view
-from .postgresql_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
+from ..spaces import batch_of, milliseconds, number_of, row_id, space_view
+from .postgresql_index import EXACT_PARTS_MAX, SQL, prefixed, signs, statistics_of
 
 NEAREST = 300  # candidates by the signs of their vectors
 MATCHING = 600  # candidates by their words

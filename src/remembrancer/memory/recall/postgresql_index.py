@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...context import Context
-from ...search import EntryBatch, SpaceTerms, analysis_id, unpack_repaired
+from ...search import EntryBatch, SpaceTerms, analysis_id
 from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
 from ..spaces import SQL as SPACES
-from ..spaces import event_text, number_of, row_id
+from ..spaces import batch_of, number_of, row_id
 
 SQL = load_queries("remembrancer.memory.recall", "postgresql.sql")
 ERASE = load_queries("remembrancer.memory.history", "forget.sql")
@@ -81,20 +81,19 @@ def advance_index(context: Context) -> bool:
 
 def _index_next(context: Context, tx: Transaction, space_id: int) -> None:
     """Index the next events of a space, or delete some parts of another embedder."""
-    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+    numbers = context.embedder_numbers(tx)
     of_space = {"space_id": space_id}
     indexed = tx.one_or_none(SQL.indexed_space, **of_space)
-    if indexed is not None and indexed.embedder != embedder:
+    if indexed is not None and indexed.embedder != numbers["embedder"]:
         if not tx.run(SQL.clear_some, most=CLEARED, **of_space):
             tx.run(SQL.delete_terms, **of_space)
             tx.run(SQL.delete_space, **of_space)
         return
     if indexed is None:
-        tx.run(SQL.add_space, embedder=embedder, **of_space)
+        tx.run(SQL.add_space, embedder=numbers["embedder"], **of_space)
         indexed = tx.one(SQL.indexed_space, **of_space)
     end = tx.one(SPACES.space_by_id, id=space_id).events_made
     new_rows = {"low": row_id(space_id, indexed.filled_to), "high": row_id(space_id, end)}
-    numbers = context.embedder_numbers(tx)
     rows = tx.all(SQL.rows_from, most=BATCH, **numbers, **new_rows)
     _store_batch(
         context,
@@ -110,10 +109,10 @@ def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[i
 
     `events` are row ids.
     """
-    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
+    numbers = context.embedder_numbers(tx)
     of_space = {"space_id": space_id}
     indexed = (
-        tx.one_or_none(SQL.indexed_by, embedder=embedder, **of_space)
+        tx.one_or_none(SQL.indexed_by, embedder=numbers["embedder"], **of_space)
         if context.store.supports_vector_search
         else None
     )
@@ -127,7 +126,7 @@ def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[i
         context,
         tx,
         space_id,
-        tx.all(SQL.rows, ids=stale, **context.embedder_numbers(tx)),
+        tx.all(SQL.rows, ids=stale, **numbers),
         filled_to=indexed.filled_to,
     )
 
@@ -195,15 +194,6 @@ def _store_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch, w
             signs=[signs(vector) for vector in vectors[with_vectors]],
             **of_space,
         )
-
-
-def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> EntryBatch:
-    """Convert rows of `event_index` to arrays."""
-    place = context.layout.place
-    coded = [(number_of(row[0]), *row[1:4], place(row[4], row[5])) for row in rows]
-    return unpack_repaired(
-        coded, context.layout.dimensions, lambda number: event_text(tx, row_id(space_id, number))
-    )
 
 
 def signs(vector: npt.NDArray[np.int8]) -> str:

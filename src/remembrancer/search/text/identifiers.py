@@ -15,7 +15,8 @@ CHARACTERS_MAX = 200  # a longer token is data, such as a hash or base64
 # Tokens with a sign inside (paths, versions, options, pairs of key and value), words joined by
 # underscores, and mixed case. `\w` matches the underscore.
 _TOKEN = re.compile(
-    r"(?:(?<![\w-])--?)?\b\w+(?:[-./:=@]{1,2}\w+)+|[^\W_]+(?:_+[^\W_]+)+|\b[A-Za-z]*(?:[a-z][A-Z]|[A-Z]{2}[a-z])\w*"
+    r"(?:(?<![\w-])--?)?\b\w+(?:[-./:=@]{1,2}\w+)+|[^\W_]+(?:_+[^\W_]+)+"
+    r"|\b[A-Za-z]*(?:[a-z][A-Z]|[A-Z]{2}[a-z])\w*"
 )
 _SEPARATOR = re.compile(r"[/:=@]+")
 _MIXED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

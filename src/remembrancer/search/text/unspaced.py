@@ -15,7 +15,8 @@ from .languages import LANGUAGES
 
 # Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but its words have endings.
 UNSPACED = re.compile(
-    "[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+    "[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3040-\u30ff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 )
 HANGUL = re.compile("[\uac00-\ud7af]+")
 
