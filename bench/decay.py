@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.locomo import Conversation, conversations
 from bench.report import table, write_section
 from bench.spaces import ranking, view_of
-from remembrancer.search import Decay, Embedder, load_weights, open_embedder
+from remembrancer.search import Decay, Embedder, load_ranker, open_embedder
 
 HALF_LIVES = (0, 365, 90, 30, 7)  # days; 0: age does not count
 DAY_MS = 86_400_000
@@ -25,7 +25,7 @@ DEPTH = 10
 
 def recalls(histories: Sequence[Conversation], embedder: Embedder) -> list[float]:
     """Return the evidence recall@10 for each half-life: the means over questions."""
-    weights = load_weights(embedder.name)
+    ranker = load_ranker(embedder.name)
     shares: list[list[float]] = [[] for _ in HALF_LIVES]
     for conversation in histories:
         view = view_of(conversation, embedder)
@@ -34,8 +34,8 @@ def recalls(histories: Sequence[Conversation], embedder: Embedder) -> list[float
             candidates = ranking(view, question.text, embedder)
             for place, days in enumerate(HALF_LIVES):
                 candidates.decay = Decay(now_ms, days * DAY_MS) if days else None
-                best = candidates.ranked(weights, {}, DEPTH)
-                turns = {turn for event, _, _ in best for turn in conversation.events[event].turns}
+                best = candidates.ranked(ranker, {}, DEPTH)
+                turns = {turn for one in best for turn in conversation.events[one.event].turns}
                 share = len(question.evidence & turns) / len(question.evidence)
                 shares[place].append(share)
     return [sum(some) / len(some) for some in shares]

@@ -5,7 +5,7 @@
 FOLDER has `locomo-dev.json`, `beam-dev.json` and `realmem-dev.json`, all in LoCoMo's shape. The
 first conversations of each are searched, with two turns an event; of the long ones only the events
 with evidence and a share of the others, so that the run takes minutes. Nothing is fitted here:
-ranking has the same weights for every embedder. Each embedder runs in a process of its own, and its
+ranking has the same ranker for every embedder. Each embedder runs in a process of its own, and its
 figures are stored in the folder of `--store`, so that an interrupted run continues.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
 from bench.spaces import ranking, view_of
-from remembrancer.search import Embedder, cosines, load_weights, open_embedder, parse_query
+from remembrancer.search import Embedder, cosines, load_ranker, open_embedder, parse_query
 from remembrancer.search.embedders.centring import SAMPLES
 
 SETS = {"locomo": 2, "beam": 4, "realmem": 1}  # conversations of each
@@ -177,13 +177,13 @@ def recall(conversation: Conversation, question: Question, best: list[int]) -> f
 def quality(embedder: Embedder, folder: Path, sets: dict[str, int]) -> dict[str, list[float]]:
     """Return recall@10 of each question by set, of search and of cosine alone."""
     result: dict[str, list[float]] = {}
-    weights = load_weights(embedder.name)
+    ranker = load_ranker(embedder.name)
     for name, most in sets.items():
         for conversation in histories(folder, name, most):
             view = view_of(conversation, embedder)
             for question in conversation.questions:
                 scored = ranking(view, question.text, embedder)
-                best = [event for event, _, _ in scored.ranked(weights, {}, DEPTH)]
+                best = [one.event for one in scored.ranked(ranker, {}, DEPTH)]
                 result.setdefault(name, []).append(recall(conversation, question, best))
                 if embedder.dimensions:
                     [vector] = embedder.encode_queries([parse_query(question.text).text])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bench.locomo import Conversation, Question
 from bench.sets import searchable
 from bench.spaces import ranking, views_of
-from remembrancer.search import Embedder, load_weights
+from remembrancer.search import Embedder, load_ranker
 
 Array: TypeAlias = npt.NDArray[Any]
 System: TypeAlias = Callable[[Conversation], list[list[int]]]  # a ranking for each question
@@ -79,13 +79,13 @@ def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
 def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events as the service does."""
     views = views_of(conversation, embedder, limits(conversation))
-    weights = load_weights(embedder.name)
+    ranker = load_ranker(embedder.name)
     return [
         [
-            event
-            for event, _, _ in ranking(
+            one.event
+            for one in ranking(
                 views[searchable(conversation, question)], question.text, embedder
-            ).ranked(weights, {}, DEPTHS[-1])
+            ).ranked(ranker, {}, DEPTHS[-1])
         ]
         for question in conversation.questions
     ]

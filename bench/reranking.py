@@ -20,7 +20,7 @@ from bench.embedders import DEPTH, SETS, allowed, histories
 from bench.locomo import Conversation, Question
 from bench.report import table, write_section
 from bench.spaces import ranking, view_of
-from remembrancer.search import Embedder, Reranker, load_weights, open_embedder, open_reranker
+from remembrancer.search import Embedder, Reranker, load_ranker, open_embedder, open_reranker
 
 QUESTIONS = {"locomo": 40, "beam": 60, "realmem": 40}  # at most, evenly spaced
 READ = 40  # hits that the reranker reads
@@ -52,13 +52,13 @@ def scored(
     conversation: Conversation, embedder: Embedder, reranker: Reranker, most: int
 ) -> list[tuple[Conversation, Question, list[int], Row]]:
     """Return the best events of each question with both scores, and the seconds they took."""
-    view, weights = view_of(conversation, embedder), load_weights(embedder.name)
+    view, ranker = view_of(conversation, embedder), load_ranker(embedder.name)
     step = max(len(conversation.questions) // most, 1)
     rows = []
     for question in conversation.questions[::step][:most]:
         end = allowed(conversation, question)
-        ranked = ranking(view, question.text, embedder).ranked(weights, {}, DEPTH)
-        chosen = [(event, score) for event, score, _ in ranked if event < end][:READ]
+        ranked = ranking(view, question.text, embedder).ranked(ranker, {}, DEPTH)
+        chosen = [(one.event, one.raw) for one in ranked if one.event < end][:READ]
         if len(chosen) < 2:
             continue
         words = set(re.findall(r"\w+", question.text.lower()))

@@ -22,7 +22,7 @@ import numpy as np
 from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
 from bench.spaces import encode, ranking, view_of
-from remembrancer.search import Embedder, load_weights, open_embedder
+from remembrancer.search import Embedder, load_ranker, open_embedder
 
 Search = Callable[[str], Sequence[int]]  # from a question to event numbers, best first
 Make = Callable[[Conversation], Search]
@@ -33,9 +33,9 @@ DEPTH = 20
 
 def service_search(conversation: Conversation, embedder: Embedder) -> Search:
     """Search with the service's index, without a store."""
-    view, weights = view_of(conversation, embedder), load_weights(embedder.name)
+    view, ranker = view_of(conversation, embedder), load_ranker(embedder.name)
     return lambda text: [
-        event for event, _, _ in ranking(view, text, embedder).ranked(weights, {}, DEPTH)
+        one.event for one in ranking(view, text, embedder).ranked(ranker, {}, DEPTH)
     ]
 
 

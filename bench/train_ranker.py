@@ -1,185 +1,288 @@
-"""Train the linear ranker on the development half of LoCoMo; write search/weights.json.
+"""Train the ranker and its calibration on several sets; write search/ranker.json.
 
-    python bench/train_ranker.py --data locomo-dev.json
+    python -m bench.train_ranker FOLDER [--report]
 
-Listwise softmax regression (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise
-Approach", ICML 2007) on the parts of each conversation, once with each turn as an event and once
-with pairs of turns; then the slope of a logistic curve over the scores (Platt 1999). Deterministic:
-no random numbers. Prints leave-one-conversation-out recall.
+FOLDER contains the development files of LoCoMo, BEAM and RealMem (bench/sets.py); the project's own
+sets join them (coding days, everyday facts, languages; only their development halves). Each set
+counts alike. `--report` also trains with one set left out at a time, and with a third of the
+conversations of every set left out, and writes the recall of what was left out to
+bench/results.md. Deterministic.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.locomo import Conversation, conversations
-from bench.spaces import ranking, view_of
-from remembrancer.search import Embedder, open_embedder
-from remembrancer.search.scoring import FEATURES
+from bench.ranker_cases import Case, cases, of_sets, recall_at, spaces
+from bench.ranker_network import Training, rounded, trained
+from bench.report import table, write_section
+from bench.spaces import load_vectors, save_vectors
+from remembrancer.search import Ranker, open_embedder
+from remembrancer.search.features import EVIDENCE, evidence_of
+from remembrancer.search.ranker import ranker_of
 
-Array = npt.NDArray[Any]
-EPOCHS, RATE, PENALTY = 150, 0.05, 1e-3
-# Chosen on the same half: 98.8 % of its questions pass the gate, and none of ten unrelated ones.
-FLOORS = {
-    "multilingual": {
-        "gate_coverage": 0.34,
-        "gate_cosine": 0.25,
-        "floor_coverage": 0.005,
-        "floor_cosine": 0.15,
-    },
-    "none": {
-        "gate_coverage": 0.2,
-        "gate_cosine": 2.0,
-        "floor_coverage": 0.005,
-        "floor_cosine": 2.0,
-    },
-}
+Array: TypeAlias = npt.NDArray[Any]
+Cases: TypeAlias = Mapping[str, Sequence[Case]]
+
+DEPTHS = (5, 10, 50)
+HITS = 10  # of a search, whose scores are calibrated
+FOLDS = 3
+BINS = 10
+EMBEDDERS = ("multilingual", "none")
+UNKNOWN = {"answerable": np.zeros(len(EVIDENCE) + 1), "hit": np.zeros(3)}
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One question: the features of all parts of its space, and the parts that answer it."""
+def fitted(used: Cases) -> dict[str, Any]:
+    """Return the parameters of a ranker trained on some sets.
 
-    fold: int
-    features: Array
-    answers: Array
-    events: Array
-    turns: list[tuple[str, ...]]
-    evidence: frozenset[str]
+    Its calibration is fitted to the scores that conversations get from rankers trained without
+    them: on those it was trained on, a ranker is too sure.
+    """
+    folds = folds_of(used)
+    others = [ranker_of(_trained(without(used, folds, fold))) for fold in range(FOLDS)]
+    pairs = [case for some in _with_strangers(used) for case in some]
+    return rounded(
+        _trained(used)
+        | {"calibration": calibration(pairs, [others[folds[case.conversation]] for case in pairs])}
+    )
 
 
-def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
-    """Return every question of the conversations as a case. Its fold is its conversation."""
-    result = []
-    for fold, conversation in enumerate(spaces):
-        view = view_of(conversation, embedder)
-        turns = [event.turns for event in conversation.events]
-        for question in conversation.questions:
-            candidates = ranking(view, question.text, embedder)
-            events, sides = view["event"][candidates.pool], view["side"][candidates.pool]
-            turn_of_part = [
-                turns[event][min(side, len(turns[event]) - 1)]
-                for event, side in zip(events, sides, strict=True)
-            ]
-            answers = np.array([turn in question.evidence for turn in turn_of_part], "f8")
-            result.append(
-                Case(
-                    fold,
-                    candidates.features.astype("f8"),
-                    answers,
-                    events,
-                    turns,
-                    question.evidence,
-                )
-            )
+def _trained(sets: Cases) -> dict[str, Any]:
+    return rounded(trained(of_sets(sets), Training()) | {"calibration": UNKNOWN})
+
+
+def calibration(pairs: Sequence[Case], rankers: Sequence[Ranker]) -> dict[str, Array]:
+    """Fit logistic curves: whether a memory answers, and whether a hit is right (Platt 1999).
+
+    `rankers` has one for each case. Questions of a memory and of strangers count alike, and so does
+    each set.
+    """
+    scores = [ranker(case.features) for case, ranker in zip(pairs, rankers, strict=True)]
+    evidence = np.array(
+        [
+            evidence_of(case.features, one, ranker.start)
+            for case, one, ranker in zip(pairs, scores, rankers, strict=True)
+        ]
+    )
+    is_own = np.array([case.evidence > 0 for case in pairs], float)
+    weights = _weights([(case.set, case.evidence > 0) for case in pairs])
+    answerable = logistic(evidence, is_own, weights)
+    odds = np.c_[evidence, np.ones(len(evidence))] @ answerable
+    rows, labels, shares = [], [], []
+    for case, of_events, own_odds, weight in zip(pairs, scores, odds, weights, strict=True):
+        best = np.argsort(-of_events, kind="stable")[:HITS]
+        log_shares = of_events[best] - np.logaddexp.reduce(of_events)
+        rows += [[share, own_odds] for share in log_shares]
+        labels += (case.answers[best] > 0).tolist()
+        shares += [weight] * len(best)
+    hit = logistic(np.array(rows), np.array(labels, float), np.array(shares))
+    return {"answerable": answerable, "hit": hit}
+
+
+def _with_strangers(sets: Cases) -> list[Sequence[Case]]:
+    return [some for some in sets.values() if any(not case.evidence for case in some)]
+
+
+def _weights(groups: Sequence[Any]) -> Array:
+    """Return a weight for each element, so that each group counts alike; mean 1."""
+    counts = {group: groups.count(group) for group in set(groups)}
+    weights = np.array([1 / counts[group] for group in groups])
+    result: Array = weights / weights.mean()
     return result
 
 
-def fit(cases: Sequence[Case]) -> tuple[Array, Array, Array]:
-    """Return the weights, means and deviations of the softmax regression (Adam, full batch)."""
-    everything = np.concatenate([case.features for case in cases])
-    mean, deviation = everything.mean(0), everything.std(0)
-    # A constant feature, such as `dense` without an embedder.
-    deviation[deviation < 1e-6] = 1.0
-    lists = [
-        ((case.features - mean) / deviation, case.answers / case.answers.sum())
-        for case in cases
-        if case.answers.any()
-    ]
-    weight = np.zeros(len(mean))
-    first, second = np.zeros_like(weight), np.zeros_like(weight)
-    for epoch in range(1, EPOCHS + 1):
-        slope = PENALTY * weight
-        for features, expected in lists:
-            chance = np.exp((score := features @ weight) - score.max())
-            slope = slope + features.T @ (chance / chance.sum() - expected) / len(lists)
-        first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope * slope
-        weight = weight - RATE * (first / (1 - 0.9**epoch)) / (
-            np.sqrt(second / (1 - 0.99**epoch)) + 1e-8
+def logistic(inputs: Array, labels: Array, weights: Array) -> Array:
+    """Fit a logistic curve by Newton's method: its slopes, then its offset."""
+    design = np.c_[inputs, np.ones(len(inputs))]
+    values = np.zeros(design.shape[1])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-np.clip(design @ values, -30, 30)))
+        gradient = design.T @ (weights * (labels - chance)) - 1e-2 * values
+        curve = (design * (weights * chance * (1 - chance))[:, None]).T @ design
+        values = values + np.linalg.solve(curve + 1e-2 * np.eye(len(values)), gradient)
+    return values
+
+
+def report(sets: Cases, held_out: Cases) -> str:
+    """Return tables of recall and calibration on what the ranker was not trained on."""
+    folds = folds_of(sets)
+    by_fold = [ranker_of(_trained(without(sets, folds, fold))) for fold in range(FOLDS)]
+    final = ranker_of(fitted(sets))
+    rows, bins = [], []
+    for key, some in {**sets, **held_out}.items():
+        own = [case for case in some if case.evidence]
+        is_trained = key in sets
+        unseen = ranker_of(fitted(without_set(sets, key))) if is_trained else final
+        others = [by_fold[folds[case.conversation]] if is_trained else final for case in own]
+        row = [
+            key,
+            f"{len(own)}",
+            _recalls(own, [case.plain for case in own]),
+            _recalls(own, [one(case.features) for one, case in zip(others, own, strict=True)]),
+            _recalls(own, [unseen(case.features) for case in own]) if is_trained else "",
+        ]
+        if len(own) == len(some):
+            rows.append([*row, "", "", ""])
+            continue
+        hits = _hits(unseen, some)
+        shares = [f"{float((values >= 0.5).mean()):.2f}" for values in (hits.own, hits.strangers)]
+        rows.append([*row, *shares, f"{calibration_error(hits):.3f}"])
+        bins.append(
+            [
+                key,
+                *(
+                    f"{mean:.2f}→{share:.2f}" if mass else ""
+                    for mean, share, mass in reliability(hits)
+                ),
+            ]
         )
-    return weight, mean, deviation
-
-
-def recall_at(case: Case, score: Array, most: int) -> float:
-    """Return the recall of the evidence among the `most` best events."""
-    best: list[int] = []
-    for event in case.events[np.argsort(-score, kind="stable")]:
-        if event not in best:
-            best.append(int(event))
-        if len(best) == most:
-            break
-    return len(case.evidence & {turn for event in best for turn in case.turns[event]}) / len(
-        case.evidence
+    heads = ["set", "questions", "plain fusion", "its conversations left out", "the set left out"]
+    heads += ["own answerable >= .5", "strangers' >= .5", "calibration error of `score`"]
+    edges = [f"{one / BINS:.1f}" for one in range(BINS)]
+    return (
+        "Evidence recall@5/@10/@50 among the candidates of the ranker. Calibration is that of the "
+        "ranker trained without the set; half of the questions are strangers'.\n\n"
+        + table(heads, rows)
+        + "\n\nReliability of `score` by bins of 0.1: its mean, and the share of right hits.\n\n"
+        + table(["set", *edges], bins)
     )
 
 
-def logistic(scores: Array, answers: Array) -> float:
-    """Return the slope of a logistic fit to the share of answers by score (Newton's method)."""
-    slope, offset = 1.0, -3.0
-    x = np.stack([scores, np.ones_like(scores)], 1)
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-(x @ np.array([slope, offset]))))
-        gradient = x.T @ (answers - chance)
-        curve = (x * (chance * (1 - chance))[:, None]).T @ x + 1e-6 * np.eye(2)
-        slope, offset = np.array([slope, offset]) + np.linalg.solve(curve, gradient)
-    return float(slope)
-
-
-def trained(name: str, cases: list[Case]) -> dict[str, Any]:
-    """Return the parameters for an embedder; print its held-out recall."""
-    for most in (5, 10, 20):
-        shares = []
-        for fold in sorted({case.fold for case in cases}):
-            weight, mean, deviation = fit([case for case in cases if case.fold != fold])
-            shares += [
-                (recall_at(c, (c.features - mean) / deviation @ weight, most), len(c.turns[0]))
-                for c in cases
-                if c.fold == fold
-            ]
-        turn, pair = (
-            np.mean([share for share, size in shares if size == expected]) for expected in (1, 2)
-        )
-        print(f"{name}: held-out recall@{most} turn {turn:.3f}, pair {pair:.3f}")
-    weight, mean, deviation = fit(cases)
-    scores = np.concatenate([(case.features - mean) / deviation @ weight for case in cases])
-    slope = logistic(scores, np.concatenate([case.answers for case in cases]))
-    columns = {"weight": weight, "mean": mean, "deviation": deviation}
+def without(sets: Cases, folds: Mapping[str, int], fold: int) -> Cases:
+    """Return the sets without the conversations of one fold."""
     return {
-        "features": FEATURES,
-        **{key: [round(float(value), 5) for value in column] for key, column in columns.items()},
-        "slope": round(slope, 4),
-        **FLOORS[name],
+        name: [case for case in some if folds[case.conversation] != fold]
+        for name, some in sets.items()
     }
 
 
+def folds_of(sets: Cases) -> dict[str, int]:
+    """Return the fold of each conversation, 0..FOLDS - 1; each set has some in every fold.
+
+    A small memory and quotes are in the fold of the conversation that they were cut out of.
+    """
+    folds: dict[str, int] = {}
+    for some in sets.values():
+        for place, one in enumerate(dict.fromkeys(case.conversation for case in some)):
+            origin = next((name for name in folds if one.startswith(f"{name} ")), None)
+            folds[one] = folds.get(one, place % FOLDS) if origin is None else folds[origin]
+    return folds
+
+
+def without_set(sets: Cases, name: str) -> Cases:
+    """Return the sets without one of them and all that was made of its conversations."""
+    names = {case.conversation for case in sets[name]}
+    starts = tuple(f"{one} " for one in names)
+    return {
+        key: [
+            case
+            for case in some
+            if case.conversation not in names and not case.conversation.startswith(starts)
+        ]
+        for key, some in sets.items()
+    }
+
+
+def _recalls(own: Sequence[Case], scores: Sequence[Array]) -> str:
+    recalls = [recall_at(case, score, DEPTHS) for case, score in zip(own, scores, strict=True)]
+    return "/".join(f"{value:.3f}" for value in np.mean(recalls, axis=0))
+
+
+class Hits(NamedTuple):
+    """The first hits of every question of a set, and whether each is right."""
+
+    chances: Array  # (N,) scores of the hits
+    is_right: Array  # (N,) 0 or 1
+    weights: Array  # (N,) own questions count as much as strangers' together
+    own: Array  # `answerable` of the memory's own questions
+    strangers: Array  # of the others
+
+
+def _hits(ranker: Ranker, some: Sequence[Case]) -> Hits:
+    answerable: dict[bool, list[float]] = {True: [], False: []}
+    values, labels, weights = [], [], []
+    count = sum(case.evidence > 0 for case in some)
+    for case in some:
+        is_own = case.evidence > 0
+        scores = ranker(case.features)
+        evidence = evidence_of(case.features, scores, ranker.start)
+        answerable[is_own].append(ranker.answerable(evidence))
+        best = np.argsort(-scores, kind="stable")[:HITS]
+        values += ranker.chances(scores[best], scores, evidence).tolist()
+        labels += (case.answers[best] > 0).tolist()
+        weights += [1 / (count if is_own else len(some) - count)] * len(best)
+    arrays = (values, np.array(labels, float), weights, answerable[True], answerable[False])
+    return Hits(*map(np.array, arrays))
+
+
+def calibration_error(hits: Hits) -> float:
+    """Return the expected calibration error in bins of equal width (Guo et al., ICML 2017)."""
+    gaps = [mass * abs(mean - share) for mean, share, mass in reliability(hits)]
+    return float(sum(gaps))
+
+
+def reliability(hits: Hits) -> list[tuple[float, float, float]]:
+    """Return of each bin the mean score, the share of right hits, and the share of all hits."""
+    bins = np.minimum((hits.chances * BINS).astype(int), BINS - 1)
+    total = hits.weights.sum()
+    rows = []
+    for one in range(BINS):
+        inside = bins == one
+        weights = hits.weights[inside]
+        mass = float(weights.sum())
+        mean, share = (
+            float((values[inside] * weights).sum()) / mass if mass else 0.0
+            for values in (hits.chances, hits.is_right)
+        )
+        rows.append((mean, share, mass / float(total)))
+    return rows
+
+
 def main() -> None:
-    """Train for every built-in embedder and write the weights."""
+    """Train for every built-in embedder and write the parameters."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--report", action="store_true", help="also measure what was left out")
+    parser.add_argument("--cache", type=Path, help="file that keeps the vectors between runs")
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("src/remembrancer/search/weights.json"),
+        default=Path("src/remembrancer/search/ranker.json"),
         help="Default: %(default)s",
     )
     arguments = parser.parse_args()
-    turns = conversations(arguments.data)
-    pairs = [conversation.paired() for conversation in turns]
-    table = {}
-    for name in FLOORS:
+    rows, parts = {}, []
+    for name in EMBEDDERS:
         embedder = open_embedder(name)
-        table[name] = trained(name, cases(turns, embedder) + cases(pairs, embedder))
-    arguments.out.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+        if arguments.cache and embedder.dimensions:
+            load_vectors(arguments.cache)
+        sets, held_out = (
+            {
+                key: list(cases(key, some, embedder))
+                for key, some in spaces(arguments.folder, held_out=is_held_out).items()
+            }
+            for is_held_out in (False, True)
+        )
+        if arguments.cache and embedder.dimensions:
+            save_vectors(arguments.cache)
+        rows[name] = fitted(sets)
+        if arguments.report and embedder.dimensions:
+            held_out = {f"{key}, held out": some for key, some in held_out.items()}
+            parts += [f"**Embedder `{name}`**", "", report(sets, held_out), ""]
+    arguments.out.write_text(json.dumps(rows, separators=(",", ":")) + "\n", "utf-8")
+    if arguments.report:
+        command = "python -m bench.train_ranker FOLDER --report"
+        title = "The ranker on what it was not trained on"
+        write_section("ranker", title, command, "\n".join(parts))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from remembrancer.search import (
     contains,
     cosines,
     lexical_scores,
-    load_weights,
+    load_ranker,
     pack,
     parse_query,
     quantize,
@@ -61,9 +61,7 @@ def ranking(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
 
 def order(view: IndexView, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Return the numbers of the matching events, best first."""
-    return [
-        event for event, _, _ in ranking(view, query).ranked(load_weights("none"), lifts or {}, 100)
-    ]
+    return [one.event for one in ranking(view, query).ranked(load_ranker("none"), lifts or {}, 100)]
 
 
 __all__ = ["batch", "contains", "order", "quantize", "ranking", "space"]

@@ -183,7 +183,7 @@ def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], h
         "seal: REM | #1 | READ | VERIFY | CORRECT | OUTPUT\n"
     )
 
-    assert first.splitlines()[-1] == "check  pass (1 draft), "
+    assert first.splitlines()[-1] == "check  none (1 draft), "
     assert re.search(
         r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE
     )

@@ -123,7 +123,8 @@ class TestSearch:
 
         page = get_page(owner, query="ladder in the attic")
 
-        assert ids_of(page.text)[: len(event_ids)] == event_ids
+        assert ids_of(page.text)[0] == event_ids[0]
+        assert set(ids_of(page.text)) == set(event_ids)
         assert "<mark>attic</mark>" in page.text
         assert re.search(r'scope="row">text</th><td>\d+% of the words, BM25 [\d.]+', page.text)
         assert '<th scope="row">total</th>' in page.text
@@ -180,18 +181,25 @@ class TestSearch:
         assert '<th scope="row">focus</th>' in page.text
         assert "Not found: zxqv" in words_of(page.text)
 
-    def test_search_without_hits_shows_near_misses(self, owner: Reader) -> None:
+    def test_search_without_hits_says_so(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")
-        page_text = words_of(get_page(owner, query="unheard").text)
+        page_text = words_of(get_page(owner, query="unheard", after="2099-01-01").text)
 
-        assert "No relevant hits" in page_text
-        assert "Near misses" in page_text
+        assert "No turn lies within the times and minima of this search." in page_text
+
+    def test_search_says_how_likely_it_is_that_any_turn_answers(self, owner: Reader) -> None:
+        store_turn(owner, "Where is the saw?", "In the shed.")
+        answer = api_client(owner).memory("Where is the saw?", interact=False)
+
+        page_text = words_of(get_page(owner, query="Where is the saw?").text)
+
+        assert f"any turn answers: {100 * answer['answerable']:.0f} %" in page_text
 
     def test_possible_prompt_injection_is_marked_and_scored_lower(self, owner: Reader) -> None:
         store_turn(owner, "What about the ticket?", ORDER)
         page_text = words_of(get_page(owner, query="ticket").text)
 
-        assert "orders possible prompt injection -2.00" in page_text
+        assert "orders possible prompt injection -5.00" in page_text
 
 
 class TestTurnPage:
@@ -355,7 +363,7 @@ def test_typing_updates_results_in_place(page: Page, site: Site) -> None:
 
     expect(page.locator("#found mark").first).to_have_text("attic")
     expect(page.locator("#found .why").first).to_contain_text("text")
-    expect(page.locator("#said")).to_have_text("1 of 1 matches.")
+    expect(page.locator("#said")).to_have_text("2 of 2 matches.")
     assert page.evaluate("window.stayed") is True
     assert "query=attic" in page.url
     page.reload()

@@ -15,10 +15,9 @@ from memory.asking import Memory, opened
 from remembrancer.memory.associations import list_subjects
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.maintenance import Maintenance
-from remembrancer.memory.recall.associations import associations_of
 from remembrancer.memory.write.associations import OLDER_BATCH
 from remembrancer.protocol.forget import Forget
-from remembrancer.search import Associations, entity_keys
+from remembrancer.search import entity_keys
 from remembrancer.store import Row, Transaction
 
 FERRY = "Did Anna Weber book the ferry to Elba?"
@@ -48,19 +47,6 @@ def expected(texts: list[str]) -> tuple[dict[str, int], dict[tuple[str, str], in
     return (
         dict(Counter(key for keys in sets for key in keys)),
         dict(Counter(pair for keys in sets for pair in permutations(keys, 2))),
-    )
-
-
-def read_associations(
-    memory: Memory, question: str, events: list[int], *, turns: int
-) -> Associations:
-    """Read the associations of some candidates of a search."""
-    space_id = rows(memory, "select id from spaces where user_id = 'ada'")[0].id
-    return memory.context.store.read(
-        lambda tx: associations_of(
-            tx, space_id=space_id, turns=turns, question=question, events=events
-        ),
-        account_id=memory.caller.account_id,
     )
 
 
@@ -197,31 +183,3 @@ def test_subjects_list_what_belongs_together_with_its_newest_turn(tmp_path: Path
 def test_a_user_without_turns_has_no_subjects(tmp_path: Path, user: str) -> None:
     with opened(tmp_path) as memory:
         assert list_subjects(memory.context, memory.caller, user) == []
-
-
-def test_a_search_reads_the_associations_of_its_candidates(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
-        memory.tell(FERRY)
-        memory.tell(HOUSE)
-        memory.tell(VIOLIN)
-        for number in range(40):
-            memory.tell(f"The lamp {number} is new.")
-
-        associations = read_associations(memory, "What belongs to Elba?", [0, 2, 5], turns=43)
-
-    assert {event: sorted(keys) for event, keys in associations.of_event.items()} == {
-        0: ["name:anna weber", "name:elba"],
-        2: ["name:marco"],
-    }
-    assert associations.turns == {"name:anna weber": 2, "name:elba": 2, "name:marco": 1}
-    assert associations.linked == {"name:elba": 1.0, "name:anna weber": 1.0}
-    assert associations.events == 43
-
-
-def test_an_entity_of_most_turns_is_not_followed(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
-        memory.tell(FERRY)
-
-        associations = read_associations(memory, "What belongs to Elba?", [0], turns=1)
-
-    assert associations.linked == {}

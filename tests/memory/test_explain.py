@@ -143,10 +143,12 @@ def test_hit_has_its_passage_marks_features_and_neighbours(trip: Memory) -> None
     assert {one.signal for one in hit.features} == {
         "text",
         "dense",
+        "text and dense",
         "neighbour",
         "session",
         "speaker",
         "date",
+        "similar",
         "form",
     }
     assert [(beside.place, beside.query) for beside in hit.neighbours] == [
@@ -176,23 +178,22 @@ def test_instruction_like_text_loses_score(trip: Memory) -> None:
 def test_near_misses_are_listed_with_the_reason(trip: Memory) -> None:
     explanation = explanation_of(trip, "ferry", top_k=2)
     tight = explanation_of(trip, "ferry", max_tokens=1)
-    erased = explanation_of(trip, "zxqv")
+    unknown = explanation_of(trip, "zxqv")
+    likely = explanation_of(trip, "ferry", min_score=1)
 
     assert {one.reason for one in explanation.left_out} >= {"top_k"}
     assert tight.left_out[0].reason == "max_tokens"
-    assert (erased.hits, {one.reason for one in erased.left_out}) == ([], {"weak"})
+    assert (unknown.hits, unknown.left_out) == ([], [])
+    assert {one.reason for one in likely.left_out} == {"minimum"}
     assert not {one.event_id for one in explanation.left_out} & {
         hit.event_id for hit in explanation.hits
     }
 
 
-def test_gate_explains_an_empty_result(trip: Memory) -> None:
-    existing, unknown = explanation_of(trip, "ferry").gate, explanation_of(trip, "zxqv").gate
+def test_explanation_has_the_answerable_of_the_search(trip: Memory) -> None:
+    existing, unknown = (explanation_of(trip, text) for text in ("ferry", "zxqv"))
 
-    assert existing is not None
-    assert unknown is not None
-    assert (existing.open, unknown.open) == (True, False)
-    assert existing.coverage.best >= existing.coverage.needed > unknown.coverage.best == 0
+    assert existing.answerable == trip.ask("ferry").answerable > unknown.answerable
 
 
 def test_words_are_explained_by_their_terms(trip: Memory) -> None:
@@ -234,9 +235,9 @@ def test_search_of_an_unknown_user_is_explained(trip: Memory) -> None:
     assert (
         explanation.hits,
         explanation.left_out,
-        explanation.gate,
+        explanation.answerable,
         explanation.focus_missing,
-    ) == ([], [], None, ["pier"])
+    ) == ([], [], 0.0, ["pier"])
 
 
 def test_explanation_reveals_nothing_to_another_account(trip: Memory) -> None:

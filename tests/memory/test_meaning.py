@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from memory.asking import Memory, opened
 
+from remembrancer.protocol.limits import UNASKED_ANSWERABLE_MIN
 from remembrancer.search import Embedder, open_embedder
 
 TURNS = [
@@ -64,8 +65,12 @@ def test_turn_is_found_by_a_query_in_another_language(
 @pytest.mark.parametrize(
     "question", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
 )
-def test_unknown_subject_has_no_hits(memory: Memory, question: str) -> None:
-    assert memory.ask(question).hits == []
+def test_unknown_subject_is_hardly_answerable(memory: Memory, question: str) -> None:
+    """Its hits are returned all the same (specification.md#search-answerable)."""
+    answer = memory.ask(question)
+
+    assert answer.answerable < UNASKED_ANSWERABLE_MIN
+    assert max(hit.score for hit in answer.hits) < UNASKED_ANSWERABLE_MIN
 
 
 def test_hit_shows_the_passage_that_matches_by_meaning(embedder: Embedder, tmp_path: Path) -> None:

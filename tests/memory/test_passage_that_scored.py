@@ -62,15 +62,12 @@ def outcome_of(memory: Memory, text: str) -> SearchOutcome:
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_part_of_a_hit_scores_highest_of_its_turn(memory: Memory, text: str) -> None:
     outcome = outcome_of(memory, text)
-    ranking, weights = outcome.ranking, outcome.weights
+    ranking = outcome.ranking
     assert ranking is not None
-    assert weights is not None
-    scores = ranking.event_scores(weights, {}).score
-    event = ranking.view["event"][ranking.pool]
 
     for hit in outcome.ranked_hits:
-        own = scores[ranking.pool == hit.part]
-        assert own.max() == scores[event == hit.event].max()
+        of_turn = ranking.base[ranking.view["event"] == hit.event]
+        assert ranking.base[hit.part] == of_turn.max()
     assert outcome.ranked_hits
 
 

@@ -15,6 +15,7 @@ import remembrancer
 from remembrancer import testing
 from remembrancer.accounts import PinnedToOtherUser, keys
 from remembrancer.context import Context
+from remembrancer.protocol.limits import UNASKED_ANSWERABLE_MIN
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
 from remembrancer.search.embedders.port import NoEmbedder
@@ -75,13 +76,23 @@ def test_turn_of_another_process_is_found_by_the_next_search(folder: Path, memor
 
 
 @pytest.mark.parametrize("embedder", [NoEmbedder(), Concepts()])
-def test_irrelevant_turns_are_not_hits(folder: Path, embedder: Embedder) -> None:
+def test_answerable_is_low_for_questions_that_no_turn_answers(
+    folder: Path, embedder: Embedder
+) -> None:
+    """They are no hits of hooks, chat and `/v1` (specification.md#search-answerable)."""
     with opened(folder, embedder=embedder) as memory:
         for n in range(60):
             memory.tell(f"When does the ferry leave on day {n}?", "The ship leaves at noon.")
-        answers = [memory.ask(text) for text in ("hound", "zxqvkj", "who plays the fiddle")]
+        texts = ("hound", "zxqvkj", "who plays the fiddle")
+        answers = [memory.ask(text) for text in texts]
+        unasked = [memory.ask(text, min_answerable=UNASKED_ANSWERABLE_MIN) for text in texts]
+        likely = memory.ask(
+            "When does the ferry leave on day 7?", min_answerable=UNASKED_ANSWERABLE_MIN
+        )
 
-    assert [(answer.hits, answer.total_hits) for answer in answers] == [([], 0)] * 3
+    assert [answer.answerable < UNASKED_ANSWERABLE_MIN for answer in answers] == [True] * 3
+    assert [(answer.hits, answer.total_hits) for answer in unasked] == [([], 0)] * 3
+    assert likely.hits[0].query == "When does the ferry leave on day 7?"
 
 
 def test_total_hits_counts_all_matches(memory: Memory) -> None:

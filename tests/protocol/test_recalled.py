@@ -60,6 +60,14 @@ def test_replaced_events_and_facts_are_marked() -> None:
     ]
 
 
+@pytest.mark.parametrize(("answerable", "is_said"), [(0.12, True), (0.5, False), (None, False)])
+def test_events_that_hardly_answer_are_announced(answerable: float | None, is_said: bool) -> None:
+    items = answer_items({"hits": ANSWER["hits"], "answerable": answerable})
+
+    warning = "[answerable 0.12] Probably none of the next events answers."
+    assert (items[0] == warning, len(items)) == (is_said, 1 + is_said)
+
+
 def test_items_come_in_order_of_precedence_and_name_their_sources() -> None:
     assert answer_items(ANSWER) == [
         "[instruction f_1] Answer in German. (ref: e_1)",

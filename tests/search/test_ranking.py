@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from spaces import order, ranking, space
 
-from remembrancer.search import embedding_text, lexical_scores, load_weights, parse_query
-from remembrancer.search.scoring import FEATURES, K1, B
+from remembrancer.search import embedding_text, lexical_scores, load_ranker, parse_query
+from remembrancer.search.features import FEATURES
+from remembrancer.search.scoring import K1, B
 
-WEIGHTS = load_weights("none")
+RANKER = load_ranker("none")
 
 
 def test_bm25_matches_the_textbook_formula():
@@ -47,10 +48,10 @@ def test_query_with_only_stop_words_is_searched():
 
 def test_only_match_scores_high_and_scores_decrease():
     view = space("Our launch party is in Lisbon.", "A party is planned.", "Lunch was soup.")
-    ranked = ranking(view, "launch party Lisbon").ranked(WEIGHTS, {}, 100)
+    ranked = ranking(view, "launch party Lisbon").ranked(RANKER, {}, 100)
 
-    scores = [score for _, score, _ in ranked]
-    assert scores[0] > 0.9
+    scores = [one.score for one in ranked]
+    assert scores[0] > 0.5 > scores[1]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
@@ -58,7 +59,7 @@ def test_only_match_scores_high_and_scores_decrease():
 def test_raised_event_comes_first_and_hides_no_other():
     view = space("green apples are sweet", "green grapes and green figs", "green olives")
     plain = order(view, "green")
-    lifted = order(view, "green", {plain[-1]: 4.0})
+    lifted = order(view, "green", {plain[-1]: 10.0})
 
     assert lifted[0] == plain[-1]
     assert sorted(lifted) == sorted(plain)
@@ -70,7 +71,7 @@ def test_event_is_found_by_its_focus_word_alone():
 
     candidates = result.focus_candidates(parse_query("ZX-81", view.languages)).tolist()
     assert candidates == [1]
-    assert 1 in [event for event, _, _ in result.ranked(WEIGHTS, {1: 4.0}, 100)]
+    assert 1 in [one.event for one in result.ranked(RANKER, {1: 4.0}, 100)]
 
 
 def test_month_in_the_query_raises_turns_of_that_month():
@@ -146,5 +147,39 @@ def test_rare_match_is_found_in_a_large_space():
 
 def test_weights_exist_for_every_embedder():
     for name in ("multilingual/0.2.1", "none", "something-new/1"):
-        assert load_weights(name).weight.shape == (len(FEATURES),)
-        assert np.isfinite(load_weights(name).weight).all()
+        ranker = load_ranker(name)
+        assert ranker.linear.shape == (len(FEATURES),)
+        assert np.isfinite(ranker(np.zeros((1, len(FEATURES)), "f4"))).all()
+
+
+def test_contributions_of_features_sum_to_the_score():
+    view = space(*(f"note {n} about tea, milk and topic{n % 3}" for n in range(20)))
+    hit = ranking(view, "tea about topic2")
+    features = hit.features[5]
+
+    adds = RANKER.contributions(features)
+    score = float(RANKER(features[None, :])[0])
+    assert RANKER.start + float(adds.sum()) == pytest.approx(score, abs=1e-3)
+    assert np.count_nonzero(adds) > 5
+
+
+def test_a_shown_part_is_the_one_that_scored_best_of_its_event():
+    long = "Nothing of note happened. " * 60
+    view = space(f"{long}\n\nThe vault code is under the fern.\n\n{long}", "The fern is green.")
+    (best, *_) = ranking(view, "vault code").ranked(RANKER, {}, 5)
+    result = ranking(view, "vault code")
+
+    assert best.event == 0
+    parts = np.flatnonzero(view["event"] == 0)
+    assert len(parts) > 1
+    assert result.base[best.part] == result.base[parts].max()
+
+
+def test_answerable_tells_own_questions_from_strange_ones():
+    view = space(
+        "The launch party is in Lisbon in May.", "The boat needs a sail.", "Lunch was soup."
+    )
+
+    own = ranking(view, "Where is the launch party?").answerable(RANKER)
+    strange = ranking(view, "Which violin did Clara restore?").answerable(RANKER)
+    assert own > 0.5 > strange

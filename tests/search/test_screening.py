@@ -95,6 +95,9 @@ def test_instruction_like_event_ranks_below_an_equal_match() -> None:
     )
 
     assert order(space(order_giving, plain), "When does the ferry to Elba leave?") == [1, 0]
-    assert order(
-        space(order_giving, "Bread is baked at night."), "When does the ferry to Elba leave?"
-    ) == [0]
+    assert (
+        order(
+            space(order_giving, "Bread is baked at night."), "When does the ferry to Elba leave?"
+        )[0]
+        == 0
+    )

@@ -308,7 +308,8 @@ class TestTakenBack:
 
         assert "detail" not in answer["receipts"][0]
         assert messages(http, "green bicycle") == [
-            "Please forget that I ride a green bicycle to school."
+            "Please forget that I ride a green bicycle to school.",
+            "I work in Rome as a baker.",
         ]
 
     def test_person_restores_a_withdrawn_turn(self, http: Http) -> None:

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+ANSWERABLE_MIN = 0.5  # protocol/limits.py, UNASKED_ANSWERABLE_MIN
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
@@ -114,6 +115,7 @@ def recall(
         "query_text": without_keys(readable(prompt))[:QUERY_CHARACTERS_MAX],
         "session_id": session.id,
         "max_tokens": settings.tokens,
+        "min_answerable": ANSWERABLE_MIN,
     }
     if state.get("seal"):
         query["last_seal"] = state["seal"]

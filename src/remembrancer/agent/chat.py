@@ -116,6 +116,7 @@ def start_chat(
         query_text=mask_service_keys(request.message)[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
         top_k=limits.CHAT_HITS_MAX,
+        min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         last_seal=request.last_seal,
     )
     return ChatTurn(

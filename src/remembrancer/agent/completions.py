@@ -115,6 +115,7 @@ def start_completion(
         query_text=message[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
         top_k=limits.CHAT_HITS_MAX,
+        min_answerable=limits.UNASKED_ANSWERABLE_MIN,
     )
     search_result = recall(context, caller, query)
     events = events_of(context, caller, search_result.hits, message)

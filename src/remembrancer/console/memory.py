@@ -29,10 +29,12 @@ TOP_K_CHOICES = (5, 10, 20, 50)
 BAR_WIDTH = 100.0  # of the longest bar, in SVG units
 ADDS_MIN = 0.05  # smaller contributions are summed up as `other`
 _LABELS = {
+    "text and dense": "words and meaning together",
     "neighbour": "adjacent turns",
     "session": "other hits in its session",
     "speaker": "the speaker",
     "date": "the date",
+    "similar": "similar to the best other turns",
     "form": "length and style",
 }
 FLAG_LABELS = {

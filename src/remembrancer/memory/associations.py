@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..accounts import space_user_id
 from ..context import Caller, Context
-from ..search import association, entities_of_turn
+from ..search import entities_of_turn
 from ..store import Row, Transaction
 from .spaces import SQL as SPACES
 from .write.associations import SQL
@@ -55,6 +55,14 @@ def list_subjects(context: Context, caller: Caller, user_id: str | None) -> list
         return [_subject(tx, space.id, row) for row in subjects[:SUBJECTS_MAX]]
 
     return context.store.read(read, account_id=caller.account_id)
+
+
+def association(both: int, one: int, other: int) -> float:
+    """Return the strength of an association, 0..1: of turns with both and with each of two.
+
+    Source: Ochiai, Bulletin of the Japanese Society of Scientific Fisheries 22, 1957.
+    """
+    return float(both / (one * other) ** 0.5)
 
 
 def _subject(tx: Transaction, space_id: int, row: Row) -> AssociatedSubject:

@@ -12,14 +12,6 @@ from .search import EventId, FactHit, Help, Hit, InstructionHit, SummaryHit
 
 Count = Annotated[int, Field(ge=0)]
 Side = Annotated[Literal["query", "response"], Field(description="Side of the turn.")]
-Best = Annotated[float, Field(description="Best value in this memory.")]
-Needed = Annotated[
-    float,
-    Field(
-        description="Minimum that one passage must reach, unless it reaches another "
-        "measure's minimum."
-    ),
-]
 
 
 class Feature(Message):
@@ -127,10 +119,10 @@ class LeftOut(Message):
     ]
     cosine: Annotated[float, Field(description="Cosine similarity of that passage.")]
     reason: Annotated[
-        Literal["weak", "top_k", "max_tokens"],
+        Literal["top_k", "max_tokens", "minimum"],
         Field(
-            description="`weak`: below the minimum in words and in meaning. `top_k`, "
-            "`max_tokens`: cut by that limit."
+            description="`top_k`, `max_tokens`: cut by that limit. `minimum`: below `min_score` or "
+            "`min_answerable`."
         ),
     ]
 
@@ -151,26 +143,6 @@ class QuestionWord(Message):
     ]
 
 
-class Threshold(Message):
-    """The best value of a measure in this memory, and the minimum."""
-
-    best: Best
-    needed: Needed
-
-
-class Gate(Message):
-    """The test whether the memory has an answer at all: one passage must reach either minimum."""
-
-    open: Annotated[
-        bool,
-        Field(description="False: nothing matches well enough; only focus words can give hits."),
-    ]
-    coverage: Annotated[
-        Threshold, Field(description="Share of the query's meaning that a passage covers.")
-    ]
-    cosine: Annotated[Threshold, Field(description="Cosine similarity of a passage.")]
-
-
 class Looked(Message):
     """Size of a search."""
 
@@ -181,7 +153,9 @@ class Looked(Message):
         Count,
         Field(description="Passages ranked with all features. In a small memory, all of them."),
     ]
-    strong: Annotated[Count, Field(description="Passages strong enough to be returned.")]
+    matches: Annotated[
+        Count, Field(description="Passages that share a word or enough meaning with the query.")
+    ]
 
 
 class Stage(Message):
@@ -241,9 +215,9 @@ class Explanation(Message):
     vector_text: Annotated[
         str, Field(description="Text whose vector was searched; empty without vectors.")
     ]
-    gate: Annotated[
-        Gate | None, ABSENT_IF_NONE, Field(description="Absent when the memory is empty.")
-    ] = None
+    answerable: Annotated[
+        float, Field(ge=0, le=1, description="As in the answer of the search.")
+    ] = 0.0
     looked: Annotated[Looked, Field(description="Size of the search.")]
     left_out: Annotated[
         list[LeftOut], Field(description="Best events that are not hits, at most 5.")

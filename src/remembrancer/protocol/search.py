@@ -87,6 +87,18 @@ class MemoryQuery(Body):
             "`summaries`. Default: all.",
         ),
     ] = None
+    min_score: Annotated[
+        float, Field(ge=0, le=1, description="Minimum score of a hit; weaker ones are left out.")
+    ] = 0.0
+    min_answerable: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Minimum of `answerable`; below it there are no hits, unless a focus word "
+            "gives some.",
+        ),
+    ] = 0.0
     depth: Annotated[
         Depth,
         Field(
@@ -248,6 +260,14 @@ class MemoryAnswer(Message):
         Field(description="L1s and lines of the map that bear on the query, best first."),
     ] = []  # noqa: RUF012 - pydantic copies it
     step: Annotated[int, Field(description="Step of this turn, for the seal.")]
+    answerable: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="How likely it is that any event of the memory answers the query.",
+        ),
+    ] = 0.0
     total_hits: Annotated[
         int, Field(description="Number of events that matched before the cut to `top_k`.")
     ]

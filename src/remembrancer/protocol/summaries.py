@@ -291,6 +291,11 @@ class AgentMemory(Message):
         ABSENT_IF_NONE,
         Field(description="Step of the last interacting search; this search counts none."),
     ] = None
+    answerable: Annotated[
+        float | None,
+        ABSENT_IF_NONE,
+        Field(ge=0, le=1, description="How likely it is that any event answers the query."),
+    ] = None
     total_hits: Annotated[
         int | None, ABSENT_IF_NONE, Field(description="Number of events that matched.")
     ] = None

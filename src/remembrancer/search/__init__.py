@@ -3,12 +3,12 @@
 No tables and no users: callers pass rows and texts in. Imports only `protocol` and `settings`.
 """
 
-from .associations import Associations, association, by_association
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .demotions import SUSPECT_COST, Decay
 from .embedders.opening import open_embedder
 from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder
 from .embedders.serving import QueryVectors, VectorLayout, VectorMissing, quantize
+from .features import SIGNALS
 from .index.entries import (
     EntryBatch,
     EntryDamaged,
@@ -22,14 +22,13 @@ from .index.entries import (
     unpack_repaired,
 )
 from .index.space_index import IndexCache, IndexView, SpaceIndex
+from .ranker import Ranker, load_ranker
 from .ranking import Ranking, Reason
 from .rerankers.opening import open_reranker
 from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
-    SIGNALS,
     Fit,
     RankedEvent,
-    Weights,
     content_words,
     cosines,
     embedding_text,
@@ -37,7 +36,6 @@ from .scoring import (
     idf_of,
     is_frequent,
     lexical_scores,
-    load_weights,
     query_term_weights,
     sources_first,
 )
@@ -60,7 +58,6 @@ from .text.passages import passages, side_passages
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
-    "Associations",
     "BoundedReranker",
     "Decay",
     "Embedder",
@@ -78,6 +75,7 @@ __all__ = [
     "QueryVectors",
     "QueryWord",
     "RankedEvent",
+    "Ranker",
     "Ranking",
     "Reason",
     "Reranker",
@@ -88,12 +86,9 @@ __all__ = [
     "SymmetricEmbedder",
     "VectorLayout",
     "VectorMissing",
-    "Weights",
     "analysis_id",
     "analyze",
-    "association",
     "best_events",
-    "by_association",
     "contains",
     "content_words",
     "cosines",
@@ -109,7 +104,7 @@ __all__ = [
     "index_entries",
     "is_frequent",
     "lexical_scores",
-    "load_weights",
+    "load_ranker",
     "normalize",
     "open_embedder",
     "open_reranker",

@@ -18,11 +18,11 @@ Array: TypeAlias = npt.NDArray[Any]
 
 # Subtracted from the score of an event that looks like a prompt injection, which ranks it below
 # similar events.
-SUSPECT_COST = 2.0
+SUSPECT_COST = 5.0
 # Subtracted from the score of an event that repeats a returned one, and of a passage that a program
 # wrote. Scores differ by less, so these come after everything else, in this order.
-REPEATED_COST, NOTICE_COST = 20.0, 40.0
-AGE_COST = 2.0  # of a turn that is very old, if age counts; about a word of the question
+REPEATED_COST, NOTICE_COST = 40.0, 80.0
+AGE_COST = 5.0  # of a turn that is very old, if age counts; about a word of the question
 # A query quotes a passage of a program if the passage has nearly all of its content words, at least
 # this many, and no passage of somebody's words has as many.
 QUOTED_WORDS_MIN = 6

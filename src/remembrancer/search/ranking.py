@@ -1,7 +1,7 @@
-"""Rank the parts of a view: add neighbours, session, date and speaker to the scores of a query.
+"""Rank the events of a view for a query.
 
-A trained linear model weighs these features (`scoring.py`). They are computed for a pool: the most
-promising parts, or all parts of a space with up to POOL_PARTS_MAX.
+A trained network (ranker.py) weighs their features (features.py). They are computed for a pool: the
+events of the most promising parts, or all events of a space with up to POOL_PARTS_MAX parts.
 """
 
 from __future__ import annotations
@@ -24,51 +24,52 @@ from .demotions import (
     suspects_in,
     unquoted_notices,
 )
-from .index.space_index import NONE, IndexView
-from .scoring import COSINE_RANGE, FEATURES, LexicalScores, Weights, nearness_to
-from .text.analysis import QUESTION, REPEATED, TIME, ParsedQuery, term, words
+from .features import (
+    CANDIDATES_MAX,
+    FEATURES,
+    PoolEvents,
+    evidence_of,
+    features_of,
+    quick_scores,
+    stretched,
+)
+from .index.space_index import IndexView
+from .ranker import Ranker
+from .scoring import LexicalScores, RankedEvent
+from .text.analysis import REPEATED, ParsedQuery, term, words
 
 Array = npt.NDArray[Any]
 Reason: TypeAlias = tuple[str, int | None, float]  # signal, rank by it or None, value
 
 POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the cosine has the rest
-NOTEWORTHY = 0.5  # minimum value at which a session or a neighbour is named as a reason
-BEST_OF_SESSION = 3  # best parts of a session that count for its score
+# A part matches if it has this share of the query's words, or this cosine.
+COVERAGE_MIN, COSINE_MIN = 0.005, 0.15
+# Minimum value at which a neighbour or a session is named as a reason.
+NEIGHBOUR_MIN, SESSION_MIN = 0.5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class EventScores:
-    """The scores of the E events of a pool of P parts; an event scores as its best part."""
+    """The scores of the E events of a pool."""
 
     events: Array  # (E,) their numbers, ascending
-    firsts: Array  # (E,) index in the pool of the first part of each
-    score: Array  # (P,) of the parts
-    keep: Array  # (P,) bool: strong enough to be returned
-    is_returned: Array  # (E,) bool: has such a part
-    peak: Array  # (E,) best score, less the costs of the event
-
-    def best_part(self, index: int) -> int:
-        """Return the index in the pool of the best part of the event at index `at`."""
-        first, *following = self.firsts[index : index + 2].tolist()
-        scores = self.score[first : following[0] if following else None].tolist()
-        return int(first + scores.index(max(scores)))
+    score: Array  # (E,) in log odds, with lifts
+    peak: Array  # (E,) the score less the costs of the event
+    best_parts: Array  # (E,) the part of each that fits best, a place in the view
 
 
 class FeatureValue(NamedTuple):
-    """One feature of a part."""
+    """One feature of an event."""
 
     feature: str
     value: float
-    rank: int  # among the parts of the pool, 1 = the largest value
-    adds: float  # to Weights.start
+    rank: int  # among the events of the pool, 1 = the largest value
+    adds: float  # to Ranker.start
 
 
 class Ranking:
-    """The parts of a view that may answer a query, with every signal about them.
-
-    P is the number of parts in the pool.
-    """
+    """The events of a view that may answer a query, with every signal about them."""
 
     def __init__(
         self,
@@ -83,21 +84,18 @@ class Ranking:
         self.lexical = text
         self.allowed = view.alive if among is None else view.alive & among
         # Passages that programs wrote: they must not lift their neighbours or their session.
-        self._notices = unquoted_notices(view, question, text.coverage, self.allowed)
-        scale = self.allowed if self._notices is None else self.allowed & ~self._notices
-        self.text = _stretched(text.score, scale)
+        self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
+        scale = self.allowed if self.notices is None else self.allowed & ~self.notices
+        self.text = _stretched_over(text.score, scale)
         is_near = bool(cosine.any())
-        self.dense = _stretched(cosine, scale) if is_near else np.zeros(view.size, "f4")
+        self.dense = _stretched_over(cosine, scale) if is_near else np.zeros(view.size, "f4")
         share = LEXICAL_SHARE if is_near else 1.0
-        # One element longer: index NONE (-1) is the score of a missing neighbour, 0.
-        self._base = np.zeros(view.size + 1, "f4")
-        self.base = self._base[:-1]
-        np.add(share * self.text, (1 - share) * self.dense, out=self.base)
-        if self._notices is not None:
-            self.base[self._notices] = 0
+        self.base = share * self.text + (1 - share) * self.dense
+        if self.notices is not None:
+            self.base[self.notices] = 0
         self.pool = self._pool()
+        self._scored: tuple[Ranker, Array] | None = None
         self.decay: Decay | None = None  # what age costs, if it costs anything
-        self._strong: tuple[Weights, Array] | None = None
 
     def _pool(self) -> Array:
         allowed = np.flatnonzero(self.allowed)
@@ -106,110 +104,24 @@ class Ranking:
         promise = self.base[allowed] - (self.view["flags"][allowed] & REPEATED > 0)
         best = allowed[_largest(promise, POOL_PARTS_MAX // 8)]
         top = best[np.argsort(-self.base[best])[: POOL_PARTS_MAX // 8]]
-        chosen = np.zeros(self.view.size, bool)
-        chosen[best] = True
-        for column in ("previous", "next"):
-            near = self._step(top, column)
-            chosen[near[near >= 0]] = True
-        return np.flatnonzero(chosen & self.allowed)
+        near = [self.view[column][top] for column in ("previous", "next")]
+        chosen = np.concatenate([best, *near])
+        chosen = chosen[(chosen >= 0) & (chosen < self.view.size)]
+        mask = self._with_events(np.zeros(self.view.size, bool), self.view["event"][chosen])
+        return np.flatnonzero(mask & self.allowed)
+
+    @cached_property
+    def pool_events(self) -> PoolEvents:
+        """The events of the pool."""
+        return PoolEvents(self)
 
     @cached_property
     def features(self) -> Array:
-        """The features of the pool: (P, len(FEATURES)), float32."""
-        view, pool, base = self.view, self.pool, self._base
-        flags = view["flags"]
-        flagged = flags[pool]
-        text, dense, own = self.text[pool], self.dense[pool], self.base[pool]
-        previous, following = self._step(pool, "previous"), self._step(pool, "next")
-        before, after = base[previous], base[following]
-        when = flagged & TIME > 0
-        mean, deviation = view.log_length
-        length = (np.log1p(view["length"][pool]) - mean) / deviation
-        is_own = 1.0 if self._notices is None else ~self._notices[pool]
-        session_text, session_dense = self._session_best(text * is_own, dense * is_own)
-        columns = {
-            "text": text,
-            "dense": dense,
-            "previous": before,
-            "next": after,
-            "previous_asks": before * (flags[previous] & QUESTION > 0),
-            "session_text": session_text,
-            "session_dense": session_dense,
-            "speaker": self._speaker(),
-            "date": self._date(),
-            "asks": flagged & QUESTION > 0,
-            "length": length,
-            "when_time": when * float(self.question.asks_when),
-            "base_length": own * length,
-            "coverage": self.lexical.coverage[pool],
-            "sibling": self._sibling(),
-            "around": self._around(previous, following),
-            "time": when,
-            "text_squared": text**2,
-            "dense_squared": dense**2,
-        }
-        features = np.empty((len(pool), len(FEATURES)), "f4")
-        for place, feature in enumerate(FEATURES):
-            features[:, place] = columns[feature]
-        return features
+        """The features of the events of the pool: (E, len(FEATURES)), float32."""
+        return features_of(self.pool_events)
 
-    def _session_best(self, *scores: Array) -> Array:
-        """Return the mean of the session's best scores for each part of the pool.
-
-        `scores` are arrays of shape (P,); the result has shape (len(scores), P).
-        """
-        score = np.stack(scores)
-        if not score.shape[1]:
-            return score
-        session = self.view["session"][self.pool]
-        # Stable, because the parts are nearly in this order already.
-        order = np.argsort(session, kind="stable")
-        firsts = _firsts(session[order])
-        sizes = np.append(firsts[1:], len(order)) - firsts
-        group = np.repeat(np.arange(len(firsts)), sizes)
-        own = score[:, order]
-        # Scores are 0..1, so the groups stay together.
-        best_first = own[np.arange(len(own))[:, None], np.argsort(2.0 * group - own, axis=1)]
-        is_best = np.arange(len(order)) - firsts[group] < BEST_OF_SESSION
-        best = np.add.reduceat(np.where(is_best, best_first, 0), firsts, axis=1) / np.minimum(
-            sizes, BEST_OF_SESSION
-        )
-        out = np.empty_like(score)
-        out[:, order] = best[:, group]
-        return out
-
-    def _around(self, previous: Array, following: Array) -> Array:
-        """Return the best base score two or three turns away in the session of each part."""
-        best = np.zeros(len(self.pool), "f4")
-        for column, neighbours in (("previous", previous), ("next", following)):
-            second = self._step(neighbours, column)
-            best = np.maximum(
-                np.maximum(best, self._base[second]), self._base[self._step(second, column)]
-            )
-        return best
-
-    def _step(self, parts: Array, column: str) -> Array:
-        """Return the neighbours of parts, NONE for those missing in this view."""
-        neighbours = self.view[column]
-        targets = np.where(parts >= 0, neighbours[parts], NONE)
-        return np.where(targets < len(neighbours), targets, NONE) if column == "next" else targets
-
-    def _sibling(self) -> Array:
-        """Return the best base score of the adjacent parts of the same event."""
-        event, pool = self.view["event"], self.pool
-        own, last = event[pool], self.view.size - 1
-        # NONE before the first and after the last part.
-        before, after = (
-            pool - 1,
-            np.where(pool < last, pool + 1, NONE),
-        )
-        return np.maximum(
-            np.where(event[before] == own, self._base[before], 0),
-            np.where(event[after] == own, self._base[after], 0),
-        )
-
-    def _speaker(self) -> Array:
-        """Return 1 for parts of the one speaker that the query names, else 0.
+    def named_speaker(self) -> Array:
+        """Return 1 for parts of the one speaker that the query names, else 0: (size,) float32.
 
         All are 0 if the query names several speakers.
         """
@@ -221,29 +133,21 @@ class Ranking:
         }
         speakers = self.view.speakers & names
         if len(speakers) != 1:
-            return np.zeros(len(self.pool), "f4")
-        is_speaker: Array = self.view["speaker"][self.pool] == next(iter(speakers))
+            return np.zeros(self.view.size, "f4")
+        is_speaker: Array = self.view["speaker"] == next(iter(speakers))
         return is_speaker.astype("f4")
 
-    def _date(self) -> Array:
-        """Return how near each part is to the date in the query: 0..1."""
-        moment = self.question.moment
-        if moment is None or moment.month is None:
-            return np.zeros(len(self.pool), "f4")
-        return nearness_to(self.view["occurred_ms"][self.pool], moment)
+    @cached_property
+    def matches(self) -> Array:
+        """The parts that share a word or enough meaning with the query: (size,) bool."""
+        matches: Array = (self.lexical.coverage >= COVERAGE_MIN) | (self.cosine >= COSINE_MIN)
+        return matches & self.allowed
 
-    def relevant(self, weights: Weights) -> Array:
-        """Return which parts are strong enough to be returned: (size,) bool."""
-        if self._strong is None or self._strong[0] is not weights:
-            coverage, cosine = self.lexical.coverage, self.cosine
-            passes = (
-                (coverage >= weights.gate_coverage) | (cosine >= weights.gate_cosine)
-            ) & self.allowed
-            strong = (
-                (coverage >= weights.floor_coverage) | (cosine >= weights.floor_cosine)
-            ) & self.allowed
-            self._strong = weights, strong if passes.any() else np.zeros(self.view.size, bool)
-        return self._strong[1]
+    @property
+    def has_signal(self) -> bool:
+        """True if the query has a word, and some event a word of it or a vector to compare."""
+        is_near = self.cosine[self.allowed].any()
+        return bool(self.question.words) and bool(is_near or self.matches.any())
 
     def focus_candidates(self, phrase: ParsedQuery) -> Array:
         """Return the numbers of events that may contain a phrase.
@@ -265,69 +169,86 @@ class Ranking:
         _, firsts = np.unique(events, return_index=True)
         return events[np.sort(firsts)]
 
-    def ranked(
-        self, weights: Weights, lifts: Mapping[int, float], most: int
-    ) -> list[tuple[int, float, int]]:
-        """Return the `most` best events, best first: (number, score 0..1, best part).
+    def ranked(self, ranker: Ranker, lifts: Mapping[int, float], most: int) -> list[RankedEvent]:
+        """Return the `most` best events, best first. `lifts` are added to the scores of events.
 
-        `lifts` are added to the scores of events.
+        None, if nothing has a word of the query, a vector to compare or a lift.
         """
-        scores = self.event_scores(weights, lifts)
-        peak = np.where(scores.is_returned, scores.peak, -np.inf)
-        best = np.argsort(-peak, kind="stable")[
-            : min(most, int(np.count_nonzero(scores.is_returned)))
-        ]
+        if not (lifts or self.has_signal):
+            return []
+        scores = self.event_scores(ranker, lifts)
+        best = np.argsort(-scores.peak, kind="stable")[:most]
         if not len(best):
             return []
-        share = weights.as_share(peak[best], self._strength(scores.keep))
-        return [
-            (int(scores.events[at]), float(value), int(self.pool[scores.best_part(at)]))
-            for at, value in zip(best, share, strict=True)
-        ]
+        peak = scores.peak[best]
+        chances = ranker.chances(peak, scores.peak, self._evidence(ranker))
+        columns = scores.events[best], chances, scores.best_parts[best], peak
+        return [RankedEvent(*one) for one in zip(*(each.tolist() for each in columns), strict=True)]
 
-    def event_scores(self, weights: Weights, lifts: Mapping[int, float]) -> EventScores:
-        """Return every event of the pool with its score, including those not returned.
+    def _evidence(self, ranker: Ranker) -> Array:
+        return evidence_of(self.features, self._scores(ranker), ranker.start)
 
-        `lifts` are added to the scores of events.
-        """
+    def answerable(self, ranker: Ranker) -> float:
+        """Return how likely it is that any event answers the query: 0..1."""
+        return ranker.answerable(self._evidence(ranker)) if self.has_signal else 0.0
+
+    def event_scores(self, ranker: Ranker, lifts: Mapping[int, float]) -> EventScores:
+        """Return every event of the pool with its score, to which its lift is added."""
         if lifts:
             self._widen(lifts)
+        pool = self.pool_events
         if not len(self.pool):
             nothing = np.zeros(0, "f4")
-            return EventScores(self.pool, self.pool, nothing, nothing > 0, nothing > 0, nothing)
-        score = weights(self.features)
-        events = self.view["event"][self.pool]
-        keep = self.relevant(weights)[self.pool]
+            return EventScores(self.pool, nothing, nothing, self.pool)
+        score = self._scores(ranker)
         if lifts:
             numbers = np.array(sorted(lifts))
-            places = np.minimum(np.searchsorted(numbers, events), len(numbers) - 1)
+            places = np.minimum(np.searchsorted(numbers, pool.numbers), len(numbers) - 1)
             values = np.array([lifts[number] for number in numbers.tolist()], "f4")
-            bonus = np.where(numbers[places] == events, values[places], np.float32(0))
+            bonus = np.where(numbers[places] == pool.numbers, values[places], np.float32(0))
             score = score + bonus
-            keep |= bonus > 0
-        # The parts of an event are adjacent in the pool; one strong part is enough.
-        firsts = _firsts(events)
-        is_returned = np.logical_or.reduceat(keep, firsts)
-        if self._notices is not None:
-            score = score - NOTICE_COST * notices_alone(self._notices[self.pool], keep, firsts)
-        peak = np.maximum.reduceat(score, firsts)
-        if len(self._suspects):
-            peak -= SUSPECT_COST * np.isin(events[firsts], self._suspects)
-        if self.decay is not None:
-            peak -= self.decay.cost(self.view["occurred_ms"][self.pool[firsts]])
-        if len(self._repeats):
-            peak -= REPEATED_COST * np.isin(events[firsts], self._repeats)
-        return EventScores(events[firsts], firsts, score, keep, is_returned, peak)
+        return EventScores(pool.numbers, score, score - self._costs(), pool.best_parts)
 
-    def feature_values(self, weights: Weights, part: int) -> list[FeatureValue]:
-        """Return every feature of a part of the pool, in the order of FEATURES."""
-        row = self.features[int(np.searchsorted(self.pool, part))]
+    def _scores(self, ranker: Ranker) -> Array:
+        """Return the scores of the events of the pool: (E,), the most promising by the network."""
+        if self._scored is None or self._scored[0] is not ranker:
+            self._scored = ranker, self._new_scores(ranker)
+        return self._scored[1]
+
+    def _new_scores(self, ranker: Ranker) -> Array:
+        features = self.features
+        if len(features) <= CANDIDATES_MAX:
+            return ranker(features)
+        quick = quick_scores(features)
+        chosen = np.argpartition(-quick, CANDIDATES_MAX)[:CANDIDATES_MAX]
+        best = ranker(features[chosen])
+        score: Array = best.min() - 1 + quick - float(quick.max())
+        score[chosen] = best
+        return score
+
+    def _costs(self) -> Array:
+        """Return by how much the scores of the events of the pool are reduced: (E,)."""
+        pool = self.pool_events
+        costs = np.zeros(len(pool.firsts), "f4")
+        if self.notices is not None:
+            alone = notices_alone(self.notices[self.pool], self.matches[self.pool], pool.firsts)
+            costs += NOTICE_COST * np.logical_and.reduceat(alone, pool.firsts)
+        if len(self._suspects):
+            costs += SUSPECT_COST * np.isin(pool.numbers, self._suspects)
+        if self.decay is not None:
+            costs += self.decay.cost(self.view["occurred_ms"][self.pool[pool.firsts]])
+        if len(self._repeats):
+            costs += REPEATED_COST * np.isin(pool.numbers, self._repeats)
+        return costs
+
+    def feature_values(self, ranker: Ranker, event: int) -> list[FeatureValue]:
+        """Return every feature of an event of the pool, in the order of FEATURES."""
+        row = self.features[int(np.searchsorted(self.pool_events.numbers, event))]
         ranks = 1 + np.count_nonzero(self.features > row, axis=0)
+        adds = ranker.contributions(row)
         return [
             FeatureValue(*values)
-            for values in zip(
-                FEATURES, row.tolist(), ranks.tolist(), weights.shares(row).tolist(), strict=True
-            )
+            for values in zip(FEATURES, row.tolist(), ranks.tolist(), adds.tolist(), strict=True)
         ]
 
     def order_cost(self, part: int) -> float:
@@ -336,7 +257,7 @@ class Ranking:
         Because it looks like a prompt injection, repeats another event, or a program wrote it.
         """
         event = self.view["event"][part]
-        is_notice = self._notices is not None and self._notices[part]
+        is_notice = self.notices is not None and self.notices[part]
         return (
             SUSPECT_COST * bool(np.isin(event, self._suspects))
             + REPEATED_COST * bool(np.isin(event, self._repeats))
@@ -376,8 +297,9 @@ class Ranking:
         pool = np.flatnonzero(self._with_events(chosen, lifts) & self.allowed)
         if len(pool) > len(self.pool):
             self.pool = pool
-            self.__dict__.pop("features", None)
-            self.__dict__.pop("_repeats", None)
+            self._scored = None
+            for name in ("features", "pool_events", "_repeats"):
+                self.__dict__.pop(name, None)
 
     def _with_events(self, chosen: Array, numbers: Iterable[int]) -> Array:
         """Return a copy of `chosen`, (size,) bool, with every part of these events chosen too."""
@@ -389,23 +311,10 @@ class Ranking:
             result[first:end] = True
         return result
 
-    def _strength(self, keep: Array) -> float:
-        """Return how well the best of the returned parts fits the query on its own: 0..1."""
-        parts = self.pool[keep]
-        similarity = np.minimum(
-            np.maximum(
-                (self.cosine[parts] - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0
-            ),
-            1,
-        )
-        return float(
-            (1 - (1 - np.minimum(self.lexical.coverage[parts], 1)) * (1 - similarity)).max()
-        )
-
-    def matching(self, weights: Weights, lifts: Mapping[int, float]) -> int:
-        """Return the number of events of the whole space that are strong enough or lifted."""
-        strong = self._with_events(self.relevant(weights), lifts)
-        events = self.view["event"][strong & self.allowed]  # ascending
+    def matching(self, lifts: Mapping[int, float]) -> int:
+        """Return the number of events of the whole space that match the query or are lifted."""
+        matches = self._with_events(self.matches, lifts)
+        events = self.view["event"][matches & self.allowed]  # ascending
         return int(np.count_nonzero(events[1:] != events[:-1])) + 1 if len(events) else 0
 
     def place_of(self, part: int) -> tuple[int, int]:
@@ -417,11 +326,11 @@ class Ranking:
         return int(side[part]), part - first
 
     def reasons(self, parts: Sequence[int]) -> list[list[Reason]]:
-        """Return the strongest signals of each of some parts of the pool."""
+        """Return the strongest signals of some events of the pool, each given by its best part."""
         if not parts:
             return []
-        places = np.searchsorted(self.pool, parts)
-        rows = self.features[places].tolist()
+        events = np.searchsorted(self.pool_events.numbers, self.view["event"][parts])
+        rows = self.features[events].tolist()
         by_text = self._ranks(self.text, parts)
         by_cosine = self._ranks(self.cosine, parts)
         values = zip(rows, by_text, by_cosine, self.cosine[parts].tolist(), strict=True)
@@ -445,29 +354,20 @@ def _reasons(row: dict[str, float], by_text: int, by_cosine: int, cosine: float)
     if cosine > 0:
         reasons.append(("dense", by_cosine, cosine))
     reasons += [(name, None, row[name]) for name in ("speaker", "date") if row[name] > 0]
-    others = {
-        "session": max(row["session_text"], row["session_dense"]),
-        "neighbour": max(row["previous"], row["next"], row["sibling"]),
-    }
-    return reasons + [(name, None, value) for name, value in others.items() if value >= NOTEWORTHY]
+    neighbour = max(row["previous"], row["next"])
+    if row["session"] >= SESSION_MIN:
+        reasons.append(("session", None, row["session"]))
+    if neighbour >= NEIGHBOUR_MIN:
+        reasons.append(("neighbour", None, neighbour))
+    return reasons
 
 
-def _firsts(ordered: Array) -> Array:
-    """Return the start of each run of equal values."""
-    is_first = np.empty(len(ordered), bool)
-    is_first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
-
-
-def _stretched(score: Array, allowed: Array) -> Array:
+def _stretched_over(score: Array, allowed: Array) -> Array:
     """Scale scores to 0..1 over the allowed parts."""
     if not allowed.any():
         return np.zeros(len(score), "f4")
     values = score if allowed.all() else score[allowed]
-    low, high = float(values.min()), float(values.max())
-    # np.clip has a higher overhead.
-    return np.minimum(np.maximum((score - low) / (high - low + 1e-9), 0), 1).astype("f4")
+    return stretched(score, float(values.min()), float(values.max()))
 
 
 def _largest(score: Array, about: int) -> Array:

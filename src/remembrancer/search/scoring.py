@@ -1,16 +1,11 @@
-"""Scores of parts for a query: by words (BM25), by vector (cosine), and by the trained ranker.
-
-The weights of the ranker are in `weights.json`, trained by `bench/train_ranker.py`.
-"""
+"""Scores of parts for a query: by words (BM25) and by vector (cosine)."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numkong
@@ -39,20 +34,6 @@ COMPARED_CHARACTERS_MAX = 1_000  # longer responses are more than a restatement
 # A plain pattern, because it reads the texts of all candidates of every search.
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|\d+|[\u3040-\u30ff\u3400-\u9fff]")
 DATE_DAYS = 7.0  # decay of the date feature around the date in the query
-FEATURES = (
-    "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense",
-    "speaker", "date", "asks", "length", "when_time", "base_length", "coverage", "sibling",
-    "around", "time", "text_squared", "dense_squared",
-)  # fmt: skip
-# FEATURES grouped as people think of them; the others describe how the passage is written.
-SIGNALS = {
-    "text": ("text", "coverage", "text_squared"),
-    "dense": ("dense", "dense_squared"),
-    "neighbour": ("previous", "next", "previous_asks", "sibling", "around"),
-    "session": ("session_text", "session_dense"),
-    "speaker": ("speaker",),
-    "date": ("date",),
-}
 _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 
 
@@ -166,62 +147,6 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
     return cosine
 
 
-_NUMBERS = ("slope", "gate_coverage", "gate_cosine", "floor_coverage", "floor_cosine")
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """A trained linear ranker: score = sum(weight * (feature - mean) / deviation)."""
-
-    weight: Array
-    mean: Array
-    deviation: Array
-    slope: float  # change of the log odds that a part answers, for each unit of score
-    gate_coverage: float  # if the best part is below both gates, the space has no answer
-    gate_cosine: float
-    floor_coverage: float  # an event with all parts below both floors is not returned
-    floor_cosine: float
-
-    def __call__(self, features: Array) -> Array:
-        """Return the scores (parts,) of features (parts, len(FEATURES)); about 0 on average."""
-        return ((features - self.mean) / self.deviation) @ self.weight
-
-    def shares(self, features: Array) -> Array:
-        """Return what each feature adds to the baseline: (parts, len(FEATURES))."""
-        shares: Array = features / self.deviation * self.weight
-        return shares
-
-    @property
-    def start(self) -> float:
-        """The baseline: the score of a part of average length whose other features are 0."""
-        return float(-(self.mean / self.deviation * self.weight).sum())
-
-    def as_share(self, score: Array, strength: float) -> Array:
-        """Convert scores, best first, to 0..1 in the same order.
-
-        The best gets the strength of the evidence; the others decay from it.
-        """
-        return strength * np.exp(self.slope / 2 * (score - score[:1]))
-
-
-def load_weights(name: str) -> Weights:
-    """Load the weights trained for an embedder (`multilingual`) or for text alone (`none`)."""
-    weights_by_embedder = json.loads(
-        resources.files(__package__).joinpath("weights.json").read_text("utf-8")
-    )
-    row = (
-        weights_by_embedder.get(name.partition("/")[0])
-        or weights_by_embedder["multilingual" if name != "none" else "none"]
-    )
-    if tuple(row["features"]) != FEATURES:
-        raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
-    columns: dict[str, Any] = {
-        key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")
-    }
-    columns |= {key: float(row[key]) for key in _NUMBERS}
-    return Weights(**columns)
-
-
 def nearness_to(occurred_ms: Array, moment: DateHint) -> Array:
     """Return how near times (ms since 1970) are to the date of a query: 0..1, float32."""
     dates = occurred_ms.astype("M8[ms]")
@@ -252,6 +177,7 @@ class RankedEvent:
     event: int  # its number in the space
     score: float  # 0..1
     part: int  # its best passage
+    raw: float = 0.0  # its score in log odds
 
 
 def sources_first(

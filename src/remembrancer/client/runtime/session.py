@@ -41,6 +41,7 @@ class RuntimeOptions:
             user_id=self.user_id,
             session_id=self.session_id,
             top_k=self.top_k,
+            min_answerable=limits.UNASKED_ANSWERABLE_MIN,
             max_tokens=self.memory_tokens_max,
             last_seal=last_seal,
         )

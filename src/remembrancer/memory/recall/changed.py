@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,8 +12,8 @@ from ..spaces import number_of, row_id
 from ..write.links import SQL, EventLinks, event_links
 
 CHANGES_MAX = 500  # newest changes of a space that a question about an earlier time considers
-TIE = 1.3  # changes whose scores differ by less fit a question equally well: oldest first
-HISTORY_LIFT = 3.0  # added to the newer turn of a change for a question about an earlier time
+TIE = 3.25  # changes whose scores differ by less fit a question equally well: oldest first
+HISTORY_LIFT = 7.5  # added to the newer turn of a change for a question about an earlier time
 
 
 @dataclass(slots=True)
@@ -51,17 +50,16 @@ def history_lifts(tx: Transaction, space_id: int) -> dict[int, float]:
 
 
 def oldest_first(
-    ranked: Sequence[RankedEvent], lifts: Mapping[int, float], slope: float, ranking: Ranking
+    ranked: Sequence[RankedEvent], lifts: Mapping[int, float], ranking: Ranking
 ) -> list[RankedEvent]:
     """Return the events with changes that fit a question about equally well in order of time.
 
-    "What was it before, and what is it now?" may mean several things. `slope` is that of the
-    weights: it tells scores apart. Scores stay in descending order.
+    "What was it before, and what is it now?" may mean several things. Scores stay in descending
+    order.
     """
-    best = next((one.score for one in ranked if one.event in lifts), 0.0)
-    least = best * math.exp(-slope / 2 * TIE)
+    best = next((one.raw for one in ranked if one.event in lifts), 0.0)
     places = [
-        place for place, one in enumerate(ranked) if one.event in lifts and one.score >= least
+        place for place, one in enumerate(ranked) if one.event in lifts and one.raw >= best - TIE
     ]
     occurred = ranking.view["occurred_ms"]
     in_time = sorted((ranked[place] for place in places), key=lambda one: int(occurred[one.part]))

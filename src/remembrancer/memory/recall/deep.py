@@ -91,11 +91,13 @@ def reranked(
 def ordered(hits: Sequence[Hit], scores: npt.ArrayLike, *, asks_history: bool) -> list[Hit]:
     """Return hits, best first, in the order of their scores and those of a reranker together.
 
-    Both are stretched to mean 0 and deviation 1. The scores of the answer stay in descending order:
-    a hit that moves takes the score of its new place. A turn whose value was replaced stays below
-    the turn that replaced it, unless the query asks about an earlier time.
+    Both, the fast ones in log odds, are stretched to mean 0 and deviation 1. The scores of the
+    answer stay in descending order: a hit that moves takes the score of its new place. A turn whose
+    value was replaced stays below the turn that replaced it, unless the query asks about an earlier
+    time.
     """
-    fast = _standardized([hit.score for hit in hits])
+    chances = np.clip([hit.score for hit in hits], 1e-4, 1 - 1e-4)
+    fast = _standardized(np.log(chances / (1 - chances)))
     slow = _standardized(scores)
     together = (1 - RERANKER_SHARE) * fast + RERANKER_SHARE * slow
     order = [int(place) for place in np.argsort(-together, kind="stable")]

@@ -14,13 +14,11 @@ from ...protocol.explain import (
     ExplainedHit,
     Explanation,
     Feature,
-    Gate,
     LeftOut,
     Mark,
     Neighbour,
     QuestionWord,
     Stage,
-    Threshold,
 )
 from ...protocol.explain import Looked as SearchedCounts
 from ...protocol.search import Hit, MemoryQuery
@@ -29,8 +27,8 @@ from ...search import (
     SIGNALS,
     QueryWord,
     RankedEvent,
+    Ranker,
     Ranking,
-    Weights,
     highlight,
     is_frequent,
 )
@@ -80,10 +78,10 @@ def _explanation(
     query: MemoryQuery,
     stages: list[Stage],
 ) -> Explanation:
-    answer, ranking, weights, space_id = (
+    answer, ranking, ranker, space_id = (
         outcome.answer,
         outcome.ranking,
-        outcome.weights,
+        outcome.ranker,
         outcome.space_id,
     )
     common: dict[str, Any] = {
@@ -95,8 +93,8 @@ def _explanation(
         "help_hits": answer.help_hits,
         "stages": stages,
     }
-    if ranking is None or weights is None or space_id is None or outcome.terms is None:
-        no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, strong=0)
+    if ranking is None or ranker is None or space_id is None or outcome.terms is None:
+        no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, matches=0)
         return Explanation(
             hits=[],
             total_hits=0,
@@ -107,25 +105,25 @@ def _explanation(
             left_out=[],
             **common,
         )
-    scores = ranking.event_scores(weights, outcome.lifts)
+    scores = ranking.event_scores(ranker, outcome.lifts)
     words = outcome.terms.words
     hits = [
-        _hit(tx, space_id, ranking, weights, outcome, hit, ranked, words)
+        _hit(tx, space_id, ranking, ranker, outcome, hit, ranked, words)
         for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
     ]
     return Explanation(
         hits=hits,
         total_hits=answer.total_hits,
-        start_score=round(weights.start, 4),
+        start_score=round(ranker.start, 4),
         words=list(_words(ranking)),
         vector_text=outcome.vector_text if context.layout.dimensions else "",
-        gate=_gate(ranking, weights),
+        answerable=answer.answerable,
         looked=SearchedCounts(
             events=ranking.view.events,
             passages=ranking.view.alive_parts,
             in_time=int(ranking.allowed.sum()),
             ranked=len(ranking.pool),
-            strong=int(ranking.relevant(weights).sum()),
+            matches=int(ranking.matches.sum()),
         ),
         left_out=list(_near_misses(tx, space_id, ranking, scores, outcome, query)),
         **common,
@@ -136,14 +134,14 @@ def _hit(
     tx: Transaction,
     space_id: int,
     ranking: Ranking,
-    weights: Weights,
+    ranker: Ranker,
     outcome: SearchOutcome,
     hit: Hit,
     candidate: RankedEvent,
     words: Sequence[QueryWord],
 ) -> ExplainedHit:
     side, passage = ranking.place_of(candidate.part)
-    measures = ranking.feature_values(weights, candidate.part)
+    measures = ranking.feature_values(ranker, candidate.event)
     lift = outcome.focus.lifts.get(candidate.event, 0.0)
     summary_lift = outcome.layers.lifts.get(candidate.event, 0.0)
     measured = sum(measure.adds for measure in measures)
@@ -174,7 +172,7 @@ def _hit(
         history_lift=round(history_lift, 4),
         age_cost=round(age_cost, 4),
         raw_score=round(
-            weights.start + measured + lift + summary_lift + history_lift - cost - age_cost, 4
+            ranker.start + measured + lift + summary_lift + history_lift - cost - age_cost, 4
         ),
         marks=[
             Mark(side=name, start=start, end=end)
@@ -223,23 +221,6 @@ def _words(ranking: Ranking) -> Iterator[QuestionWord]:
         yield QuestionWord(word=word.text, role=role, passages=parts)
 
 
-def _gate(ranking: Ranking, weights: Weights) -> Gate:
-    allowed = ranking.allowed
-    best = [
-        float(values[allowed].max()) if allowed.any() else 0.0
-        for values in (ranking.lexical.coverage, ranking.cosine)
-    ]
-    needed = (weights.gate_coverage, weights.gate_cosine)
-    coverage, cosine = (
-        Threshold(best=round(value, 4), needed=round(threshold, 4))
-        for value, threshold in zip(best, needed, strict=True)
-    )
-    is_open = allowed.any() and any(
-        value >= threshold for value, threshold in zip(best, needed, strict=True)
-    )
-    return Gate(open=bool(is_open), coverage=coverage, cosine=cosine)
-
-
 def _near_misses(
     tx: Transaction,
     space_id: int,
@@ -249,9 +230,15 @@ def _near_misses(
     query: MemoryQuery,
 ) -> Iterator[LeftOut]:
     hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
-    limit: Literal["top_k", "max_tokens"] = (
-        "top_k" if len(hit_numbers) >= query.top_k else "max_tokens"
+    reason: Literal["top_k", "max_tokens", "minimum"] = (
+        "top_k"
+        if len(hit_numbers) >= query.top_k
+        else "minimum"
+        if query.max_tokens is None
+        else "max_tokens"
     )
+    if not (ranking.has_signal or hit_numbers):
+        return
     count = 0
     for at in (
         (-scores.peak).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX].tolist()
@@ -260,7 +247,7 @@ def _near_misses(
         row = None if event in hit_numbers else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
         if row is None:
             continue
-        part = int(ranking.pool[scores.best_part(at)])
+        part = int(scores.best_parts[at])
         yield LeftOut(
             event_id=row.event_id,
             query=beginning(row.query, PREVIEW_CHARACTERS_MAX),
@@ -268,7 +255,7 @@ def _near_misses(
             raw_score=round(float(scores.peak[at]), 4),
             coverage=round(float(ranking.lexical.coverage[part]), 4),
             cosine=round(float(ranking.cosine[part]), 4),
-            reason=limit if scores.is_returned[at] else "weak",
+            reason=reason,
         )
         count += 1
         if count == NEAR_MISSES_MAX:

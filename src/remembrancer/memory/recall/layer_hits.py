@@ -32,7 +32,7 @@ RELEVANT_MIN = 0.2
 CONDITION_MIN = 0.35  # of an instruction whose condition has no word of the query
 CANDIDATES_MAX = 16  # of each kind, in case some were erased a moment ago or repeat each other
 INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some were just erased
-SUMMARY_LIFT = 0.5  # added to the score of a turn for an L1 with score 1 that covers it
+SUMMARY_LIFT = 1.25  # added to the score of a turn for an L1 with score 1 that covers it
 LIFTED_TURNS_MAX = 40  # of each L1
 MAP_LINES_MAX = 3
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ...protocol.search import FactHit, InstructionHit, MemoryAnswer, SummaryHit
 from ...protocol.text import tokens
-from ...search import RankedEvent, Ranking, SearchTerms, Weights
+from ...search import RankedEvent, Ranker, Ranking, SearchTerms
 
 AnyHit = TypeVar("AnyHit", FactHit, InstructionHit, SummaryHit)
 
@@ -86,11 +86,12 @@ class SearchOutcome:
     )
     space_id: int | None = None
     ranking: Ranking | None = None
-    weights: Weights | None = None
+    ranker: Ranker | None = None
     terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
     layers: LayerHits = field(default_factory=LayerHits)
     has_changes: bool = False  # between turns of the space
+    answerable: float = 0.0  # how likely it is that any event answers
     history_lifts: dict[int, float] = field(default_factory=dict)  # by number of an event
     # the hits, in the order of the answer
     ranked_hits: list[RankedEvent] = field(default_factory=list)

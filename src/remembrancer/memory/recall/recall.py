@@ -29,7 +29,7 @@ from ...search import (
     cosines,
     embedding_text,
     lexical_scores,
-    load_weights,
+    load_ranker,
     parse_query,
     parse_terms,
     sources_first,
@@ -65,12 +65,9 @@ FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # have the words.
 FOCUS_SEARCHED_MAX = 2_000
 # Score added to an event for a focus word: (a word in every event, a very rare word).
-FOCUS_LIFT = (
-    1.0,
-    4.0,
-)
+FOCUS_LIFT = (2.5, 10.0)
 T = TypeVar("T")
-_weights = lru_cache(maxsize=8)(load_weights)
+_ranker = lru_cache(maxsize=8)(load_ranker)
 
 
 class StageTimer:
@@ -160,9 +157,8 @@ def search(
     ranking.decay = _decay(context, as_of_ms)
     vector_text = embedding_text(view, ranking.question)
     vector = context.query_vectors(vector_text)
-    weights = _weights(context.embedder.name if len(vector) else "none")
-    names = query.layers or LAYERS
-    layers = layer_hits(context, tx, space, ranking.question, vector, names, as_of_ms)
+    ranker = _ranker(context.embedder.name if len(vector) else "none")
+    layers = layer_hits(context, tx, space, ranking.question, vector, _names(query), as_of_ms)
     stages.end("layers")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
@@ -170,14 +166,14 @@ def search(
     outcome = SearchOutcome(
         space_id=space.id,
         ranking=ranking,
-        weights=weights,
+        ranker=ranker,
         terms=terms,
         focus=focus,
         layers=layers,
         vector_text=vector_text,
+        has_changes=space.newest_change is not None,
     )
-    outcome.has_changes = space.newest_change is not None
-    ranked = _ranked(tx, outcome, query.top_k + EXTRA_HITS if "events" in names else 0)
+    ranked = _ranked(tx, outcome, query)
     stages.end("ranking")
     hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget, as_of_ms)
     stages.end("texts")
@@ -190,7 +186,8 @@ def search(
         instructions=layers.instructions,
         summaries=budget.fitting_summaries(layers),
         step=space.step or 0,
-        total_hits=max(ranking.matching(weights, focus.lifts), len(hits)) if hits else 0,
+        answerable=outcome.answerable,
+        total_hits=max(ranking.matching(focus.lifts), len(hits)) if hits else 0,
         focus_missing=focus.missing or None,
         help_hits=help_for(query.query_text) or None,
         open_tasks=open_tasks(tx, space.id, query.session_id, context.clock()) or None,
@@ -206,17 +203,25 @@ def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
     return Decay(now_ms, context.settings.decay_days * DAY_MS)
 
 
-def _ranked(tx: Transaction, outcome: SearchOutcome, most: int) -> list[RankedEvent]:
+def _names(query: MemoryQuery) -> Sequence[str]:
+    return query.layers or LAYERS
+
+
+def _ranked(tx: Transaction, outcome: SearchOutcome, query: MemoryQuery) -> list[RankedEvent]:
     """Return the best events; for a question about an earlier time, changes first."""
-    ranking, weights, space_id = outcome.ranking, outcome.weights, outcome.space_id
+    ranking, ranker, space_id = outcome.ranking, outcome.ranker, outcome.space_id
     assert ranking is not None
-    assert weights is not None
+    assert ranker is not None
     assert space_id is not None
     if outcome.has_changes and names_history(ranking.question.text):
         outcome.history_lifts = history_lifts(tx, space_id)
-    ranked = [RankedEvent(*one) for one in ranking.ranked(weights, outcome.lifts, most)]
+    outcome.answerable = round(ranking.answerable(ranker), 4)
+    may_answer = outcome.answerable >= query.min_answerable
+    if "events" not in _names(query) or not (may_answer or outcome.focus.lifts):
+        return []
+    ranked = ranking.ranked(ranker, outcome.lifts, query.top_k + EXTRA_HITS)
     if outcome.history_lifts:
-        ranked = oldest_first(ranked, outcome.history_lifts, weights.slope, ranking)
+        ranked = oldest_first(ranked, outcome.history_lifts, ranking)
     return ranked
 
 
@@ -358,7 +363,7 @@ def _hits(
     for candidate, reasons in zip(
         ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
     ):
-        if len(hits) == query.top_k:
+        if len(hits) == query.top_k or candidate.score < query.min_score:
             break
         row = rows.get(candidate.event)
         if row is None:  # erased a moment ago

@@ -79,9 +79,3 @@ select event_id, query, response from events where account_id = :account_id and 
     ))
     order by event_entities.event desc limit 1
 );
-
--- entities_of: The entities of turns, a JSON array of row ids
-select event, key from event_entities where account_id = :account_id and event in (select cast(value as bigint) from json_each(:ids));
-
--- turns_of_entities: The number of turns with each of some entities, a JSON array of keys
-select key, events from entities where account_id = :account_id and space_id = :space_id and key in (select value from json_each(:keys));

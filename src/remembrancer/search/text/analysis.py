@@ -21,6 +21,13 @@ from .passages import side_passages
 from .screening import instruction_like
 from .unspaced import HANGUL, UNSPACED, character_pairs, lone_characters, query_pieces
 
+_ASKS_FOR_MANY = re.compile(
+    r"\b(?:how many|order|across|throughout|all (?:the|of|my)|list|summar\w+|total"
+    r"|how (?:did|have|has) .*(?:progress|evolve|develop|change)\w*"
+    r"|wie ?viele?|reihenfolge|insgesamt|alle|liste|combien|ordre|toutes? les|tous les|liste"
+    r"|cuánt[oa]s|orden|tod[oa]s l[oa]s|lista|quant[ie]|quant[oa]s|ordine|ordem|tutt[ie]"
+    r"|сколько|порядке|все|список)\b|几[个次]|多少|哪些|顺序|順序|所有|いくつ|何回|すべて|全部"
+)
 QUERY, RESPONSE = 0, 1  # the sides of an event
 # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader; a
 # program wrote it
@@ -277,6 +284,11 @@ def parse_query(
         for w in language.when
     )
     return ParsedQuery(text, tuple(parsed), asks_when, _moment(query_words, text, candidates))
+
+
+def asks_for_many(text: str) -> bool:
+    """Return True if a question is about several events: a count, an order, a list, a course."""
+    return _ASKS_FOR_MANY.search(normalize(text)) is not None
 
 
 def parse_terms(query: str, phrases: Sequence[str], languages: Sequence[int]) -> SearchTerms:
