@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bench.evidence import DEPTHS, formatted
 from bench.ranker_cases import Case, cases, of_sets, recall_at, spaces
 from bench.ranker_network import Training, rounded, trained
 from bench.report import table, write_section
@@ -31,7 +32,7 @@ from remembrancer.search.ranker import ranker_of
 Array: TypeAlias = npt.NDArray[Any]
 Cases: TypeAlias = Mapping[str, Sequence[Case]]
 
-DEPTHS = (5, 10, 50)
+PUBLIC = ("LoCoMo", "BEAM-500K", "RealMem")
 HITS = 10  # of a search, whose scores are calibrated
 FOLDS = 3
 BINS = 10
@@ -116,18 +117,20 @@ def report(sets: Cases, held_out: Cases) -> str:
     by_fold = [ranker_of(_trained(without(sets, folds, fold))) for fold in range(FOLDS)]
     final = ranker_of(fitted(sets))
     rows, bins = [], []
+    measured: dict[str, list[Array]] = {}
     for key, some in {**sets, **held_out}.items():
         own = [case for case in some if case.evidence]
         is_trained = key in sets
         unseen = ranker_of(fitted(without_set(sets, key))) if is_trained else final
         others = [by_fold[folds[case.conversation]] if is_trained else final for case in own]
-        row = [
-            key,
-            f"{len(own)}",
+        row = [key, f"{len(own)}"]
+        measured[key] = [
             _recalls(own, [case.plain for case in own]),
             _recalls(own, [one(case.features) for one, case in zip(others, own, strict=True)]),
-            _recalls(own, [unseen(case.features) for case in own]) if is_trained else "",
+            _recalls(own, [unseen(case.features) for case in own]),
         ]
+        row += [formatted([values]) for values in measured[key][: 2 + is_trained]]
+        row += [""] * (not is_trained)
         if len(own) == len(some):
             rows.append([*row, "", "", ""])
             continue
@@ -143,11 +146,14 @@ def report(sets: Cases, held_out: Cases) -> str:
                 ),
             ]
         )
+    together = [formatted([measured[key][at] for key in PUBLIC]) for at in range(3)]
+    rows.append([f"mean of {', '.join(PUBLIC)}", "", *together, "", "", ""])
     heads = ["set", "questions", "plain fusion", "its conversations left out", "the set left out"]
     heads += ["own answerable >= .5", "strangers' >= .5", "calibration error of `score`"]
     edges = [f"{one / BINS:.1f}" for one in range(BINS)]
     return (
-        "Evidence recall@5/@10/@50 among the candidates of the ranker. Calibration is that of the "
+        "Evidence recall@5/@10/@50 among the candidates of the ranker, with bootstrap intervals of "
+        "95 %. Calibration is that of the "
         "ranker trained without the set; half of the questions are strangers'.\n\n"
         + table(heads, rows)
         + "\n\nReliability of `score` by bins of 0.1: its mean, and the share of right hits.\n\n"
@@ -190,9 +196,11 @@ def without_set(sets: Cases, name: str) -> Cases:
     }
 
 
-def _recalls(own: Sequence[Case], scores: Sequence[Array]) -> str:
-    recalls = [recall_at(case, score, DEPTHS) for case, score in zip(own, scores, strict=True)]
-    return "/".join(f"{value:.3f}" for value in np.mean(recalls, axis=0))
+def _recalls(own: Sequence[Case], scores: Sequence[Array]) -> Array:
+    """Return the recall of each question at each of DEPTHS."""
+    return np.array(
+        [recall_at(case, score, DEPTHS) for case, score in zip(own, scores, strict=True)]
+    )
 
 
 class Hits(NamedTuple):
