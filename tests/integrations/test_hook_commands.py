@@ -112,6 +112,23 @@ def test_command_that_cannot_be_parsed_is_not_held_without_a_system_path(command
     assert accessed(command) == []
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"$(' * 9_000,
+        "eval " * 3_000 + "x",
+        'x=\'eval "$x$x"\'; eval "$x"',
+        "for i in 1 2; do " * 30 + "x" + "; done" * 30,
+        "a | " * 20_000 + "b",
+        "echo a > b; " * 30_000,
+        "python3 - <<EOF\nx=''\n" + "x = x + '/' + x\n" * 60 + "open(x, 'w')\nEOF",
+    ],
+)
+def test_command_that_takes_too_long_to_read_needs_a_grant_to_run_it(command: str) -> None:
+    """The agent would run the command if the hook took longer than the agent waits."""
+    assert ("/bin/sh", "exec") in accessed(command)
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_line_ends_of_other_systems_are_read(line_end: str) -> None:
     lines = ["cat > a <<EOF", "EOF", "cd /etc", "echo x > aa", ""]

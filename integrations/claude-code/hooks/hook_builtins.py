@@ -22,7 +22,11 @@ _COMMAND_VARIABLES = frozenset(
 
 
 def variable_command(call: Call, name: str, value: str) -> None:
-    """Interpret the value of a variable that a program will run."""
+    """Interpret the value of a variable that a program will run, once."""
+    if (name, value) in call.interpreter.variable_commands:
+        return
+    if name in _COMMAND_VARIABLES or name in ("BASH_ENV", "ENV"):
+        call.interpreter.variable_commands.add((name, value))
     if name in _COMMAND_VARIABLES and re.search(r"\s", value):
         call.script(re.sub(r"^\|?-?", "", script_text(value)))
     if name in ("BASH_ENV", "ENV"):

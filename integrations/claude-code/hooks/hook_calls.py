@@ -65,7 +65,7 @@ class Call:
         """Report a script that is decoded from something unknown: running it needs a grant."""
         for hint in self.interpreter.words.hints_of(text):
             if hint == "\0decoded":
-                self.interpreter.targets[("/bin/sh", "exec")] = None
+                self.interpreter.add_unreadable()
 
     def options(
         self, letters: str = "", names: str = "", *, stops: bool = False

@@ -10,10 +10,11 @@ import fnmatch
 import os
 import posixpath
 import re
+from time import monotonic
 
 from hook_locations import Location
 from hook_shell import Node, parse
-from hook_shell_words import ShellSyntaxError
+from hook_shell_words import ShellSyntaxError, TooComplexError
 from hook_words import UNKNOWN, UNKNOWNS, VALUES_MAX, State, Words, cleaned, plain, script_text
 
 TYPE_CHECKING = False
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 STEPS_MAX = 20_000  # simple commands of one call
+UNREADABLE = ("/bin/sh", "exec")  # the target of a script whose effects cannot be known
 UNKNOWN_NAME = "(unknown)"  # in a path; a check accepts no `*`
 PATCH_BYTES_MAX = 1 << 20
+SECONDS_MAX = 5.0  # for one call; an agent waits for it
 SCRIPTS_MAX = 12  # scripts within scripts
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 
@@ -37,7 +40,9 @@ class Interpreter:
         self.links: dict[str, str] = {}  # made by the command itself
         self.folders: set[str] = set()  # made by the command itself
         self.copies: dict[str, str] = {}  # files that are copies of other files
+        self.variable_commands: set[tuple[str, str]] = set()  # interpreted already
         self.steps = 0
+        self.deadline = monotonic() + SECONDS_MAX
         self.script_depth = 0
         self.call_depth = 0
 
@@ -64,9 +69,7 @@ class Interpreter:
                 for hint in self.words.hints_of(cwd) if is_change else ():
                     self.access(hint, action, state)
                 continue
-            here = Location.__new__(Location)
-            here.__dict__.update(self.location.__dict__)
-            here.cwd = plain(cwd)
+            here = self.location.moved(plain(cwd))
             name = _pattern(value)
             if action == "read":  # what an unknown part is does not matter
                 name = name.split("[*]")[0] if UNKNOWNS.search(value) else name
@@ -122,10 +125,12 @@ class Interpreter:
     def script_here(self, text: str, state: State, stdin: str = UNKNOWN) -> str:
         """Interpret a script in this state, like `eval`."""
         if self.script_depth >= SCRIPTS_MAX:
-            raise ShellSyntaxError("nested too deeply")
+            raise TooComplexError("nested too deeply")
         self.script_depth += 1
         try:
             return self.commands(parse(script_text(text), self.script_depth), state, stdin)
+        except TooComplexError:
+            raise
         except ShellSyntaxError:
             self.unreadable(text, state)
             return self.words.unknown()
@@ -136,6 +141,10 @@ class Interpreter:
         """Add every system path in a text that cannot be parsed, as if it were written."""
         for path in mentioned_paths(plain(text)):
             self.access(path, "write", state)
+
+    def add_unreadable(self) -> None:
+        """Add the target of a script whose effects cannot be known."""
+        self.targets[UNREADABLE] = None
 
     def output_of(self, commands: Any, state: State) -> str:
         """Return the output of `$(...)`."""
@@ -166,9 +175,7 @@ class Interpreter:
 
     def node(self, node: Node, state: State, stdin: str) -> str:
         """Interpret one command; return its output."""
-        self.steps += 1
-        if self.steps > STEPS_MAX:
-            raise ShellSyntaxError("too long")
+        self.count_step()
         if node.kind == "simple":
             return self.simple(node, state, stdin)
         if node.kind == "function":
@@ -182,6 +189,12 @@ class Interpreter:
                 self.write_text(path, output, state)
             outputs.append("" if files else output)
         return "".join(dict.fromkeys(outputs))
+
+    def count_step(self) -> None:
+        """Count one command. Raises TooComplexError after too many or too long."""
+        self.steps += 1
+        if self.steps > STEPS_MAX or monotonic() > self.deadline:
+            raise TooComplexError("too long")
 
     def choices(self, state: State, redirections: Any) -> range:
         """Return the numbers of the possible values of redirected files."""
@@ -339,9 +352,9 @@ class Interpreter:
         """Interpret a command: a function, alias, builtin or program. Return its output."""
         from hook_programs import run_program
 
-        self.steps += 1
-        if self.steps > STEPS_MAX or self.call_depth > SCRIPTS_MAX:
-            raise ShellSyntaxError("too long")
+        self.count_step()
+        if self.call_depth > SCRIPTS_MAX:
+            raise TooComplexError("nested too deeply")
         name = words[0]
         self.call_depth += 1
         try:
@@ -416,4 +429,5 @@ def interpret(command: str, location: Location) -> list[tuple[str, str]]:
             interpreter.script_here(cleaned(variant), state)
         except (ShellSyntaxError, RecursionError):
             interpreter.unreadable(variant, State(location.cwd, location.home))
+            interpreter.add_unreadable()
     return list(interpreter.targets)

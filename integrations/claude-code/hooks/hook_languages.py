@@ -115,6 +115,7 @@ def _check_code(call: Call, code: str, language: str, arguments: list[str]) -> N
         return
     writes, runs = bool(_WRITING.search(code)), bool(_RUNNING.search(code))
     for match in _LITERAL.finditer(code):
+        call.interpreter.count_step()
         text = next((group for group in match.groups() if group is not None), "")
         text = unescaped(text) if match[1] is None else text.replace("\\'", "'")
         if not text or _TEXT_CALL.search(code[max(0, match.start() - 80) : match.start()]):
@@ -131,6 +132,11 @@ def _check_code(call: Call, code: str, language: str, arguments: list[str]) -> N
         for word in arguments if is_indirect else ():
             call.write(word)
     if runs:
+        for word in arguments:
+            if re.search(r"\s", word):
+                call.command(script_text(word))
+        if any(re.search(r"\s", word) for word in arguments[1:]):
+            call.run(arguments)
         for match in re.finditer(r"\[([^\[\]]*)\]|\(([^()]*)\)", code):
             words = _literals_after(match[1] or match[2] or "", 0)
             if len(words) > 1:
@@ -177,7 +183,7 @@ def _with_computed_text(code: str) -> str:
         code,
     )
     code = re.sub(
-        r"""\[((?:\s*(?:'[^']*'|"[^"]*")\s*,?)+)\]\s*\.join\(\s*(?:''|"")\s*\)""",
+        r"""\[((?:[\s,]|'[^']*'|"[^"]*")+)\]\s*\.join\(\s*(?:''|"")\s*\)""",
         lambda m: '"' + "".join(_literals_after(m[1], 0)) + '"',
         code,
     )
@@ -393,10 +399,12 @@ def _awk(call: Call) -> str:
         redirects = re.search(r"(?:print|printf|getline)[^;{}\n]*(?:>|\|)", code)
         for match in re.finditer(r'"((?:[^"\\]|\\.)*)"', code):
             text = unescaped(match[1])
-            before = code[: match.start()].rstrip(" (")
+            call.interpreter.count_step()
+            before = code[max(0, match.start() - 200) : match.start()].rstrip(" (")
+            after = code[match.end() : match.end() + 20]
             if before.endswith(">") or (redirects and text.startswith("/")):
                 call.write(text)
-            if re.search(r"\bsystem$|\|$", before) or re.match(r"\s*\)?\s*\|", code[match.end() :]):
+            if re.search(r"\bsystem$|\|$", before) or re.match(r"\s*\)?\s*\|", after):
                 call.script(text)
         if redirects or "system" in code:
             for value in [*values, *others]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PATH_CHARACTERS_MAX = 4096
 MATCHES_MAX = 12  # paths of one wildcard that are checked
+SEARCHES_MAX = 500  # folders compared with the wildcards of one path
 ENTRIES_MAX = 2000  # of a folder, compared with a wildcard
 
 # Folders of the system, its services and other people. The longest match decides: folders in FREE
@@ -63,6 +64,12 @@ class Location:
         self.home = os.path.realpath(home)
         real_paths = [os.path.realpath(project) for project in projects]
         self.projects = [path for path in real_paths if path != "/"]
+
+    def moved(self, cwd: str) -> Location:
+        """Return the same location with another working folder."""
+        other = Location.__new__(Location)
+        other.cwd, other.home, other.projects = cwd, self.home, self.projects
+        return other
 
     def target(
         self,
@@ -137,12 +144,15 @@ def resolved(
         yield _real_path(path) if follows else _real_parent(path)
         return
     found_paths = [""]
+    searches = 0
     components = [component for component in path.split("/") if component not in ("", ".")]
     for number, component in enumerate(components):
         is_last = number == len(components) - 1
         following = []
         for folder in found_paths:
-            for name in _matches(folder or "/", component):
+            searches += 1
+            is_limited = searches > SEARCHES_MAX
+            for name in [component] if is_limited else _matches(folder or "/", component):
                 if name == "..":
                     following.append(os.path.dirname(_real_path(folder or "/")).rstrip("/"))
                 elif is_last and not follows:

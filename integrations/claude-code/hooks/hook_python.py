@@ -5,6 +5,7 @@ from __future__ import annotations
 import _ast
 import re
 
+from hook_shell_words import TooComplexError
 from hook_words import UNKNOWN, UNKNOWNS
 
 TYPE_CHECKING = False
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from hook_calls import Call
 
 NODES_MAX = 20_000
+EVALUATIONS_MAX = 20_000
+TEXT_CHARACTERS_MAX = 1 << 16
 VALUES_MAX = 40
 DEPTH_MAX = 30
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; importing ast takes longer than a hook may run
@@ -53,6 +56,7 @@ class Program:
         self.names: dict[str, list[_ast.AST]] = {}
         self.functions: dict[str, _ast.FunctionDef] = {}
         self.depth = 0
+        self.evaluations = 0
         self.nodes: list[_ast.AST] = []
 
     def check(self, tree: _ast.AST) -> None:
@@ -187,10 +191,14 @@ class Program:
     def values(self, node: _ast.AST | None) -> list[str]:
         """Return the texts that an expression can have; unknown parts are UNKNOWN."""
         self.depth += 1
+        self.evaluations += 1
+        if self.evaluations > EVALUATIONS_MAX:
+            raise TooComplexError("too long")
         try:
             if self.depth > DEPTH_MAX or node is None:
                 return [UNKNOWN]
-            return list(dict.fromkeys(self._values(node)))[:VALUES_MAX]
+            values = [value[:TEXT_CHARACTERS_MAX] for value in self._values(node)]
+            return list(dict.fromkeys(values))[:VALUES_MAX]
         finally:
             self.depth -= 1
 

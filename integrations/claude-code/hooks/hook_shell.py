@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hook_shell_words import ShellSyntaxError, WordParser
+from hook_shell_words import ShellSyntaxError, TooComplexError, WordParser
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Parser(WordParser):
         """Parse pipelines up to a closing word or sign, which is not consumed."""
         self.depth += 1
         if self.depth > DEPTH_MAX:
-            raise ShellSyntaxError("nested too deeply")
+            raise TooComplexError("nested too deeply")
         commands: list[Any] = []
         connector = ";"
         while True:
@@ -246,7 +246,10 @@ class _Parser(WordParser):
     def case(self) -> Node:
         self.skip_blanks()
         subject = self.word() or []
-        self.expect("in")
+        self.skip_lines()
+        if not re.compile(r"in(?=\s)").match(self.text, self.at):
+            raise ShellSyntaxError("in is missing")
+        self.at += 2
         branches: list[tuple[Any, list[Any]]] = []
         while True:
             self.skip_lines()

@@ -23,6 +23,10 @@ class ShellSyntaxError(Exception):
     """The command is not in the grammar of the shell, or too deeply nested."""
 
 
+class TooComplexError(ShellSyntaxError):
+    """The command is nested too deeply, or takes too many steps to interpret."""
+
+
 def unescaped(text: str) -> str:
     """Return a text with the escapes of `$'...'` and `printf` replaced."""
 

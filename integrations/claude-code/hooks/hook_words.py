@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VALUES_MAX = 64  # possible values of one variable, and words of one brace expansion
+PATTERN_CHARACTERS_MAX = 4096  # of a value that is compared with patterns
 TEXT_CHARACTERS_MAX = 1 << 20
 _STAR, _QUESTION, _BRACKET, _OPEN, _COMMA, _CLOSE = "\ue000\ue001\ue002\ue003\ue004\ue005"
 _MARKS = str.maketrans("*?[{,}", _STAR + _QUESTION + _BRACKET + _OPEN + _COMMA + _CLOSE)
@@ -312,6 +313,8 @@ def _regex(pattern: str, *, is_greedy: bool = True) -> str:
 
 def _trimmed(value: str, operator: str, pattern: str) -> str:
     """Return a value without the prefix or suffix that matches."""
+    if len(value) > PATTERN_CHARACTERS_MAX:
+        return UNKNOWN
     lengths = range(len(value) + 1)
     is_long = len(operator) == 2
     test = re.compile(f"(?s:{_regex(pattern)})\\Z")
@@ -325,6 +328,8 @@ def _trimmed(value: str, operator: str, pattern: str) -> str:
 def _replaced(value: str, operator: str, pattern: str, replacement: str) -> str:
     if not pattern:
         return value
+    if len(value) > PATTERN_CHARACTERS_MAX:
+        return UNKNOWN
     body = f"(?s:{_regex(pattern)})"
     if operator == "/#":
         body = rf"\A{body}"

@@ -222,7 +222,8 @@ def _xargs(call: Call) -> str:
         elif name in ("d", "delimiter"):
             delimiter = plain(value)
     if delimiter == "\0":
-        items = re.split("\0|\n", text)
+        # The known output of `find -print0` has a line for each file.
+        items = text.split("\0") if "\0" in text else [text, *text.split("\n")[:-1]]
     elif delimiter:
         items = text.split(delimiter)
     elif place:
