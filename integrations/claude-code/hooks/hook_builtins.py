@@ -71,6 +71,8 @@ def _declare(call: Call) -> str:
         match = re.match(r"([A-Za-z_]\w*)(\+?)=(.*)", word, re.DOTALL)
         if not match:
             items.append(word)
+            if keyed := re.match(r"(\[[^]]*\])=(.*)", plain(word), re.DOTALL):
+                state.variables[name + re.sub(r"[\\\"']", "", keyed[1])] = [keyed[2]]
             continue
         if name and len(items) > 1:
             state.arrays[name] = items
@@ -78,7 +80,11 @@ def _declare(call: Call) -> str:
         if word != "_=":
             old = call.interpreter.words.variable(name, state, 0) if match[2] else ""
             state.variables[name] = [old + match[3]]
+            if keyed := re.match(r"(\[[^]]*\])=(.*)", plain(match[3]), re.DOTALL):
+                state.variables[name + re.sub(r"[\\\"']", "", keyed[1])] = [keyed[2]]
             variable_command(call, name, match[3])
+            if "-n" in call.arguments:
+                state.references[name] = match[3]
     return ""
 
 
@@ -87,6 +93,9 @@ def _read(call: Call) -> str:
     array = next((value for name, value in options if name == "a"), "")
     lines = [line for line in call.stdin.split("\n") if line] or [""]
     if array or call.name in ("mapfile", "readarray"):
+        for option, value in options:
+            if option == "C" and call.name != "read":
+                call.script(value)
         name = array or (names[-1] if names else "MAPFILE")
         items = lines if not array else lines[0].split()
         call.state.arrays[plain(name)] = [unescaped(item) for item in items]

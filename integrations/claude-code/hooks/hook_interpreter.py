@@ -243,7 +243,9 @@ class Interpreter:
     def branches(self, node: Node, state: State, stdin: str) -> str:
         """Interpret every branch from the same state, and merge the states."""
         if node.kind == "case":
-            self.words.fields(node.words[0], state, 0)
+            patterns = [word for words, _ in node.branches for word in words]
+            for word in (node.words[0], *patterns):
+                self.words.fields(word, state, 0)
         outputs = []
         base = state.copy()
         ends = []
@@ -273,6 +275,8 @@ class Interpreter:
         return "\n".join(dict.fromkeys(outputs)) if len(outputs) > 1 else outputs[0]
 
     def simple_once(self, node: Node, state: State, stdin: str, choice: int) -> str:
+        for parts in node.indexes:
+            self.words.text(parts, state, choice)
         words = [one for word in node.words for one in self.words.fields(word, state, choice)]
         width = self.words.width
         environment = state
@@ -302,12 +306,16 @@ class Interpreter:
         """Interpret `name=value`."""
         if isinstance(value, tuple):
             items = [one for word in value[1] for one in self.words.fields(word, state, choice)]
+            for item in items:
+                if match := re.match(r"(\[[^]]*\])=(.*)", plain(item), re.DOTALL):
+                    state.variables[name + re.sub(r"[\\\"']", "", match[1])] = [match[2]]
             items = [re.sub(r"^\[[^]]*\]=", "", plain(item)) for item in items]
             state.arrays[name] = (state.arrays.get(name, []) if is_added else []) + items
             state.variables.pop(name, None)
             return
         text = self.words.text(value, state, choice)
         if index:
+            state.variables[name + re.sub(r"[\\\"']", "", index)] = [text]
             state.arrays[name] = [*state.arrays.get(name, []), text]
             return
         self.set_variable(name, text, state, choice, is_added=is_added)
@@ -395,7 +403,8 @@ def _keep_changes(state: State, environment: State, before: dict[str, list[str]]
 def mentioned_paths(text: str) -> list[str]:
     """Return the texts in a script that look like absolute paths or paths through `..`."""
     unquoted = re.sub(r"\\\n|[\\'\"]", "", text)
-    return list(dict.fromkeys(_SYSTEM_PATH.findall(text) + _SYSTEM_PATH.findall(unquoted)))[:200]
+    paths = [*_SYSTEM_PATH.findall(text), *_SYSTEM_PATH.findall(unquoted)]
+    return [path for path in dict.fromkeys(paths) if path.strip("/")][:200]  # `/` divides, too
 
 
 def matches_pattern(value: str, pattern: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hook_calls import Call
+from hook_language_names import AWKS, EDITORS, LANGUAGES, SEDS, SHELLS
 from hook_outputs import check_outputs
 from hook_shell_words import unescaped
 from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
@@ -13,49 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Options with code, and other options with a value, of each interpreter.
-LANGUAGES = {
-    "python": ("c", "mWX", ""),
-    "pypy": ("c", "mWX", ""),
-    "perl": ("eE", "IMmFx", ""),
-    "ruby": ("e", "IrCEFK", ""),
-    "node": ("ep", "r", "eval print require import"),
-    "nodejs": ("ep", "r", "eval print require import"),
-    "bun": ("ep", "", "eval print"),
-    "deno": ("", "", ""),
-    "tsx": ("ep", "", "eval print"),
-    "ts-node": ("ep", "rPO", "eval print"),
-    "php": ("rRBE", "dcf", "run"),
-    "lua": ("e", "l", ""),
-    "luajit": ("e", "l", ""),
-    "Rscript": ("e", "", ""),
-    "julia": ("eE", "Lp", "eval print"),
-    "elixir": ("e", "r", "eval"),
-    "erl": ("", "", "eval"),
-    "guile": ("c", "lL", ""),
-    "tclsh": ("", "", ""),
-    "expect": ("c", "f", ""),
-    "osascript": ("e", "l", ""),
-    "groovy": ("e", "", ""),
-    "scala": ("e", "", ""),
-    "jshell": ("", "", ""),
-    "raku": ("e", "", ""),
-    "emacs": ("", "l", "eval execute"),
-    "gdb": ("", "", "ex eval-command iex"),
-    "lldb": ("o", "s", "one-line"),
-    "psql": ("c", "dhpUvfoFPRL", "command file output dbname host port username"),
-    "mysql": ("e", "uhPDp", "execute tee"),
-    "mariadb": ("e", "uhPDp", "execute tee"),
-    "sqlite": ("", "", "cmd"),
-    "sqlite3": ("", "", "cmd"),
-    "jrunscript": ("e", "", ""),
-    "gnuplot": ("e", "", ""),
-    "octave": ("", "", "eval"),
-    "octave-cli": ("", "", "eval"),
-    "R": ("e", "", ""),
-    "pwsh": ("c", "", "Command"),
-    "ghc": ("e", "", ""),
-}
 _DATABASES = frozenset("psql mysql mariadb sqlite sqlite3".split())
 _WRITING = re.compile(
     r"""writeFile|appendFile|createWriteStream|openSync|copyFile|rename|unlink|\brm(?:Sync|dir)?\b"""
@@ -331,7 +289,12 @@ def _shell(call: Call) -> str:
         script = words[0] if words else ""
         if UNKNOWNS.fullmatch(script):
             call.unreadable_script(script)
-        return call.script(script, positional=words[2:])
+        outer = call.state
+        call.state = outer.copy()
+        call.state.variables["0"] = words[1:2] or ["sh"]
+        output = call.script(script, positional=words[2:])
+        call.state = outer
+        return output
     if (
         words
         and not reads_input
@@ -367,10 +330,15 @@ def _sed(call: Call) -> str:
         _check_sed_script(call, script_text(script))
     for path in others:
         (call.write if in_place else call.read)(path)
+    return _filtered(call, scripts)
+
+
+def _filtered(call: Call, scripts: list[str]) -> str:
+    """Return unknown text that may contain the paths of the input and of the scripts."""
     words = call.interpreter.words
-    return words.unknown(
-        words.hints_of(call.stdin) + [p for p in call.stdin.split() if p[:1] == "/"]
-    )
+    paths = re.findall(r"(?<![\w.*\]\\])/[a-zA-Z][\w./-]+", "\n".join(scripts))
+    paths += [text for text in call.stdin.split()[:20] if text.startswith("/")]
+    return words.unknown(words.hints_of(call.stdin) + paths)
 
 
 def _check_sed_script(call: Call, script: str) -> None:
@@ -413,10 +381,7 @@ def _awk(call: Call) -> str:
     for path in others:
         if not re.match(r"[A-Za-z_]\w*=", path):
             (call.write if in_place else call.read)(path)
-    words = call.interpreter.words
-    return words.unknown(
-        words.hints_of(call.stdin) + [p for p in call.stdin.split() if p[:1] == "/"]
-    )
+    return _filtered(call, programs)
 
 
 def _editor(call: Call) -> str:
@@ -452,12 +417,8 @@ def _editor(call: Call) -> str:
 
 HANDLERS: dict[str, Callable[[Call], str]] = {
     **dict.fromkeys(LANGUAGES, _interpreter),
-    **dict.fromkeys(
-        "sh bash zsh dash ksh ash mksh fish rbash csh tcsh elvish xonsh nu yash".split(), _shell
-    ),
-    **dict.fromkeys(("sed", "gsed"), _sed),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(
-        ("ed", "red", "ex", "vi", "vim", "nvim", "view", "gvim", "rvim", "vimdiff"), _editor
-    ),
+    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(SEDS, _sed),
+    **dict.fromkeys(AWKS, _awk),
+    **dict.fromkeys(EDITORS, _editor),
 }

@@ -170,11 +170,10 @@ def _linked(path: str, links: Mapping[str, str], cwd: str) -> str:
         return ""
     if re.fullmatch(r"/proc/[^/]+(/task/[^/]+)?/cwd", path):
         return cwd.rstrip("/")
-    for _ in range(10):
-        if path not in links:
-            return path
-        path = links[path].rstrip("/")
-    return path
+    if path not in links:
+        return path
+    others = {place: target for place, target in links.items() if place != path}
+    return next(resolved(links[path] or "/", others, cwd)).rstrip("/")
 
 
 def _matches(folder: str, pattern: str) -> list[str]:

@@ -109,8 +109,6 @@ _SCRIPT_OPTIONS = re.compile(
 
 def check_scripts(call: Call) -> None:
     """Check the options of any program whose value is a command or a program."""
-    from hook_languages import run_code
-
     is_value = False
     for word in call.arguments:
         name, sign, value = word.partition("=")
@@ -120,6 +118,8 @@ def check_scripts(call: Call) -> None:
             if is_value or is_inline or text.startswith("!"):
                 call.command(text.lstrip("!"))
             if is_value or is_inline or re.search(r"\\write18|[%$]\(|\bsystem\(|execute\(", text):
+                from hook_languages import run_code
+
                 run_code(call, "", text, [])
                 for script in re.findall(
                     r"(?:write18\{|[%$]\((?:shell )?|execute\()([^{}()]*)", text

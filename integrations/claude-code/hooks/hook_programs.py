@@ -7,6 +7,7 @@ import posixpath
 import re
 
 from hook_calls import Call, is_remote
+from hook_language_names import NAMES as LANGUAGE_NAMES
 from hook_locations import resolved
 from hook_outputs import REMOTE, check_outputs, check_scripts
 from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
@@ -87,7 +88,8 @@ def run_program(interpreter: Interpreter, words: list[str], state: State, stdin:
         return _run_script(call, script)
     _check_patch(call)
     if path := _SYSTEM_STATE.get(name):
-        if not _STATE_QUERIES & set(call.arguments):
+        is_query = bool(_STATE_QUERIES & set(call.arguments))
+        if not is_query and (call.arguments or not name.endswith("ctl")):
             call.write(path)
             for word in call.arguments:
                 if word.startswith("/"):
@@ -121,7 +123,8 @@ def program_name(interpreter: Interpreter, word: str, state: State) -> str:
 
 def _run_script(call: Call, script: str) -> str:
     """Interpret a script that the same command has written."""
-    from hook_languages import LANGUAGES, run_code
+    from hook_language_names import LANGUAGES
+    from hook_languages import run_code
 
     line = script.partition("\n")[0]
     match = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?([A-Za-z]+)", line)
@@ -133,15 +136,14 @@ def _run_script(call: Call, script: str) -> str:
 
 def _handler(name: str) -> Callable[[Call], str] | None:
     import hook_builtins
-    import hook_languages
     import hook_wrappers
 
-    if handler := (
-        hook_builtins.HANDLERS.get(name)
-        or hook_wrappers.HANDLERS.get(name)
-        or hook_languages.HANDLERS.get(name)
-    ):
+    if handler := hook_builtins.HANDLERS.get(name) or hook_wrappers.HANDLERS.get(name):
         return handler
+    if name in LANGUAGE_NAMES:
+        import hook_languages
+
+        return hook_languages.HANDLERS[name]
     if name in _MODES:
         return _mode
     if name in _WRITERS or name.startswith("mkfs"):
@@ -159,12 +161,15 @@ def _handler(name: str) -> Callable[[Call], str] | None:
     return _SPECIAL.get(name)
 
 
+_QUOTERS = REMOTE - {"codex"} | {"cat", "tee", "git"}  # a patch in their arguments is text
+
+
 def _check_patch(call: Call) -> None:
     """Check the files of a patch in an argument or the input."""
     from hook_patches import patch_paths
 
     for text in [*call.arguments, call.stdin]:
-        if "***" in text and call.name not in ("cat", "tee", "git", "gh", *REMOTE):
+        if "***" in text and call.name not in _QUOTERS:
             for path, action in patch_paths(script_text(text)):
                 call._access(path, action)  # noqa: SLF001 - the action is in the patch
 
@@ -288,9 +293,33 @@ def _reader(call: Call) -> str:
         return "\n".join(f"{path}/{words.unknown()}" for path in others) or UNKNOWN
     if call.name in _FILTERS:
         return text
+    if call.name == "cut" and (columns := _cut(options, text)):
+        return columns
     if call.name in ("rev", "base64", "xxd", "od"):
         return _decoded(call, options, text)
     return words.unknown(words.hints_of(text) + _path_lines(text))
+
+
+def _cut(options: list[tuple[str, str]], text: str) -> str:
+    """Return the output of cut for one field of a known text; "" if it is not that simple."""
+    values = dict(options)
+    field = plain(values.get("f", ""))
+    if not field.isdigit() or UNKNOWNS.search(text):
+        return ""
+    rows = [line.split(plain(values.get("d", "\t")) or "\t") for line in text.split("\n")]
+    return "\n".join(row[int(field) - 1] if len(row) >= int(field) > 0 else "" for row in rows)
+
+
+def _openssl(call: Call) -> str:
+    """Check openssl: its output files, and text that it decodes."""
+    check_outputs(call)
+    words = [plain(word) for word in call.arguments]
+    if "-in" in words[:-1]:
+        call.read(call.arguments[words.index("-in") + 1])
+    if "-d" not in words or not {"base64", "-base64", "-a"} & set(words):
+        return call.interpreter.words.unknown(["\0decoded"] if "-d" in words else ())
+    inner = Call(call.interpreter, ["base64", "-d"], call.state, call.stdin, "base64")
+    return _decoded(inner, [("d", "")], call.stdin)
 
 
 def _path_lines(text: str) -> list[str]:
@@ -452,5 +481,6 @@ _SPECIAL: dict[str, Callable[[Call], str]] = {
     "tee": _tee,
     "ln": _link,
     "split": _split,
+    "openssl": _openssl,
     "link": _link,
 }

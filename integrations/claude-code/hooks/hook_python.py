@@ -5,14 +5,13 @@ from __future__ import annotations
 import _ast
 import re
 
+from hook_calls import Call
 from hook_shell_words import TooComplexError
 from hook_words import UNKNOWN, UNKNOWNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from hook_calls import Call
 
 NODES_MAX = 20_000
 EVALUATIONS_MAX = 20_000
@@ -68,6 +67,10 @@ class Program:
             if isinstance(node, _ast.Call):
                 self._bind_parameters(node)
         for node in self.nodes:
+            if isinstance(node, _ast.Call) and _last_name(node.func) == "chdir":
+                folders = [value for one in node.args for value in self.values(one)]
+                self.call.state.cwds = [*self.call.state.cwds, *folders]
+        for node in self.nodes:
             if isinstance(node, _ast.Call):
                 self._check_call(node)
 
@@ -86,24 +89,36 @@ class Program:
             pairs = [(node.optional_vars, node.context_expr)]
         elif isinstance(node, _ast.FunctionDef):
             self.functions[node.name] = node
+        elif isinstance(node, _ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, _ast.FunctionDef) and member.name == "__init__":
+                    self.functions[node.name] = member
         for target, value in pairs:
             targets = target.elts if isinstance(target, _ast.Tuple | _ast.List) else [target]
             values = value.elts if isinstance(value, _ast.Tuple | _ast.List) else []
             for number, one in enumerate(targets):
-                if isinstance(one, _ast.Name):
+                if name := _bound_name(one):
                     is_unpacked = len(targets) > 1 and len(values) == len(targets)
                     source = values[number] if is_unpacked else value
-                    self.names.setdefault(one.id, []).append(source)
+                    self.names.setdefault(name, []).append(source)
         if isinstance(node, _ast.ImportFrom | _ast.Import):
             for alias in node.names:
                 if alias.asname:
                     self.names.setdefault(alias.asname, []).append(_name(alias.name))
 
     def _bind_parameters(self, node: _ast.Call) -> None:
-        function = self.functions.get(_last_name(node.func))
-        if function:
-            for parameter, value in zip(function.args.args, node.args, strict=False):
-                self.names.setdefault(parameter.arg, []).append(value)
+        called: list[_ast.AST | None] = [self.functions.get(_last_name(node.func)), node.func]
+        called += self.names.get(_last_name(node.func), [])
+        for function in called:
+            if isinstance(function, _ast.FunctionDef | _ast.Lambda):
+                parameters = [one.arg for one in function.args.args]
+                if parameters[:1] in (["self"], ["cls"]):
+                    del parameters[0]
+                for parameter, value in zip(parameters, node.args, strict=False):
+                    self.names.setdefault(parameter, []).append(value)
+                for keyword in node.keywords:
+                    if keyword.arg in parameters:
+                        self.names.setdefault(str(keyword.arg), []).append(keyword.value)
 
     def _check_call(self, node: _ast.Call) -> None:
         name = self._function_name(node.func)
@@ -230,7 +245,12 @@ class Program:
                 return ["/"]
             if node.attr == "argv":
                 return ["-c", *self.arguments]
+            sources = self.names.get(f".{node.attr}", [])
+            if sources:
+                return [one for source in sources for one in self.values(source)]
             return self.values(node.value) if node.attr == "name" else [UNKNOWN]
+        if isinstance(node, _ast.Dict):
+            return [one for value in node.values for one in self.values(value)]
         if isinstance(node, _ast.Call):
             return self._result(node)
         if isinstance(node, _ast.GeneratorExp | _ast.ListComp):
@@ -378,7 +398,8 @@ def check_python(call: Call, code: str, arguments: list[str]) -> None:
         if call.interpreter.script_depth > 12:
             raise SyntaxError  # noqa: TRY301 - treated like a program that cannot be parsed
         tree = compile(code.strip("\n") + "\n", "program", "exec", _ONLY_AST, dont_inherit=True)
-        Program(call, arguments).check(tree)
+        inner = Call(call.interpreter, [call.name], call.state.copy(), call.stdin, call.name)
+        Program(inner, arguments).check(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         call.interpreter.unreadable(code, call.state)
     finally:
@@ -410,6 +431,15 @@ def _last_name(node: _ast.AST | None) -> str:
         first = node.args[0] if node.args else None
         return str(first.value) if isinstance(first, _ast.Constant) else ""
     return ""
+
+
+def _bound_name(node: _ast.AST) -> str:
+    """Return the name that an assignment binds, `.name` for an attribute."""
+    if isinstance(node, _ast.Subscript):
+        node = node.value
+    if isinstance(node, _ast.Attribute):
+        return f".{node.attr}"
+    return node.id if isinstance(node, _ast.Name) else ""
 
 
 def _name(text: str) -> _ast.Name:

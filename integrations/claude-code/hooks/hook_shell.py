@@ -37,6 +37,7 @@ class Node:
         self.redirections: list[tuple[str, str, list[Any], Any]] = []
         self.words: list[list[Any]] = []
         self.assignments: list[tuple[str, str, bool, Any]] = []
+        self.indexes: list[list[Any]] = []  # of assigned items of arrays
         self.name = ""
         self.body: list[Any] = []
         self.branches: list[tuple[Any, list[Any]]] = []
@@ -330,6 +331,8 @@ class _Parser(WordParser):
             match = _ASSIGNMENT.match(self.text, self.at)
             if match and (not node.words or self.text.startswith("(", match.end())):
                 self.at = match.end()
+                if re.search(r"[$`]", match[2] or ""):
+                    node.indexes.append(self.another(match[2]).quoted_parts(""))
                 value = self.value()
                 if node.words:
                     node.words.append([("text", match[0], False), value])

@@ -270,4 +270,6 @@ class WordParser:
         if not name:
             return ("variable", "", "", argument, is_quoted)
         sign = prefix or (operator[0] if operator else "")
+        if index and not sign and re.search(r"[$`]", index[0]):
+            argument = self.another(index[0]).quoted_parts("")
         return ("variable", name[0] + (index[0] if index else ""), sign, argument, is_quoted)

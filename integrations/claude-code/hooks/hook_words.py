@@ -43,6 +43,7 @@ class State:
         self.positional: list[str] | None = None  # None: unknown
         self.functions: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
+        self.references: dict[str, str] = {}  # of `declare -n`
 
     def copy(self) -> State:
         """Return a copy for a subshell."""
@@ -51,7 +52,7 @@ class State:
         for name in ("cwds", "previous_cwds", "folders", "positional"):
             value = getattr(self, name)
             setattr(other, name, list(value) if value is not None else None)
-        for name in ("variables", "arrays", "functions", "aliases"):
+        for name in ("variables", "arrays", "functions", "aliases", "references"):
             setattr(other, name, dict(getattr(self, name)))
         return other
 
@@ -197,6 +198,7 @@ class Words:
 
     def variable(self, name: str, state: State, choice: int) -> str:
         """Return one of the possible values of a variable."""
+        name = state.references.get(name, name)
         values = state.variables.get(name)
         if values is None:
             if name in ("PWD", "OLDPWD"):
@@ -220,11 +222,14 @@ class Words:
             values = ["self" if name == "$" else self.unknown()]
         elif name.isdigit():
             values = [self._positional(int(name), state)]
+        elif index and f"{base}[{_key(index)}" in state.variables:
+            values = [self.variable(f"{base}[{_key(index)}", state, choice)]
         elif base in state.arrays:
             values = _item(state.arrays[base], index.rstrip("]"))
         else:
             values = [self.variable(base, state, choice)]
         if not operator:
+            self.text(argument or [], state, choice)  # a command in an index
             return values
         if operator == "#" and name[0] not in "@*#?$!-" and argument == []:
             return [str(len(values[0]))] if len(values) == 1 else [UNKNOWN]
@@ -243,7 +248,7 @@ class Words:
         if state.positional is None:
             return UNKNOWN
         if not number:
-            return "sh"
+            return state.variables.get("0", ["sh"])[0]
         return state.positional[number - 1] if number <= len(state.positional) else ""
 
     def changed(self, value: str, operator: str, text: str, state: State, name: str) -> str:
@@ -270,6 +275,11 @@ class Words:
         if operator == "@":
             return unescaped(value) if text.startswith("E") else value
         return value
+
+
+def _key(index: str) -> str:
+    """Return the key of an associative array with its bracket, without quotes."""
+    return re.sub(r"[\\\"']", "", index)
 
 
 def _item(items: list[str], index: str) -> list[str]:

@@ -8,6 +8,7 @@ from hook_calls import Call, is_remote
 from hook_git import git_command, patch_command
 from hook_outputs import check_outputs
 from hook_remote import container_command, kubectl_command, ssh_command
+from hook_shell_words import unescaped
 from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
 
 TYPE_CHECKING = False
@@ -270,7 +271,9 @@ def _find(call: Call) -> str:
                 call.run([one.replace("{}", path) for one in command], stdin="")
         elif word in ("-fprint", "-fprint0", "-fls", "-fprintf") and position + 1 < len(words):
             call.write(words[position + 1])
-    return "\n".join(inside) + "\n"
+    formats = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-printf"]
+    printed = "".join(unescaped(script_text(re.sub(r"%\w", unknown, one))) for one in formats)
+    return printed or "\n".join(inside) + "\n"
 
 
 def _fd(call: Call) -> str:
@@ -344,6 +347,9 @@ def _make(call: Call) -> str:
             here = plain(value)
             base = inner.state.cwds
             inner.state.cwds = [here if here.startswith("/") else f"{cwd}/{here}" for cwd in base]
+    if not any(name in ("f", "file", "makefile") for name, _ in options):
+        names = ("GNUmakefile", "makefile", "Makefile")
+        options += [("f", one) for one in names]
     for name, value in options:
         text = ""
         if name in ("f", "file", "makefile"):
