@@ -434,6 +434,7 @@ def interpret(command: str, location: Location) -> list[tuple[str, str]]:
         variants.append(command.replace("\r\n", "\n").replace("\r", "\n"))
     for variant in variants:
         state = State(location.cwd, location.home)
+        state.positional = []
         try:
             interpreter.script_here(cleaned(variant), state)
         except (ShellSyntaxError, RecursionError):

@@ -459,7 +459,10 @@ def _unknown_program(call: Call) -> str:
         is_before = word in ("run", "exec", "--", "x", "shell")
         is_shell = os.path.basename(plain(word)) in ("sh", "bash", "zsh", "dash", "ksh")
         if (is_before or is_shell) and position + is_before < len(call.arguments):
-            call.run(call.arguments[position + is_before :])
+            rest = call.arguments[position + is_before :]
+            while is_before and len(rest) > 1 and rest[0].startswith("-"):
+                del rest[0]
+            call.run(rest)
             break
     return words.unknown(words.hints_of(call.stdin) + _path_lines(call.stdin))
 

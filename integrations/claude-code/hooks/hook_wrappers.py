@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from hook_calls import Call, is_remote
@@ -254,6 +255,8 @@ def _find(call: Call) -> str:
     roots = roots or ["."]
     unknown = call.interpreter.words.unknown()
     inside = [f"{root.rstrip('/')}/{unknown}" for root in roots]
+    places = [plain(call.interpreter.key(root, call.state)) for root in roots]
+    files = [root for root, place in zip(roots, places, strict=True) if not os.path.isdir(place)]
     if "-delete" not in words:
         for root in roots:
             call.read(root)
@@ -267,7 +270,7 @@ def _find(call: Call) -> str:
                 if one in (";", "+"):
                     break
                 command.append(one)
-            for path in inside if command else ():
+            for path in [*files, *inside] if command else ():
                 call.run([one.replace("{}", path) for one in command], stdin="")
         elif word in ("-fprint", "-fprint0", "-fls", "-fprintf") and position + 1 < len(words):
             call.write(words[position + 1])
@@ -280,7 +283,10 @@ def _fd(call: Call) -> str:
     """Check fd: `-x` and `-X` run a command."""
     for position, word in enumerate(call.arguments):
         if word in ("-x", "-X", "--exec", "--exec-batch"):
-            call.run([*call.arguments[position + 1 :], UNKNOWN], stdin="")
+            words = call.arguments[position + 1 :]
+            if not any("{" in one for one in words):
+                words.append("{}")
+            call.run([re.sub(r"\{[./]*\}", UNKNOWN, one) for one in words], stdin="")
             break
     return UNKNOWN
 
