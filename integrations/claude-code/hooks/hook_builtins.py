@@ -192,7 +192,11 @@ def _echo(call: Call) -> str:
         is_escaped = is_escaped or "e" in words[0]
         words.pop(0)
     text = script_text(" ".join(words))
-    return (unescaped(text) if is_escaped or "\\0" in text else text) + "\n"
+    if is_escaped:
+        return unescaped(text) + "\n"
+    # zsh and dash replace escapes, bash does not.
+    other = f"{unescaped(text)}\n" if re.search(r"\\[0x]", text) else ""
+    return f"{text}\n{other}"
 
 
 def _printf(call: Call) -> str:
