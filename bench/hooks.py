@@ -3,7 +3,7 @@
     python -m bench.hooks [--rounds 40]
 
 The hook events alternate, against a running service. The baseline is a Python process that does
-nothing.
+nothing. The ordinary commands are those of `tests/integrations/commands`, each checked once.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ PROGRAM = (
     Path(__file__).parents[1] / "integrations" / "claude-code" / "hooks" / "remembrancer_hook.py"
 )
 PYTHON = [sys.executable, "-I", "-S"]
+COMMANDS = Path(__file__).parents[1] / "tests" / "integrations" / "commands"
+ORDINARY = "PreToolUse, each ordinary command"
 START_MS_MAX = 60  # goal for the start-up of a hook
 PROMPT = "When does the ferry to Elba leave?"
 EVENTS: dict[str, dict[str, object]] = {
@@ -59,6 +61,7 @@ def main() -> None:
         records.close()
         with Server(Path(folder) / "data", key) as server:
             times = measured(folder, f"http://127.0.0.1:{server.port}", key, rounds)
+            times[ORDINARY] = measured_commands(folder, key)
     baseline = statistics.median(times[""])
     rows = []
     for name, times_ms in times.items():
@@ -93,6 +96,27 @@ def measured(home: str, url: str, key: str, rounds: int) -> dict[str, list[float
             if number:  # the first round is a warm-up
                 times_ms.append(elapsed_ms)
     return times
+
+
+def measured_commands(home: str, key: str) -> list[float]:
+    """Return the milliseconds for each ordinary command. None of them needs the service."""
+    environment = {"HOME": home, "REMEMBRANCER_KEY": key}
+    program = [*PYTHON, str(PROGRAM), "claude-code"]
+    times_ms = []
+    for command in ordinary_commands():
+        call = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": f"{home}/garden"}
+        body = json.dumps({**call, "tool_input": {"command": command}}).encode()
+        times_ms.append(timed(lambda body=body: run(program, body, environment)))  # type: ignore[misc]
+    return times_ms
+
+
+def ordinary_commands() -> list[str]:
+    """Return the commands of one line, then those of several."""
+    commands = []
+    for file in sorted(COMMANDS.glob("ordinary_*.txt")):
+        single, _, several = file.read_text("utf-8").partition("=== several lines\n")
+        commands += [*single.splitlines(), *several.rstrip("\n").split("\n===\n")]
+    return commands
 
 
 def run(command: list[str], body: bytes, environment: dict[str, str]) -> None:

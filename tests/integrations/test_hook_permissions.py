@@ -258,7 +258,6 @@ def test_too_many_system_files_in_one_call_are_denied(agent: Agent) -> None:
         "ls " + "{a,b}" * 200,
         "<<a\n" * 20_000,
         "bash -c '" * 9,
-        '"$(' * 9_000,
     ],
 )
 def test_any_command_can_be_parsed(command: str) -> None:

@@ -307,10 +307,11 @@ def _targets(event: dict[str, Any], settings: Settings, session: Session) -> lis
 
 
 def _missing_grant(agent_name: str, action: str, path: str) -> str:
+    scope = path.replace("(unknown)", "*")  # a part that only a run would show
     return (
         f"No grant lets `{agent_name}` {action} {path}, a system file, now. Do not do it another "
         "way. Ask the owner for a grant: in the service's console, or POST /api/v7/sysperm/grant "
-        f'{{"scope": "{path}", "actions": ["{action}"], "agent": "{agent_name}", '
+        f'{{"scope": "{scope}", "actions": ["{action}"], "agent": "{agent_name}", '
         '"ttl_minutes": 30}.'
     )
 
