@@ -258,9 +258,10 @@ def _idempotent_request(
         key_id=call.caller.key_id,
         path=endpoint.path,
         idempotency_key=values[0],
-        # With the id in the path: the key used again for another resource is a conflict.
+        # With method and id: the key used again for another resource is a conflict. No id contains
+        # the separator, so that an id and a body never read as another id and body.
         body_digest=hashlib.sha256(
-            "/".join(call.request.path_params.values()).encode() + raw
+            "\0".join([endpoint.method, *call.request.path_params.values(), ""]).encode() + raw
         ).digest(),
         on_replay=lambda: call.headers.update({"Idempotent-Replayed": "true"}),
     )
