@@ -201,7 +201,7 @@ def test_requests_over_capacity_are_503(context: Context) -> None:
     async def never(*_: object) -> None:
         pytest.fail("a request over capacity was accepted")
 
-    answer = TestClient(RequestMiddleware(never, Dispatcher(context), in_flight_max=0)).get(
+    answer = TestClient(RequestMiddleware(never, Dispatcher(context, in_flight_max=0))).get(
         "/healthz"
     )
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..accounts import NotOwner
-from ..http import assets, bodies, problems
+from ..http import assets, problems
 from ..http.dispatch import Dispatcher
 from ..http.rate_limiter import RateLimiter
 from ..protocol.errors import Problem
@@ -75,7 +75,7 @@ def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) 
         raw = b""
         try:
             if request.method == "POST":
-                raw = await bodies.receive(request, page.form_bytes_max)
+                raw = await dispatcher.receive(request, page.form_bytes_max, needs_key=False)
         except Problem as error:
             work = partial(_error_response, browser, error)
         else:

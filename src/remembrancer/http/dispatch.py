@@ -22,7 +22,7 @@ from ..accounts.usage import UsageCounter
 from ..context import Caller, Context
 from ..models import ModelAttempt
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized
+from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized, Unavailable
 from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
@@ -34,6 +34,9 @@ from .rate_limiter import RateExceeded, RateLimiter
 
 # Large bodies processed at the same time. Each takes several times its size in memory.
 LARGE_BODIES_MAX = 2
+IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
+# Bodies on their way, with a key and without one. They do not count as requests in flight.
+SLOW_BODIES_MAX = 1000
 WRITE_THREADS = 64  # they wait for the disk and share one commit
 TALK_THREADS = 64  # they wait for language models
 # More threads than programs may run and wait, so that a full queue is reported at once.
@@ -48,7 +51,7 @@ class Dispatcher:
     """Runs requests on thread pools and counts them. One per server.
 
     Every request passes, in this order: size, key, rate limit, media type, JSON, model; then the
-    action of its endpoint.
+    action of its endpoint. The key is checked before waiting for a body.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Dispatcher:
         body_limits: Mapping[tuple[str, str], int] | None = None,
         *,
         sandbox: Sandbox | None = None,
+        in_flight_max: int = IN_FLIGHT_MAX,
     ) -> None:
         """Create the thread pools.
 
@@ -66,7 +70,11 @@ class Dispatcher:
         self.context = context
         self._body_limits = body_limits or {}
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
+        self._in_flight_max = in_flight_max
         self.in_flight = 0  # changed on the event loop only
+        self._slow_bodies = {
+            has_key: bodies.SlowBodies(SLOW_BODIES_MAX) for has_key in (True, False)
+        }
         self.metrics = Metrics(lambda: self.in_flight)
         self.usage_counter = UsageCounter(context)
         context.models.watch(self._count_model)
@@ -117,11 +125,8 @@ class Dispatcher:
         usual = self.context.settings.body_bytes_max
         bytes_max = self.body_bytes_max(endpoint.method, endpoint.path)
         try:
-            if bytes_max > usual and endpoint.needs_key:
-                # Authenticate before reading, so that only key holders can fill the memory.
-                await self.start(endpoint.pool, partial(self.caller, request.headers))
             if endpoint.body is not None:
-                raw = await bodies.receive(request, bytes_max)
+                raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
         except (Problem, StoreUnavailable) as error:
             return problems.respond(error, request.scope["request_id"])
         work = partial(self._respond, endpoint, request, raw)
@@ -131,6 +136,29 @@ class Dispatcher:
             return await self.start(endpoint.pool, work)
         async with self._large_bodies:
             return await self.start(endpoint.pool, work)
+
+    async def receive(self, request: Request, bytes_max: int, *, needs_key: bool) -> bytes:
+        """Receive a body. If it has not arrived yet, check the key before waiting for it.
+
+        So only key holders can fill the memory. Raises TooLarge, Unauthorized, TooSlow,
+        Unavailable, ClientDisconnect, StoreUnavailable.
+        """
+        body = bodies.PartialBody(request, bytes_max)
+        if not await body.has_arrived():
+            if needs_key:
+                await self.start(ThreadPool.WRITE, partial(self.caller, request.headers))
+            await self._slow_bodies[needs_key].read(body)
+            self.check_capacity()
+        return body.content
+
+    def check_capacity(self) -> None:
+        """Raise Unavailable if too many requests are in flight, those without a body aside."""
+        waiting = sum(map(len, self._slow_bodies.values()))
+        if self.in_flight - waiting > self._in_flight_max:
+            raise Unavailable(
+                "The server is at its limit of concurrent requests. Try again in a moment.",
+                retry_after=problems.RETRY_AFTER_S,
+            )
 
     def start(self, pool: ThreadPool, work: Callable[[], T]) -> asyncio.Future[T]:
         """Start work on a pool's threads. Call it on the event loop."""

@@ -19,7 +19,6 @@ from . import problems
 from .bodies import too_large
 from .dispatch import Dispatcher
 
-IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -38,10 +37,8 @@ log = logging.getLogger("remembrancer.access")
 class RequestMiddleware:
     """Wraps the whole application."""
 
-    def __init__(
-        self, app: ASGIApp, dispatcher: Dispatcher, in_flight_max: int = IN_FLIGHT_MAX
-    ) -> None:
-        self.app, self.dispatcher, self.in_flight_max = app, dispatcher, in_flight_max
+    def __init__(self, app: ASGIApp, dispatcher: Dispatcher) -> None:
+        self.app, self.dispatcher = app, dispatcher
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -96,11 +93,10 @@ class RequestMiddleware:
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
             return too_large(bytes_max)
-        if self.dispatcher.in_flight > self.in_flight_max:
-            return Unavailable(
-                "The server is at its limit of concurrent requests. Try again in a moment.",
-                retry_after=problems.RETRY_AFTER_S,
-            )
+        try:
+            self.dispatcher.check_capacity()
+        except Unavailable as problem:
+            return problem
         return None
 
 

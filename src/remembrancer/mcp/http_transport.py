@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
@@ -43,17 +43,24 @@ class McpTransport:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request and pass it to the SDK."""
         scope["endpoint_path"] = PATH
-        request = Request(scope)
+        request = Request(scope, receive)
+        bytes_max = self.dispatcher.context.settings.body_bytes_max
         try:
             self._check_origin(request)
             scope["caller"] = await self.dispatcher.start(
                 ThreadPool.WRITE, partial(self.dispatcher.caller, request.headers)
             )
+            raw = await self.dispatcher.receive(request, bytes_max, needs_key=True)
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
         manager = await self._start()
-        await manager.handle_request(scope, receive, send)
+        body: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
+
+        async def receive_again() -> Message:
+            return body.pop() if body else await receive()
+
+        await manager.handle_request(scope, receive_again, send)
 
     def _check_origin(self, request: Request) -> None:
         """Raise Forbidden for web pages of other sites, as MCP requires.
