@@ -14,8 +14,10 @@ from starlette.routing import Route
 from ..accounts import NotOwner
 from ..http import assets, problems
 from ..http.dispatch import Dispatcher
+from ..http.endpoint import ThreadPool
 from ..http.rate_limiter import RateLimiter
 from ..protocol.errors import Problem
+from ..sandbox.runner import Cancellation
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import (
@@ -72,6 +74,8 @@ def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) 
     async def respond(request: Request) -> Response:
         request.scope["endpoint_path"] = path
         browser = BrowserRequest(dispatcher=dispatcher, request=request, page_paths=PAGES)
+        if page.pool is ThreadPool.RUN:
+            browser.cancellation = Cancellation()
         raw = b""
         try:
             if request.method == "POST":
@@ -80,7 +84,7 @@ def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) 
             work = partial(_error_response, browser, error)
         else:
             work = partial(_respond, browser, page, raw, limiter if page.is_rate_limited else None)
-        return await dispatcher.start(page.pool, work)
+        return await dispatcher.work(page.pool, work, request, browser.cancellation)
 
     return Route(path, respond, methods=page.methods, name=path)
 

@@ -45,7 +45,7 @@ class PartialBody:
 
     @property
     def content(self) -> bytes:
-        """What has been read so far."""
+        """The part that has been read."""
         return bytes(self._content)
 
     async def has_arrived(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -23,6 +23,7 @@ from ..context import Caller, Context
 from ..models import ModelAttempt
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized, Unavailable
+from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
@@ -129,11 +130,14 @@ class Dispatcher:
                 raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
         except (Problem, StoreUnavailable) as error:
             return problems.respond(error, request.scope["request_id"])
-        work = partial(self._respond, endpoint, request, raw)
+        call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
+        if endpoint.pool is ThreadPool.RUN:
+            call.cancellation = Cancellation()
+        work = partial(self._respond, endpoint, call, raw)
         if endpoint.pool is ThreadPool.LOOP:
             return work()
         if len(raw) <= usual:
-            return await self.start(endpoint.pool, work)
+            return await self.work(endpoint.pool, work, request, call.cancellation)
         async with self._large_bodies:
             return await self.start(endpoint.pool, work)
 
@@ -164,8 +168,35 @@ class Dispatcher:
         """Start work on a pool's threads. Call it on the event loop."""
         return asyncio.get_running_loop().run_in_executor(self._pools[pool], work)
 
-    def _respond(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Response:
-        call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
+    async def work(
+        self,
+        pool: ThreadPool,
+        work: Callable[[], T],
+        request: Request,
+        cancellation: Cancellation | None,
+    ) -> T:
+        """Do the work of a request on a pool's threads; stop its programs if its client goes.
+
+        Raises ClientDisconnect in that case, and what `work` raises.
+        """
+        if cancellation is None:
+            return await self.start(pool, work)
+        result = self.start(pool, work)
+        departure = asyncio.create_task(_departure(request))
+        try:
+            waiting: set[asyncio.Future[Any]] = {result, departure}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                cancellation.request()
+            return await result
+        except RunCancelled:
+            raise ClientDisconnect from None
+        finally:
+            departure.cancel()
+            cancellation.request()  # this task may have been cancelled
+
+    def _respond(self, endpoint: AnyEndpoint, call: Call[Any], raw: bytes) -> Response:
+        request = call.request
         try:
             self._check(endpoint, call)
             call.input = self._input(endpoint, request, raw)
@@ -242,6 +273,12 @@ class Dispatcher:
             pool.shutdown(wait=True)
         self.usage_counter.close()
         self.sandbox.close()
+
+
+async def _departure(request: Request) -> None:
+    """Wait until the client of a request is gone. The body must have been received."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _path_id(request: Request) -> str:

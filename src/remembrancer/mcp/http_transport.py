@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http import pages, problems
@@ -55,12 +55,12 @@ class McpTransport:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
         manager = await self._start()
-        body: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
-
-        async def receive_again() -> Message:
-            return body.pop() if body else await receive()
-
-        await manager.handle_request(scope, receive_again, send)
+        departure = asyncio.create_task(_next_message(receive))
+        scope["departure"] = departure
+        try:
+            await manager.handle_request(scope, _until(departure, partial(_replay, raw)), send)
+        finally:
+            departure.cancel()
 
     def _check_origin(self, request: Request) -> None:
         """Raise Forbidden for web pages of other sites, as MCP requires.
@@ -114,9 +114,17 @@ class McpTransport:
         from .server import McpSession
 
         request: Request = mcp_request.request
+        departure = request.scope["departure"]
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            assert self.application is not None
+            # programs of the tool stop when the client of `/mcp` is gone
+            await self.application(scope, _until(departure, receive), send)
+            if departure.done():
+                raise ClientDisconnect
+
         key = request.headers["authorization"].partition(" ")[2].strip()
-        assert self.application is not None
-        transport = httpx2.ASGITransport(app=self.application, raise_app_exceptions=False)
+        transport = httpx2.ASGITransport(app=application, raise_app_exceptions=False)
         base = self.dispatcher.context.settings.public_url.rstrip("/") or pages.base_url(request)
         async with AsyncClient(
             "http://localhost",
@@ -134,3 +142,27 @@ class McpTransport:
         if self._serving is not None:
             self._stop.set()
             await self._serving
+
+
+async def _replay(raw: bytes) -> Message:
+    return {"type": "http.request", "body": raw, "more_body": False}
+
+
+async def _next_message(receive: Receive) -> Message:
+    return await receive()
+
+
+def _until(departure: asyncio.Task[Message], receive: Receive) -> Receive:
+    """Return a `receive` that passes the body on, then waits until the client is gone."""
+    is_complete = False
+
+    async def receive_body() -> Message:
+        nonlocal is_complete
+        if not is_complete:
+            message = await receive()
+            is_complete = not message.get("more_body", False)
+            return message
+        await asyncio.wait({departure})
+        return {"type": "http.disconnect"}
+
+    return receive_body
