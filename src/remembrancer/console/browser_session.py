@@ -230,7 +230,7 @@ def check_same_origin(browser: BrowserRequest) -> None:
         if site != "same-origin":
             raise ForeignForm
         return
-    origin = urlsplit(headers.get("origin", ""))
+    origin = pages.origin_of(headers)
     if not origin.netloc or origin.netloc not in {
         headers.get("host"),
         urlsplit(browser.base_url).netloc,

@@ -67,10 +67,9 @@ class McpTransport:
 
         Only browsers send Origin.
         """
-        origin = request.headers.get("origin")
-        if origin is None:
+        if "origin" not in request.headers:
             return
-        host = urlsplit(origin).hostname or ""
+        host = pages.origin_of(request.headers).hostname or ""
         public_host = urlsplit(self.dispatcher.context.settings.public_url).hostname
         if host not in {*_LOOPBACK, public_host}:
             raise Forbidden("Web pages of other sites must not use this server.")
