@@ -82,9 +82,9 @@ def seal(text: str, token: str) -> str:
 
 def unseal(sealed: str, token: str) -> str:
     """Return the notice, or an empty string if this session did not sign it."""
-    encoded, _, sent = sealed.partition(".")
+    encoded, _, code = sealed.partition(".")
     if not token or not hmac.compare_digest(
-        sent.encode("utf-8", "replace"), signature(encoded, token).encode()
+        code.encode("utf-8", "replace"), signature(encoded, token).encode()
     ):
         return ""
     try:
