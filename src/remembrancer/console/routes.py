@@ -95,13 +95,16 @@ def _respond(
     try:
         if browser.request.method == "POST":
             check_same_origin(browser)
-            if limiter:
+            if limiter and page.is_public:
                 limiter.take(browser.request.client.host if browser.request.client else "")
             browser.form = read_form(browser.request, raw)
         if not page.is_public:
             caller = browser.caller()
             if page.owner_only and not caller.is_owner:
                 raise NotOwner
+            if limiter and browser.request.method == "POST":
+                # not by address: behind a proxy it is that of every stranger, too
+                limiter.take(f"account {caller.account_id}")
         handle = page.post if browser.request.method == "POST" else page.get
         if handle is None:
             return browser.redirect(layout.section_of(browser.request.url.path))
