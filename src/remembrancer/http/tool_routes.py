@@ -42,7 +42,8 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         path="/api/v7/feedback",
         operation_id="list_feedback",
         summary="Read feedback",
-        description="List all feedback, newest first, in pages. Owner only.",
+        description="List all feedback, newest first, in pages. Owner only, with a key that is not "
+        "pinned.",
         read=list_feedback,
         query=FeedbackQuery,
         answer=FeedbackList,
