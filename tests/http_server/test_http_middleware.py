@@ -21,6 +21,14 @@ from remembrancer.protocol.errors import ProblemBody
 from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
 from remembrancer.server.app import make_app
 
+PROXY_HEADERS = (
+    "Forwarded",
+    "Via",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+)
 EVERYWHERE = [(e.method, e.path) for e in ROUTES]
 KEY = "sk_" + "ab" * 32
 
@@ -260,14 +268,27 @@ class TestMetrics:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/plain")
 
-    @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
-    def test_proxied_requests_do_not_count_as_loopback(self, http: Http, header: str) -> None:
-        assert (
-            self.client(http, "127.0.0.1")
-            .get("/metrics", headers={header: "for=10.1.1.1"})
-            .status_code
-            == 401
-        )
+    @pytest.mark.parametrize("header", PROXY_HEADERS)
+    @pytest.mark.parametrize("value", ["for=10.1.1.1", ""])
+    def test_proxied_requests_do_not_count_as_loopback(
+        self, http: Http, header: str, value: str
+    ) -> None:
+        """See specification.md#status-metrics-proxied."""
+        answer = self.client(http, "127.0.0.1").get("/metrics", headers={header: value})
+
+        assert answer.status_code == 401
+
+    @pytest.mark.parametrize(("open_metrics", "status"), [("loopback", 200), ("none", 401)])
+    def test_setting_opens_or_closes_metrics(
+        self, context: Context, open_metrics: str, status: int
+    ) -> None:
+        """See specification.md#status-metrics-proxied."""
+        settings = replace(context.settings, open_metrics=open_metrics)
+        app = make_app(replace(context, settings=settings))
+        with TestClient(app, client=("127.0.0.1", 1)) as local:
+            answers = [local.get("/metrics", headers={"Via": "1.1 a"}), local.get("/metrics")]
+
+        assert [answer.status_code for answer in answers] == [status, status]
 
     def test_remote_clients_need_the_owners_key(self, http: Http) -> None:
         far, member = self.client(http, "10.1.1.1"), http.as_account("bob").key
