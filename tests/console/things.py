@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -157,8 +158,14 @@ def put_permissions(http: Http, words: Words = usual) -> None:
     _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
     denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path must not contain a star
     _good(http, "POST", "/api/v7/sysperm/check", path=denied, action="read", agent=agent)
-    result = words("One line changed, nginx reloaded.", 4_000)
+    result = readable(words("One line changed, nginx reloaded.", 4_000))
     _good(http, "POST", "/api/v7/sysperm/log", grant_id=grant["grant_id"], **site, result=result)
+
+
+def readable(text: str) -> str:
+    """Return a text without the characters that a result must not contain."""
+    kinds = ("Cc", "Cf", "Zl", "Zp")
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in kinds)
 
 
 def put_conversation(context: Context) -> None:
