@@ -147,7 +147,7 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
 
 def put_permissions(http: Http, words: Words = usual) -> None:
     """Store a grant, an allowed and a denied check, and a logged action; needs an owner's key."""
-    site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
+    site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, readable(words("deployer", 200))
     value = {
         "scope": "/etc/nginx/*.conf",
         "ttl_minutes": 60,
@@ -163,9 +163,9 @@ def put_permissions(http: Http, words: Words = usual) -> None:
 
 
 def readable(text: str) -> str:
-    """Return a text without the characters that a result must not contain."""
+    """Return a text without the characters that agents and results must not contain."""
     kinds = ("Cc", "Cf", "Zl", "Zp")
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in kinds)
+    return "".join(c for c in text if unicodedata.category(c) not in kinds)
 
 
 def put_conversation(context: Context) -> None:
