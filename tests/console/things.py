@@ -147,7 +147,10 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
 
 def put_permissions(http: Http, words: Words = usual) -> None:
     """Store a grant, an allowed and a denied check, and a logged action; needs an owner's key."""
-    site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, readable(words("deployer", 200))
+    site, agent = (
+        {"path": "/etc/nginx/site.conf", "action": "write"},
+        readable(words("deployer", 200)),
+    )
     value = {
         "scope": "/etc/nginx/*.conf",
         "ttl_minutes": 60,
