@@ -283,6 +283,12 @@ class Settings:
         "Public address of the service, such as `https://memory.example.org`. With https, "
         "cookies require TLS.",
     )
+    hosts: str = setting(
+        "",
+        "Further host names of the service, separated by commas, such as `nas.local`. Requests "
+        "for names other than these, those of this machine and that of `public_url` are "
+        "rejected. `*` permits all.",
+    )
     open_metrics: str = setting(
         "direct",
         "Who reads `/metrics` without a key of the owner: `direct` (this machine, without a "

@@ -85,7 +85,7 @@ def tool(context: Context, app: Starlette) -> tuple[str, bytes, list[str]]:
 
 def page(context: Context, app: Starlette) -> tuple[str, bytes, list[str]]:
     """Return path, body and headers of a run from the console."""
-    reader = Reader(TestClient(app), context)
+    reader = Reader(TestClient(app, base_url="http://127.0.0.1:8460"), context)
     form = {"code": ENDLESS, "mode": "run", "form_token": reader.form_token}
     headers = [
         f"Cookie: session={reader.cookies['session']}",

@@ -149,7 +149,10 @@ def test_unexpected_error_is_500_without_traceback_and_is_logged(
             needs_key=False,
         ),
     )
-    with TestClient(make_app(context, routes)) as client, caplog.at_level(logging.ERROR):
+    with (
+        TestClient(make_app(context, routes), base_url="http://127.0.0.1:8460") as client,
+        caplog.at_level(logging.ERROR),
+    ):
         answer = client.get("/break")
 
     assert answer.status_code == 500
@@ -192,7 +195,7 @@ class BrokenEmbedder(SymmetricEmbedder):
 
 def test_broken_embedder_makes_readyz_503(folder: Path) -> None:
     context = testing.context(folder, embedder=BrokenEmbedder())
-    with TestClient(make_app(context)) as client:
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
         answer = client.get("/readyz")
     context.close()
 
@@ -209,9 +212,10 @@ def test_requests_over_capacity_are_503(context: Context) -> None:
     async def never(*_: object) -> None:
         pytest.fail("a request over capacity was accepted")
 
-    answer = TestClient(RequestMiddleware(never, Dispatcher(context, in_flight_max=0))).get(
-        "/healthz"
-    )
+    answer = TestClient(
+        RequestMiddleware(never, Dispatcher(context, in_flight_max=0)),
+        base_url="http://127.0.0.1:8460",
+    ).get("/healthz")
 
     assert answer.status_code == 503
     assert problem(answer)["error"] == "unavailable"
@@ -259,7 +263,7 @@ class TestMetrics:
 
     @staticmethod
     def client(http: Http, host: str) -> TestClient:
-        return TestClient(http.client.app, client=(host, 5000))
+        return TestClient(http.client.app, client=(host, 5000), base_url="http://127.0.0.1:8460")
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1"])
     def test_loopback_clients_can_read_metrics(self, http: Http, host: str) -> None:
@@ -285,7 +289,7 @@ class TestMetrics:
         """See specification.md#status-metrics-proxied."""
         settings = replace(context.settings, open_metrics=open_metrics)
         app = make_app(replace(context, settings=settings))
-        with TestClient(app, client=("127.0.0.1", 1)) as local:
+        with TestClient(app, client=("127.0.0.1", 1), base_url="http://127.0.0.1:8460") as local:
             answers = [local.get("/metrics", headers={"Via": "1.1 a"}), local.get("/metrics")]
 
         assert [answer.status_code for answer in answers] == [status, status]

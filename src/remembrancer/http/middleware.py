@@ -14,10 +14,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..protocol.errors import Problem, Unavailable
+from ..protocol.errors import MisdirectedRequest, Problem, Unavailable
 from . import problems
 from .bodies import too_large
 from .dispatch import Dispatcher
+from .hosts import check_host
 
 CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 
@@ -89,6 +90,10 @@ class RequestMiddleware:
         self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
     def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
+        try:
+            check_host(headers, self.dispatcher.context.settings)
+        except MisdirectedRequest as problem:
+            return problem
         bytes_max = self.dispatcher.body_bytes_max(scope["method"], scope["path"])
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
