@@ -22,7 +22,7 @@ def refusal(answer: Any) -> tuple[int, str]:
 @pytest.mark.parametrize("character", NAMES)
 @pytest.mark.parametrize("field", ["scope", "agent"])
 def test_grants_have_no_control_or_bidi_characters(http: Http, field: str, character: str) -> None:
-    """What the owner reads is what is granted (specification.md#sysperm-plain-texts)."""
+    """The owner reads what is granted (specification.md#sysperm-plain-texts)."""
     value = f"/etc/{character}a" if field == "scope" else f"deploy{character}er"
     status, message = refusal(http.post(f"{PERM}/grant", {**NGINX, field: value}))
 
