@@ -32,9 +32,12 @@ from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import RateExceeded, RateLimiter
+from .short_turns import ShortTurns
 
-# Large bodies processed at the same time. Each takes several times its size in memory.
+# Large bodies of writes processed at the same time. Each takes several times its size in memory,
+# and seconds of a processor for the analysis of its text.
 LARGE_BODIES_MAX = 2
+LARGE_BODY_BYTES = 64 << 10
 IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 # Bodies on their way, with a key and without one. They do not count as requests in flight.
 SLOW_BODIES_MAX = 1000
@@ -71,6 +74,7 @@ class Dispatcher:
         self.context = context
         self._body_limits = body_limits or {}
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
+        self._short_turns = ShortTurns()
         self._in_flight_max = in_flight_max
         self.in_flight = 0  # changed on the event loop only
         self._slow_bodies = {
@@ -123,7 +127,6 @@ class Dispatcher:
     async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
         """Answer one request; foreseen errors become problem responses."""
         raw = b""
-        usual = self.context.settings.body_bytes_max
         bytes_max = self.body_bytes_max(endpoint.method, endpoint.path)
         try:
             if endpoint.body is not None:
@@ -136,10 +139,11 @@ class Dispatcher:
         work = partial(self._respond, endpoint, call, raw)
         if endpoint.pool is ThreadPool.LOOP:
             return work()
-        if len(raw) <= usual:
+        if len(raw) <= LARGE_BODY_BYTES or endpoint.pool is not ThreadPool.WRITE:
             return await self.work(endpoint.pool, work, request, call.cancellation)
         async with self._large_bodies:
-            return await self.start(endpoint.pool, work)
+            with self._short_turns:
+                return await self.start(endpoint.pool, work)
 
     async def receive(self, request: Request, bytes_max: int, *, needs_key: bool) -> bytes:
         """Receive a body. If it has not arrived yet, check the key before waiting for it.
