@@ -1,8 +1,8 @@
 """Let other threads run more often while one computes for long.
 
 A search passes several threads, and each waits up to the switch interval for one that computes:
-with Python's 5 ms, searches took seven times as long while a turn of 900 KB was analysed. A short
-interval costs throughput, so it lasts as long as such work (bench/results.md, large turns).
+with Python's 5 ms, searches took up to fourteen times as long while a turn of 900 KB was analysed.
+A short interval costs throughput, so it lasts as long as such work (bench/results.md, large turns).
 """
 
 from __future__ import annotations
