@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .accounts import require_owner, require_write
+from .accounts import require_write
 from .accounts.idempotency import IdempotentRequest, idempotent
 from .context import Caller, Records
+from .permissions.owner import require_unpinned_reader
 from .protocol.errors import NotFound
 from .protocol.feedback import Feedback, FeedbackGiven, FeedbackList, FeedbackQuery, FeedbackSaved
 from .protocol.service_keys import mask_service_keys, service_key_warning
@@ -54,9 +55,9 @@ def submit_feedback(
 def list_feedback(records: Records, caller: Caller, query: FeedbackQuery) -> FeedbackList:
     """Return a page of all feedback, newest first.
 
-    Raises NotOwner, FeedbackUnknown, StoreUnavailable.
+    Raises NotOwner, OwnerKeyPinned, FeedbackUnknown, StoreUnavailable.
     """
-    require_owner(caller)
+    require_unpinned_reader(caller)
     return _page(records, query, None)
 
 

@@ -283,6 +283,17 @@ class Settings:
         "Public address of the service, such as `https://memory.example.org`. With https, "
         "cookies require TLS.",
     )
+    hosts: str = setting(
+        "",
+        "Further host names of the service, separated by commas, such as `nas.local`. Requests "
+        "for names other than these, those of this machine and that of `public_url` are "
+        "rejected. `*` permits all.",
+    )
+    open_metrics: str = setting(
+        "direct",
+        "Who reads `/metrics` without a key of the owner: `direct` (this machine, without a "
+        "proxy header), `loopback` (this machine, also through a proxy on it) or `none`.",
+    )
     model_chat: str = setting(
         "",
         "Models for chat, as `MODEL@BASE_URL`. Separate several with commas; the first "
@@ -371,6 +382,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "durability": ("full", "normal"),
     "store_pooler": ("none", "transaction"),
     "secrets": ("flag", "mask"),
+    "open_metrics": ("direct", "loopback", "none"),
     "sandbox_min_level": ("gvisor", "ns", "landlock", "unsafe"),
     "log_level": ("debug", "info", "warning", "error"),
 }

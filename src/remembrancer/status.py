@@ -48,7 +48,7 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
     try:
         embedding, cubes = (
             _embedding(context),
-            int(context.store.read(lambda tx: tx.one(SQL.cubes_kept)).n),
+            int(context.store.read(lambda tx: tx.one(SQL.cubes_shared)).n),
         )
     except StoreUnavailable:
         embedding, cubes = None, 0

@@ -131,7 +131,7 @@ def test_requests_count_for_the_key_they_used(app: Starlette, context: Context) 
 
 
 def test_model_calls_and_tokens_are_counted(context: Context, owner: Caller) -> None:
-    with TestClient(make_app(context)):
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460"):
         for outcome in ("ok", "ok", "timeout"):
             attempt = ModelAttempt(
                 slot="chat",

@@ -21,9 +21,9 @@ from remembrancer import testing
 from remembrancer.server.app import make_app
 
 # 20, 3 for the layers of facts, instructions and summaries, 6 for changes between turns, their use,
-# help and snippets, which were one file of 530 lines, 1 for the costs of notices, 1 for identifiers, 2 for the features
-# of events and the network that weighs them
-SEARCH_FILES_MAX = 33
+# help and snippets, which were one file of 530 lines, 1 for the costs of notices, 1 for
+# identifiers, 2 for the features of events and the network that weighs them, 1 for host names
+SEARCH_FILES_MAX = 34
 # 35, 3 for standing instructions in a turn, 12 for changed values and what a user takes back, and 4
 # for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers, 3 for
 # associations and 2 for embedders, which were one file

@@ -41,7 +41,7 @@ def filled(folder: Path) -> Iterator[Context]:
     context = assemble(Settings(data=folder, durability="normal"))
     try:
         put_conversation(context)
-        with TestClient(make_app(context)) as client:
+        with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
             http = Http(client, context, new_key(context))
             put_things(http)
             put_facts(http, user_id="owner")

@@ -352,7 +352,7 @@ def test_score_bars_fit_their_drawing(below: float, above: float) -> None:
 @pytest.mark.xdist_group("browser")
 def test_typing_updates_results_in_place(page: Page, site: Site) -> None:
     """The memory explorer searches while the user types and shows the score of each hit."""
-    with TestClient(make_app(site.context)) as client:
+    with TestClient(make_app(site.context), base_url="http://127.0.0.1:8460") as client:
         http = Http(client, site.context, new_key(site.context))
         for place in ("shed", "attic"):
             http.remember(f"What is in the {place}?", f"In the {place} is a ladder.")
@@ -375,7 +375,7 @@ def test_typing_updates_results_in_place(page: Page, site: Site) -> None:
 
 @pytest.mark.xdist_group("browser")
 def test_search_works_without_javascript(site: Site) -> None:
-    with TestClient(make_app(site.context)) as client:
+    with TestClient(make_app(site.context), base_url="http://127.0.0.1:8460") as client:
         Http(client, site.context, new_key(site.context)).remember(
             "Where is the saw?", "In the shed."
         )

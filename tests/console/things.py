@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -146,7 +147,10 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
 
 def put_permissions(http: Http, words: Words = usual) -> None:
     """Store a grant, an allowed and a denied check, and a logged action; needs an owner's key."""
-    site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
+    site, agent = (
+        {"path": "/etc/nginx/site.conf", "action": "write"},
+        readable(words("deployer", 200)),
+    )
     value = {
         "scope": "/etc/nginx/*.conf",
         "ttl_minutes": 60,
@@ -157,8 +161,14 @@ def put_permissions(http: Http, words: Words = usual) -> None:
     _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
     denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path must not contain a star
     _good(http, "POST", "/api/v7/sysperm/check", path=denied, action="read", agent=agent)
-    result = words("One line changed, nginx reloaded.", 4_000)
+    result = readable(words("One line changed, nginx reloaded.", 4_000))
     _good(http, "POST", "/api/v7/sysperm/log", grant_id=grant["grant_id"], **site, result=result)
+
+
+def readable(text: str) -> str:
+    """Return a text without the characters that agents and results must not contain."""
+    kinds = ("Cc", "Cf", "Zl", "Zp")
+    return "".join(c for c in text if unicodedata.category(c) not in kinds)
 
 
 def put_conversation(context: Context) -> None:

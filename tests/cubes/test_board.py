@@ -122,6 +122,7 @@ def test_evidence_of_a_cube_is_visible_only_to_its_account(ada: Memory, bob: Mem
 
     assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
     assert (others.user_id, others.session_id, others.event_id) == (None, None, None)
+    assert others.card.evidence == "an event of its author"
     assert (pinned.user_id, pinned.session_id) == (None, None)
     assert [card.cube_id for card in cubes_of_event(ada, own.card.evidence)] == [cube_id]
     assert cubes_of_event(bob, own.card.evidence) == []

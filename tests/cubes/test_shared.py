@@ -53,12 +53,14 @@ def test_private_cube_is_hidden_from_other_accounts(ada: Agent, bob: Agent) -> N
 
 
 def test_published_cube_is_visible_to_all_without_its_author(ada: Agent, bob: Agent) -> None:
-    """The author's account stays hidden (specification.md#cube-anonymous)."""
-    cube_id = ada.publish(evidence="e_0123456789abc")
+    """Account and event ids stay hidden (specification.md#cube-anonymous)."""
+    cube_id = ada.publish(evidence="e_0123456789abc, and my kitchen")
 
     [cube] = bob.matching_cubes()
+    [own] = ada.matching_cubes()
 
-    assert (cube.cube_id, cube.evidence) == (cube_id, "e_0123456789abc")
+    assert (cube.cube_id, cube.evidence) == (cube_id, "an event of its author, and my kitchen")
+    assert own.evidence == "e_0123456789abc, and my kitchen"
     assert "ada" not in cube.model_dump_json()
     assert "model" not in cube.model_dump(mode="json")
     assert ada.shown_ids() == [cube_id]

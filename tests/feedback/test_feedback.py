@@ -145,3 +145,16 @@ def test_list_parameters_are_validated(http: Http, query: str, status: int) -> N
         assert [fault["pointer"] for fault in answer.json()["errors"]] == [
             "/" + query.partition("=")[0]
         ]
+
+
+def test_a_pinned_key_of_the_owner_reads_no_feedback(http: Http) -> None:
+    """It stands for one user, not for the service (specification.md#feedback-pinned)."""
+    ada = http.as_account("ada")
+    assert ada.post(PATH, {"type": "bug", "title": "t", "description": "d"}).status_code == 200
+    pinned, reader = (
+        http.as_account("owner", user_id="mary"),
+        http.as_account("owner", read_only=True),
+    )
+
+    assert pinned.get(PATH).status_code == 403
+    assert [row["account"] for row in reader.get(PATH).json()["feedback"]] == ["ada"]

@@ -52,7 +52,7 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
             context = testing.context(folder, settings=settings)
             stack.callback(context.close)
             key = new_key(context)
-            with TestClient(make_app(context)) as client:
+            with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
                 Http(client, context, key).remember(
                     "When does the ferry to Elba leave?", "At 9:40 from pier 3."
                 )

@@ -79,14 +79,14 @@ def test_oversized_chunked_body_is_413(connect: Connect, context: Context, key: 
     assert rows(context) == before
 
 
-def test_oversized_body_without_a_key_is_413(connect: Connect) -> None:
-    """413 precedes 401 (specification.md#error-order)."""
+def test_body_of_unannounced_size_without_a_key_is_401(connect: Connect) -> None:
+    """Nobody waits for a body without a key (specification.md#limit-413-first)."""
     connection = connect()
     connection.sendall(head("POST", "/api/v7/remember", "Transfer-Encoding: chunked"))
     for chunk in chunks(2 * MIB):
         connection.sendall(chunk)
 
-    assert read_answer(connection)[0] == 413
+    assert read_answer(connection)[0] == 401
 
 
 def test_oversized_content_length_is_413_before_the_body(connect: Connect, key: str) -> None:
@@ -240,8 +240,8 @@ def test_slow_body_times_out() -> None:
 
     with pytest.raises(TooSlow):
         asyncio.run(
-            bodies.receive(
-                Request({"type": "http", "headers": []}, receive_nothing), 100, seconds_max=0.01
+            bodies.SlowBodies(1, seconds_max=0.01).read(
+                bodies.PartialBody(Request({"type": "http", "headers": []}, receive_nothing), 100)
             )
         )
 

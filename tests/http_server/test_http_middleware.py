@@ -21,6 +21,14 @@ from remembrancer.protocol.errors import ProblemBody
 from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
 from remembrancer.server.app import make_app
 
+PROXY_HEADERS = (
+    "Forwarded",
+    "Via",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+)
 EVERYWHERE = [(e.method, e.path) for e in ROUTES]
 KEY = "sk_" + "ab" * 32
 
@@ -141,7 +149,10 @@ def test_unexpected_error_is_500_without_traceback_and_is_logged(
             needs_key=False,
         ),
     )
-    with TestClient(make_app(context, routes)) as client, caplog.at_level(logging.ERROR):
+    with (
+        TestClient(make_app(context, routes), base_url="http://127.0.0.1:8460") as client,
+        caplog.at_level(logging.ERROR),
+    ):
         answer = client.get("/break")
 
     assert answer.status_code == 500
@@ -184,7 +195,7 @@ class BrokenEmbedder(SymmetricEmbedder):
 
 def test_broken_embedder_makes_readyz_503(folder: Path) -> None:
     context = testing.context(folder, embedder=BrokenEmbedder())
-    with TestClient(make_app(context)) as client:
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
         answer = client.get("/readyz")
     context.close()
 
@@ -201,9 +212,10 @@ def test_requests_over_capacity_are_503(context: Context) -> None:
     async def never(*_: object) -> None:
         pytest.fail("a request over capacity was accepted")
 
-    answer = TestClient(RequestMiddleware(never, Dispatcher(context), in_flight_max=0)).get(
-        "/healthz"
-    )
+    answer = TestClient(
+        RequestMiddleware(never, Dispatcher(context, in_flight_max=0)),
+        base_url="http://127.0.0.1:8460",
+    ).get("/healthz")
 
     assert answer.status_code == 503
     assert problem(answer)["error"] == "unavailable"
@@ -251,7 +263,7 @@ class TestMetrics:
 
     @staticmethod
     def client(http: Http, host: str) -> TestClient:
-        return TestClient(http.client.app, client=(host, 5000))
+        return TestClient(http.client.app, client=(host, 5000), base_url="http://127.0.0.1:8460")
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1"])
     def test_loopback_clients_can_read_metrics(self, http: Http, host: str) -> None:
@@ -260,14 +272,27 @@ class TestMetrics:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/plain")
 
-    @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
-    def test_proxied_requests_do_not_count_as_loopback(self, http: Http, header: str) -> None:
-        assert (
-            self.client(http, "127.0.0.1")
-            .get("/metrics", headers={header: "for=10.1.1.1"})
-            .status_code
-            == 401
-        )
+    @pytest.mark.parametrize("header", PROXY_HEADERS)
+    @pytest.mark.parametrize("value", ["for=10.1.1.1", ""])
+    def test_proxied_requests_do_not_count_as_loopback(
+        self, http: Http, header: str, value: str
+    ) -> None:
+        """See specification.md#status-metrics-proxied."""
+        answer = self.client(http, "127.0.0.1").get("/metrics", headers={header: value})
+
+        assert answer.status_code == 401
+
+    @pytest.mark.parametrize(("open_metrics", "status"), [("loopback", 200), ("none", 401)])
+    def test_setting_opens_or_closes_metrics(
+        self, context: Context, open_metrics: str, status: int
+    ) -> None:
+        """See specification.md#status-metrics-proxied."""
+        settings = replace(context.settings, open_metrics=open_metrics)
+        app = make_app(replace(context, settings=settings))
+        with TestClient(app, client=("127.0.0.1", 1), base_url="http://127.0.0.1:8460") as local:
+            answers = [local.get("/metrics", headers={"Via": "1.1 a"}), local.get("/metrics")]
+
+        assert [answer.status_code for answer in answers] == [status, status]
 
     def test_remote_clients_need_the_owners_key(self, http: Http) -> None:
         far, member = self.client(http, "10.1.1.1"), http.as_account("bob").key

@@ -60,7 +60,7 @@ ROUTES = (
 @pytest.fixture
 def http(context: Context) -> Iterator[Http]:
     """A client of an application with one endpoint, which echoes its parsed parameters."""
-    with TestClient(make_app(context, ROUTES)) as client:
+    with TestClient(make_app(context, ROUTES), base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))
 
 
@@ -229,7 +229,9 @@ def test_openapi_describes_each_parameter(http: Http) -> None:
 
 def test_docs_page_shows_parameters_and_a_curl_example(context: Context) -> None:
     docs = [endpoint for endpoint in SERVED if endpoint.path == "/docs"]
-    with TestClient(make_app(context, [*ROUTES, *docs])) as client:
+    with TestClient(
+        make_app(context, [*ROUTES, *docs]), base_url="http://127.0.0.1:8460"
+    ) as client:
         text = client.get("/docs").text
 
     assert "<td>query</td><td>integer from 1 to 100, default 5</td><td>How many.</td>" in text

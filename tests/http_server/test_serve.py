@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import urllib.request
@@ -22,8 +24,8 @@ from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.server.run import AddressUnusable, run, welcome
 from remembrancer.settings import Settings
-from remembrancer.store import DataFolderBusy
-from remembrancer.store.folder_lock import hold
+from remembrancer.store import DataFolderBusy, DataFolderReadable
+from remembrancer.store.folder_lock import hold, require_private
 from remembrancer.testing.servers import Server
 
 SERVE = (
@@ -174,6 +176,46 @@ def test_second_server_on_a_folder_is_refused(folder: Path) -> None:
             Settings(data=folder, port=0, embedder="none"),
             lambda _: pytest.fail("the server was started"),
         )
+
+
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o755, 0o701, 0o777, 0o2770])
+def test_data_folder_that_others_may_enter_is_refused(folder: Path, mode: int) -> None:
+    """With the command that mends it (specification.md#api-private-folder)."""
+    data = folder / "my data"
+    data.mkdir()
+    data.chmod(mode)
+    settings = Settings(data=data, port=0, embedder="none")
+
+    with pytest.raises(DataFolderReadable) as refused:
+        run(settings, lambda _: pytest.fail("the server was started"))
+    command = str(refused.value).rpartition("Run: ")[2]
+    subprocess.run(shlex.split(command), check=True)
+
+    require_private(data)
+    assert list(data.iterdir()) == []
+
+
+def test_folders_of_the_server_are_private(folder: Path) -> None:
+    """Also where the umask is open (specification.md#api-private-folder)."""
+    data = folder / "a" / "data"
+    before = os.umask(0)
+    try:
+        context = testing.context(data)
+        key = keys.create(context, account="owner").key.reveal()
+        context.close()
+        with Server(data, REMEMBRANCER_EMBEDDER="none") as server:
+            body = {"filename": "a", "content": "text", "type": "txt"}
+            assert server.post("/api/v7/tools/create-file", body, key=key).status == 200
+    finally:
+        os.umask(before)
+
+    modes = {
+        path.relative_to(data).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in (data, *data.rglob("*"))
+        if path.is_dir()
+    }
+    assert modes["blobs"] == 0o700
+    assert {path for path, mode in modes.items() if mode != 0o700} == set()
 
 
 def test_port_in_use_is_reported_before_a_key_is_created(folder: Path) -> None:

@@ -24,7 +24,7 @@ SETTINGS = {
 def start(url: str, folder: Path, files: Path, **settings: str) -> Server:
     """Start a server on this store with its own data folder and a shared folder of file contents."""
     for place in (folder, files):
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "blobs").symlink_to(files)
     return Server(folder, REMEMBRANCER_STORE=url, **{**SETTINGS, **settings})
 

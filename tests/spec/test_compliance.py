@@ -306,7 +306,7 @@ def test_metrics_report_the_duties_of_the_last_day(http: Http) -> None:
 
 def test_other_metrics_are_served_when_the_store_fails(http: Http) -> None:
     here = TestClient(
-        http.client.app, client=("127.0.0.1", 50_000)
+        http.client.app, client=("127.0.0.1", 50_000), base_url="http://127.0.0.1:8460"
     )  # requests from this machine need no key from the store
     http.context.store.close()
 

@@ -176,9 +176,12 @@ def test_repeated_request_creates_one_cube(http: Http) -> None:
 
 
 def test_cubes_are_counted_in_the_status_record(http: Http) -> None:
-    """`cubes_count` counts stored cubes (specification.md#cube-counted)."""
-    before = http.get("/api/v7/status").json()["cubes_count"]
-    create(http)
-    create(http.as_account("bob"))
+    """`cubes_count` counts shared cubes, not private ones (specification.md#cube-counted)."""
+    counts = []
+    for publish in (False, True):
+        turn = {"cube_essence": f"Boil it first, {publish}.", "cube_rules": "- MUST boil."}
+        session = {"session_id": f"s-{publish}", "cube_topic": "kettles", "cube_type": "lifehack"}
+        cube = http.remember("How?", "So.", **turn, **session, cube_publish=publish)["cube"]
+        counts.append((cube["visibility"], http.get("/api/v7/status").json()["cubes_count"]))
 
-    assert (before, http.get("/api/v7/status").json()["cubes_count"]) == (0, 2)
+    assert counts == [("private", 0), ("published", 1)]

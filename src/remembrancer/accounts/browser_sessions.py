@@ -102,11 +102,11 @@ def find_session(records: Records, token: str) -> BrowserSession | None:
 def confirm(records: Records, session: BrowserSession, token: str, password: str) -> None:
     """Record that the user of this session entered its password.
 
-    A stolen cookie alone must not permit sensitive actions. Failures count as failed sign-ins.
+    A stolen cookie alone must not permit sensitive actions. Failures delay further ones.
     Raises SignInRefused, SignInTooOften, StoreUnavailable.
     """
     try:
-        account_id = account_of(records, session.account_name, password)
+        account_id = account_of(records, session.account_name, password, is_signed_in=True)
     except PasswordUnfit:
         raise SignInRefused from None
     if account_id != session.account_id:

@@ -57,15 +57,18 @@ def set_password(tx: Transaction, account_id: int, hashed_password: str, now_ms:
     tx.run(SQL.end_sessions, account_id=account_id)
 
 
-def account_of(records: Records, name: str, password: str) -> int:
+def account_of(records: Records, name: str, password: str, *, is_signed_in: bool = False) -> int:
     """Return the id of the account with this name and password.
 
+    Failures of browsers that are signed in are counted apart: otherwise strangers, who need no more
+    than the name, could hold up the owner.
     An unknown name takes as long, fails with the same message and is delayed in the same way as a
     known one. Raises SignInRefused, SignInTooOften (after some failures, whatever the password),
     StoreUnavailable.
     """
     digest = hashlib.sha256(name.strip().encode("utf-8", "replace")).digest()
-
+    if is_signed_in:
+        digest = hashlib.sha256(b"signed in " + digest).digest()
     row = records.store.write(lambda tx: _begin(tx, digest, name.strip(), records.clock()))
     if not _matches(row.hash if row else _dummy_hash(), password) or row is None:
         raise SignInRefused
@@ -76,12 +79,12 @@ def account_of(records: Records, name: str, password: str) -> int:
 def change_password(records: Records, name: str, old: str, new: str) -> None:
     """Set a new password after verifying the old one, and sign all browsers out.
 
-    A wrong old password counts as a failed sign-in. Raises SignInRefused, SignInTooOften,
+    A wrong old password counts as a failed confirmation. Raises SignInRefused, SignInTooOften,
     PasswordUnfit, StoreUnavailable.
     """
     hashed_password = hash_password(new)
     try:
-        account_id = account_of(records, name, old)
+        account_id = account_of(records, name, old, is_signed_in=True)
     except PasswordUnfit:
         raise SignInRefused from None
     records.store.write(lambda tx: set_password(tx, account_id, hashed_password, records.clock()))

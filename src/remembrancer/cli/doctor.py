@@ -18,7 +18,8 @@ from ..sandbox.probe import missing
 from ..sandbox.sandbox import Sandbox, SandboxUnavailable
 from ..settings import SettingInvalid, Settings
 from ..status import is_above_policies, is_new, readiness
-from ..store import StoreUnavailable
+from ..store import DataFolderReadable, StoreUnavailable
+from ..store.folder_lock import require_private
 from ..store.locations import engine_of
 
 _FREE_BYTES_MIN = 1 << 30
@@ -80,6 +81,11 @@ def _data_folder(settings: Settings) -> Finding:
             detail=f"{detail}, not writable",
             remedy=f"chown it to the user {os.getuid()}",
         )
+    try:
+        require_private(folder)
+    except DataFolderReadable as error:
+        problem, _, remedy = str(error).partition(". ")
+        return Finding(part="data folder", state="wrong", detail=problem, remedy=remedy)
     if free < _FREE_BYTES_MIN:
         return Finding(
             part="data folder",

@@ -149,6 +149,12 @@ class InvalidRequestError(ServiceError):
     code = "invalid_request"
 
 
+class MisdirectedRequestError(ServiceError):
+    """The service does not answer to the host name in its address."""
+
+    code = "misdirected_request"
+
+
 class TooManyRequestsError(ServiceError):
     """The rate limit of this API key is exceeded; `retry_after_s` says how long to wait."""
 
@@ -176,6 +182,7 @@ _BY_STATUS: dict[int, type[ServiceError]] = {
     408: TooSlowError,
     413: TooLargeError,
     415: UnsupportedMediaTypeError,
+    421: MisdirectedRequestError,
     429: TooManyRequestsError,
     503: UnavailableError,
 }

@@ -17,6 +17,7 @@ from ..http import pages
 from ..http.dispatch import Dispatcher
 from ..http.endpoint import ThreadPool
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
+from ..sandbox.runner import Cancellation
 from . import layout
 
 FORM_BYTES_MAX = 16_384
@@ -45,6 +46,7 @@ class BrowserRequest:
     request: Request
     page_paths: Container[str] = ()  # of the whole console
     form: dict[str, str] = field(default_factory=dict)
+    cancellation: Cancellation | None = None  # of the request's programs, if it may run any
     _session: BrowserSession | None = None
 
     @property
@@ -228,7 +230,7 @@ def check_same_origin(browser: BrowserRequest) -> None:
         if site != "same-origin":
             raise ForeignForm
         return
-    origin = urlsplit(headers.get("origin", ""))
+    origin = pages.origin_of(headers)
     if not origin.netloc or origin.netloc not in {
         headers.get("host"),
         urlsplit(browser.base_url).netloc,

@@ -77,19 +77,23 @@ def sign_in_for(path: str, query: str) -> str:
 def seal(text: str, token: str) -> str:
     """Return a notice as a cookie value, signed with the session token but not encrypted."""
     encoded = base64.urlsafe_b64encode(text[:NOTICE_CHARACTERS_MAX].encode()).decode().rstrip("=")
-    return f"{encoded}.{_sign(encoded, token)}"
+    return f"{encoded}.{signature(encoded, token)}"
 
 
 def unseal(sealed: str, token: str) -> str:
     """Return the notice, or an empty string if this session did not sign it."""
-    encoded, _, signature = sealed.partition(".")
+    encoded, _, code = sealed.partition(".")
     if not token or not hmac.compare_digest(
-        signature.encode("utf-8", "replace"), _sign(encoded, token).encode()
+        code.encode("utf-8", "replace"), signature(encoded, token).encode()
     ):
         return ""
-    return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    try:
+        return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except ValueError:  # not base64, or not UTF-8: the browser's user can sign anything
+        return ""
 
 
-def _sign(encoded: str, token: str) -> str:
+def signature(encoded: str, token: str) -> str:
+    """Return the signature of an encoded notice with a session token, in hex."""
     message = f"notice {encoded}".encode("utf-8", "replace")
     return hmac.digest(token.encode("utf-8", "replace"), message, "sha256").hex()

@@ -12,10 +12,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..accounts import NotOwner
-from ..http import assets, bodies, problems
+from ..http import assets, problems
 from ..http.dispatch import Dispatcher
+from ..http.endpoint import ThreadPool
 from ..http.rate_limiter import RateLimiter
 from ..protocol.errors import Problem
+from ..sandbox.runner import Cancellation
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import (
@@ -72,15 +74,17 @@ def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) 
     async def respond(request: Request) -> Response:
         request.scope["endpoint_path"] = path
         browser = BrowserRequest(dispatcher=dispatcher, request=request, page_paths=PAGES)
+        if page.pool is ThreadPool.RUN:
+            browser.cancellation = Cancellation()
         raw = b""
         try:
             if request.method == "POST":
-                raw = await bodies.receive(request, page.form_bytes_max)
+                raw = await dispatcher.receive(request, page.form_bytes_max, needs_key=False)
         except Problem as error:
             work = partial(_error_response, browser, error)
         else:
             work = partial(_respond, browser, page, raw, limiter if page.is_rate_limited else None)
-        return await dispatcher.start(page.pool, work)
+        return await dispatcher.work(page.pool, work, request, browser.cancellation)
 
     return Route(path, respond, methods=page.methods, name=path)
 
@@ -91,13 +95,16 @@ def _respond(
     try:
         if browser.request.method == "POST":
             check_same_origin(browser)
-            if limiter:
+            if limiter and page.is_public:
                 limiter.take(browser.request.client.host if browser.request.client else "")
             browser.form = read_form(browser.request, raw)
         if not page.is_public:
             caller = browser.caller()
             if page.owner_only and not caller.is_owner:
                 raise NotOwner
+            if limiter and browser.request.method == "POST":
+                # not by address: behind a proxy it is that of every stranger, too
+                limiter.take(f"account {caller.account_id}")
         handle = page.post if browser.request.method == "POST" else page.get
         if handle is None:
             return browser.redirect(layout.section_of(browser.request.url.path))

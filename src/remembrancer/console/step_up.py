@@ -13,7 +13,7 @@ WRONG = "This is not the password of your account."
 def password_error(browser: BrowserRequest) -> str:
     """Return an error message unless the form has the password or it was entered recently.
 
-    Wrong passwords count towards the sign-in limit. Raises Unauthorized, ForeignForm,
+    Wrong passwords delay further ones, sign-ins aside. Raises Unauthorized, ForeignForm,
     StoreUnavailable.
     """
     session = browser.form_session()

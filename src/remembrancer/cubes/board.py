@@ -8,7 +8,7 @@ from ..context import Caller, Records
 from ..protocol.cubes import CubeStatus
 from ..protocol.line import CubeKind
 from ..store import Row, Transaction, load_queries
-from .lessons import EVENT_ID
+from .lessons import EVENT_ID, visible_evidence
 from .lessons import SQL as LESSONS
 from .rules import ACCOUNTS_MIN, wilson
 from .votes import CubeUnknown
@@ -155,12 +155,13 @@ def cubes_from_event(tx: Transaction, event_id: str) -> list[Card]:
 def _card(row: Row) -> Card:
     texts = {
         name: getattr(row, name)
-        for name in ("cube_id", "kind", "topic", "essence", "rules", "evidence", "model", "status")
+        for name in ("cube_id", "kind", "topic", "essence", "rules", "model", "status")
     }
     return Card(
         useful=row.useful,
         useless=row.useless,
         created_ms=row.created_ms,
+        evidence=visible_evidence(row.evidence, is_own=bool(row.own)),
         own=bool(row.own),
         vote=None if row.vote_sum is None else (row.vote_sum > 0) - (row.vote_sum < 0),
         **texts,

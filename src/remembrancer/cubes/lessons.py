@@ -20,6 +20,7 @@ from . import publishing
 
 SQL = load_queries("remembrancer.cubes", "cubes.sql")
 EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
+_AUTHORS_EVENT = "an event of its author"
 _NAMED_IDS = re.compile(rf"(?<![0-9A-Za-z_]){EVENT_ID.pattern}(?![0-9A-Za-z_])")
 
 
@@ -199,6 +200,11 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
         event = tx.one_or_none(SQL.event_of_account, event_id=event_id)
         if event is None or caller.pinned_user_id not in (None, event.user_id):
             raise EvidenceUnknown
+
+
+def visible_evidence(evidence: str, *, is_own: bool) -> str:
+    """Return the evidence of a cube as an account may see it: event ids are its author's alone."""
+    return evidence if is_own else _NAMED_IDS.sub(_AUTHORS_EVENT, evidence)
 
 
 def cube_text(topic: str, essence: str, rules: str) -> EventText:

@@ -26,7 +26,7 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction
-from .lessons import SQL, cube_text
+from .lessons import SQL, cube_text, visible_evidence
 
 # Minimum score: an irrelevant cube would cost the agent a rating.
 RELEVANT_MIN = 0.35
@@ -145,7 +145,7 @@ def _shared_cube(row: Row, score: float) -> SharedCube:
         topic=row.topic,
         essence=row.essence,
         rules_markdown=row.rules,
-        evidence=row.evidence,
+        evidence=visible_evidence(row.evidence, is_own=bool(row.is_own)),
         score=round(score, 4),
         note=_note(row),
         model=row.model,

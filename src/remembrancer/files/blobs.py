@@ -153,7 +153,8 @@ class LocalBlobs:
     def _put(self, pieces: Iterable[bytes]) -> str:
         """Write the content to a temporary file and rename it; the caller holds the name."""
         aside = self._folder / "new"
-        aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # parents get other modes
+        aside.mkdir(mode=0o700, exist_ok=True)
         part = aside / (secrets.token_hex(8) + _PART)
         digest = hashlib.sha256()
         try:

@@ -10,12 +10,13 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from ..protocol.errors import InvalidJson, InvalidRequest, TooLarge, TooSlow, UnsupportedMediaType
 from ..protocol.message import Misfit
@@ -34,24 +35,79 @@ def too_large(bytes_max: int) -> TooLarge:
     return TooLarge(f"The body is larger than {bytes_max:,} bytes.")
 
 
-async def receive(
-    request: Request, bytes_max: int, *, seconds_max: float = BODY_SECONDS_MAX
-) -> bytes:
-    """Receive the whole body.
+class PartialBody:
+    """The body of a request, of which a part may not have arrived yet."""
 
-    Raises TooLarge as soon as it exceeds `bytes_max`, even without a Content-Length, and TooSlow.
-    """
-    chunks, size = [], 0
-    try:
-        async with asyncio.timeout(seconds_max):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > bytes_max:
-                    raise too_large(bytes_max)
-                chunks.append(chunk)
-    except TimeoutError:
-        raise TooSlow(f"The body did not arrive within {seconds_max:g} seconds.") from None
-    return b"".join(chunks)
+    def __init__(self, request: Request, bytes_max: int) -> None:
+        self._request, self._bytes_max = request, bytes_max
+        self._content = bytearray()
+        self._is_complete = False
+
+    @property
+    def content(self) -> bytes:
+        """The part that has been read."""
+        return bytes(self._content)
+
+    async def has_arrived(self) -> bool:
+        """Read what has arrived; return True if that is all. Raises TooLarge, ClientDisconnect.
+
+        A client that expects `100 Continue` sends its body only when `read` invites it.
+        """
+        if "expect" not in self._request.headers:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0):
+                    await self.read()
+        return self._is_complete
+
+    async def read(self) -> None:
+        """Read the rest.
+
+        Raises TooLarge as soon as it exceeds the maximum, even without a Content-Length, and
+        ClientDisconnect.
+        """
+        while not self._is_complete:
+            message = await self._request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            self._content += message.get("body", b"")
+            if len(self._content) > self._bytes_max:
+                raise too_large(self._bytes_max)
+            self._is_complete = not message.get("more_body", False)
+
+
+class SlowBodies:
+    """Bodies that did not arrive with the head of their request, the oldest first."""
+
+    def __init__(self, most: int, *, seconds_max: float = BODY_SECONDS_MAX) -> None:
+        """Create an empty collection.
+
+        `most` can wait at the same time: a further one ends the wait for the oldest.
+        """
+        self._most, self._seconds_max = most, seconds_max
+        self._timeouts: dict[asyncio.Timeout, None] = {}  # in the order of arrival
+
+    def __len__(self) -> int:
+        return len(self._timeouts)
+
+    async def read(self, body: PartialBody) -> None:
+        """Read the rest of a body. Raises TooSlow, and what `PartialBody.read` raises."""
+        try:
+            async with asyncio.timeout(self._seconds_max) as timeout:
+                if len(self) == self._most:
+                    self._end_wait(next(iter(self._timeouts)))
+                self._timeouts[timeout] = None
+                await body.read()
+        except TimeoutError:
+            raise TooSlow(
+                f"The body did not arrive within {self._seconds_max:g} seconds, or too many others "
+                "were on their way."
+            ) from None
+        finally:
+            self._timeouts.pop(timeout, None)
+
+    def _end_wait(self, timeout: asyncio.Timeout) -> None:
+        del self._timeouts[timeout]
+        timeout.reschedule(asyncio.get_running_loop().time())
 
 
 def check_is_json(headers: Headers) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -22,7 +22,8 @@ from ..accounts.usage import UsageCounter
 from ..context import Caller, Context
 from ..models import ModelAttempt
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized
+from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized, Unavailable
+from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
@@ -31,9 +32,15 @@ from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import RateExceeded, RateLimiter
+from .short_turns import ShortTurns
 
-# Large bodies processed at the same time. Each takes several times its size in memory.
+# Large bodies of writes processed at the same time. Each takes several times its size in memory,
+# and seconds of a processor for the analysis of its text.
 LARGE_BODIES_MAX = 2
+LARGE_BODY_BYTES = 64 << 10
+IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
+# Bodies on their way, with a key and without one. They do not count as requests in flight.
+SLOW_BODIES_MAX = 1000
 WRITE_THREADS = 64  # they wait for the disk and share one commit
 TALK_THREADS = 64  # they wait for language models
 # More threads than programs may run and wait, so that a full queue is reported at once.
@@ -48,7 +55,7 @@ class Dispatcher:
     """Runs requests on thread pools and counts them. One per server.
 
     Every request passes, in this order: size, key, rate limit, media type, JSON, model; then the
-    action of its endpoint.
+    action of its endpoint. The key is checked before waiting for a body.
     """
 
     def __init__(
@@ -57,6 +64,7 @@ class Dispatcher:
         body_limits: Mapping[tuple[str, str], int] | None = None,
         *,
         sandbox: Sandbox | None = None,
+        in_flight_max: int = IN_FLIGHT_MAX,
     ) -> None:
         """Create the thread pools.
 
@@ -66,7 +74,12 @@ class Dispatcher:
         self.context = context
         self._body_limits = body_limits or {}
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
+        self._short_turns = ShortTurns()
+        self._in_flight_max = in_flight_max
         self.in_flight = 0  # changed on the event loop only
+        self._slow_bodies = {
+            has_key: bodies.SlowBodies(SLOW_BODIES_MAX) for has_key in (True, False)
+        }
         self.metrics = Metrics(lambda: self.in_flight)
         self.usage_counter = UsageCounter(context)
         context.models.watch(self._count_model)
@@ -114,30 +127,80 @@ class Dispatcher:
     async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
         """Answer one request; foreseen errors become problem responses."""
         raw = b""
-        usual = self.context.settings.body_bytes_max
         bytes_max = self.body_bytes_max(endpoint.method, endpoint.path)
         try:
-            if bytes_max > usual and endpoint.needs_key:
-                # Authenticate before reading, so that only key holders can fill the memory.
-                await self.start(endpoint.pool, partial(self.caller, request.headers))
             if endpoint.body is not None:
-                raw = await bodies.receive(request, bytes_max)
+                raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
         except (Problem, StoreUnavailable) as error:
             return problems.respond(error, request.scope["request_id"])
-        work = partial(self._respond, endpoint, request, raw)
+        call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
+        if endpoint.pool is ThreadPool.RUN:
+            call.cancellation = Cancellation()
+        work = partial(self._respond, endpoint, call, raw)
         if endpoint.pool is ThreadPool.LOOP:
             return work()
-        if len(raw) <= usual:
-            return await self.start(endpoint.pool, work)
+        if len(raw) <= LARGE_BODY_BYTES or endpoint.pool is not ThreadPool.WRITE:
+            return await self.work(endpoint.pool, work, request, call.cancellation)
         async with self._large_bodies:
-            return await self.start(endpoint.pool, work)
+            with self._short_turns:
+                return await self.start(endpoint.pool, work)
+
+    async def receive(self, request: Request, bytes_max: int, *, needs_key: bool) -> bytes:
+        """Receive a body. If it has not arrived yet, check the key before waiting for it.
+
+        So only key holders can fill the memory. Raises TooLarge, Unauthorized, TooSlow,
+        Unavailable, ClientDisconnect, StoreUnavailable.
+        """
+        body = bodies.PartialBody(request, bytes_max)
+        if not await body.has_arrived():
+            if needs_key:
+                await self.start(ThreadPool.WRITE, partial(self.caller, request.headers))
+            await self._slow_bodies[needs_key].read(body)
+            self.check_capacity()
+        return body.content
+
+    def check_capacity(self) -> None:
+        """Raise Unavailable if too many requests are in flight, those without a body aside."""
+        waiting = sum(map(len, self._slow_bodies.values()))
+        if self.in_flight - waiting > self._in_flight_max:
+            raise Unavailable(
+                "The server is at its limit of concurrent requests. Try again in a moment.",
+                retry_after=problems.RETRY_AFTER_S,
+            )
 
     def start(self, pool: ThreadPool, work: Callable[[], T]) -> asyncio.Future[T]:
         """Start work on a pool's threads. Call it on the event loop."""
         return asyncio.get_running_loop().run_in_executor(self._pools[pool], work)
 
-    def _respond(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Response:
-        call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
+    async def work(
+        self,
+        pool: ThreadPool,
+        work: Callable[[], T],
+        request: Request,
+        cancellation: Cancellation | None,
+    ) -> T:
+        """Do the work of a request on a pool's threads; stop its programs if its client goes.
+
+        Raises ClientDisconnect in that case, and what `work` raises.
+        """
+        if cancellation is None:
+            return await self.start(pool, work)
+        result = self.start(pool, work)
+        departure = asyncio.create_task(_departure(request))
+        try:
+            waiting: set[asyncio.Future[Any]] = {result, departure}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                cancellation.request()
+            return await result
+        except RunCancelled:
+            raise ClientDisconnect from None
+        finally:
+            departure.cancel()
+            cancellation.request()  # this task may have been cancelled
+
+    def _respond(self, endpoint: AnyEndpoint, call: Call[Any], raw: bytes) -> Response:
+        request = call.request
         try:
             self._check(endpoint, call)
             call.input = self._input(endpoint, request, raw)
@@ -216,6 +279,12 @@ class Dispatcher:
         self.sandbox.close()
 
 
+async def _departure(request: Request) -> None:
+    """Wait until the client of a request is gone. The body must have been received."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 def _path_id(request: Request) -> str:
     """Return the id in the path. Raises NotFound if it cannot be one."""
     [identifier] = request.path_params.values()
@@ -258,9 +327,10 @@ def _idempotent_request(
         key_id=call.caller.key_id,
         path=endpoint.path,
         idempotency_key=values[0],
-        # With the id in the path: the key used again for another resource is a conflict.
+        # With method and id: the key used again for another resource is a conflict. No id contains
+        # the separator, so that an id and a body never read as another id and body.
         body_digest=hashlib.sha256(
-            "/".join(call.request.path_params.values()).encode() + raw
+            "\0".join([endpoint.method, *call.request.path_params.values(), ""]).encode() + raw
         ).digest(),
         on_replay=lambda: call.headers.update({"Idempotent-Replayed": "true"}),
     )

@@ -15,6 +15,7 @@ from ..accounts.idempotency import IdempotentRequest
 from ..accounts.usage import Kind
 from ..context import Caller, Context
 from ..protocol.errors import Problem
+from ..sandbox.runner import Cancellation
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
@@ -44,6 +45,7 @@ class Call(Generic[InputT]):
     input: InputT = field(init=False)
     caller: Caller = field(init=False)  # not set where the endpoint needs no key
     idempotency: IdempotentRequest | None = None
+    cancellation: Cancellation | None = None  # of the request's programs, if it may run any
     headers: dict[str, str] = field(default_factory=dict)  # of the response
 
 

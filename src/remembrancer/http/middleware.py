@@ -14,12 +14,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..protocol.errors import Problem, Unavailable
+from ..protocol.errors import MisdirectedRequest, Problem, Unavailable
 from . import problems
 from .bodies import too_large
 from .dispatch import Dispatcher
+from .hosts import check_host
 
-IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -38,10 +38,8 @@ log = logging.getLogger("remembrancer.access")
 class RequestMiddleware:
     """Wraps the whole application."""
 
-    def __init__(
-        self, app: ASGIApp, dispatcher: Dispatcher, in_flight_max: int = IN_FLIGHT_MAX
-    ) -> None:
-        self.app, self.dispatcher, self.in_flight_max = app, dispatcher, in_flight_max
+    def __init__(self, app: ASGIApp, dispatcher: Dispatcher) -> None:
+        self.app, self.dispatcher = app, dispatcher
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,15 +90,18 @@ class RequestMiddleware:
         self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
     def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
+        try:
+            check_host(headers, self.dispatcher.context.settings)
+        except MisdirectedRequest as problem:
+            return problem
         bytes_max = self.dispatcher.body_bytes_max(scope["method"], scope["path"])
         length = headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
             return too_large(bytes_max)
-        if self.dispatcher.in_flight > self.in_flight_max:
-            return Unavailable(
-                "The server is at its limit of concurrent requests. Try again in a moment.",
-                retry_after=problems.RETRY_AFTER_S,
-            )
+        try:
+            self.dispatcher.check_capacity()
+        except Unavailable as problem:
+            return problem
         return None
 
 

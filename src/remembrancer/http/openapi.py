@@ -236,6 +236,7 @@ def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
         (errors.RangeNotSatisfiable, endpoint.has_ranges),
+        (errors.MisdirectedRequest, True),
         (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, endpoint.needs_key),
         (errors.Internal, endpoint.pool is not ThreadPool.LOOP),

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -92,6 +93,14 @@ def base_url(request: Request) -> str:
     """
     host = request.headers.get("host", "")
     return f"{request.url.scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
+
+
+def origin_of(headers: Headers) -> SplitResult:
+    """Return the Origin header, split; an invalid one is empty, as if it named no host."""
+    try:
+        return urlsplit(headers.get("origin", ""))
+    except ValueError:  # such as an IPv6 address without its closing bracket
+        return urlsplit("")
 
 
 def wants_json(request: Request) -> bool:

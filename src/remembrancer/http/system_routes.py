@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from ipaddress import ip_address
-from typing import Any
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -14,6 +13,7 @@ from .. import __version__, status
 from ..accounts import default_user_id, session_user_id
 from ..agent.compliance import service_compliance
 from ..context import Caller, Context
+from ..permissions.owner import require_unpinned_reader
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Forbidden, Unauthorized, Unavailable
 from ..protocol.own_key import OwnKey, OwnKeyQuery
@@ -23,6 +23,8 @@ from . import metrics, openapi, pages
 from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
 from .problems import RETRY_AFTER_S
 
+# Besides `X-Forwarded-*`: a proxy on this machine connects from its loopback address.
+_PROXY_HEADERS = ("forwarded", "via", "x-real-ip")
 _log = logging.getLogger(__name__)
 
 
@@ -64,9 +66,9 @@ def ready(call: Call[None]) -> Readiness:
 
 
 def prometheus_metrics(call: Call[None]) -> Response:
-    """Return the metrics. Raises Forbidden for other machines without a key of the owner."""
-    if not _is_local(call.request) and not call.dispatcher.caller(call.request.headers).is_owner:
-        raise Forbidden("Only the owner may read metrics from another machine.")
+    """Return the metrics. Raises NotOwner, OwnerKeyPinned for other machines without such a key."""
+    if not _is_open(call.request, call.context.settings.open_metrics):
+        require_unpinned_reader(call.dispatcher.caller(call.request.headers))
     try:
         call.dispatcher.metrics.show_compliance(service_compliance(call.context))
     except StoreUnavailable as error:  # metrics matter most when the store is down
@@ -125,12 +127,15 @@ def own_key(context: Context, caller: Caller, query: OwnKeyQuery) -> OwnKey:
     )
 
 
-def _is_local(request: Request) -> bool:
-    """Return True if the request comes from this machine and not through a proxy on it."""
-    forwarded: Any = request.headers.get("forwarded") or request.headers.get("x-forwarded-for")
+def _is_open(request: Request, open_metrics: str) -> bool:
+    """Return True if the setting `open_metrics` lets this request read metrics without a key."""
+    has_proxy = any(
+        name in _PROXY_HEADERS or name.startswith("x-forwarded-") for name in request.headers
+    )
+    if open_metrics == "none" or (has_proxy and open_metrics == "direct"):
+        return False
     try:
-        host = request.client.host if request.client is not None else ""
-        return not forwarded and ip_address(host).is_loopback
+        return ip_address(request.client.host if request.client is not None else "").is_loopback
     except ValueError:
         return False
 

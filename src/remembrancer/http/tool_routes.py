@@ -19,7 +19,7 @@ from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
 
 def execute_code(call: Call[Execution]) -> Executed:
     """Run a program in the server's sandbox."""
-    sandbox = call.dispatcher.sandbox
+    sandbox = call.dispatcher.sandbox.for_client(call.cancellation)
     return execute(call.context, sandbox, call.caller, call.input, call.idempotency)
 
 
@@ -42,7 +42,8 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         path="/api/v7/feedback",
         operation_id="list_feedback",
         summary="Read feedback",
-        description="List all feedback, newest first, in pages. Owner only.",
+        description="List all feedback, newest first, in pages. Owner only, with a key that is not "
+        "pinned.",
         read=list_feedback,
         query=FeedbackQuery,
         answer=FeedbackList,

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
@@ -43,27 +43,33 @@ class McpTransport:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request and pass it to the SDK."""
         scope["endpoint_path"] = PATH
-        request = Request(scope)
+        request = Request(scope, receive)
+        bytes_max = self.dispatcher.context.settings.body_bytes_max
         try:
             self._check_origin(request)
             scope["caller"] = await self.dispatcher.start(
                 ThreadPool.WRITE, partial(self.dispatcher.caller, request.headers)
             )
+            raw = await self.dispatcher.receive(request, bytes_max, needs_key=True)
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
         manager = await self._start()
-        await manager.handle_request(scope, receive, send)
+        departure = asyncio.create_task(_next_message(receive))
+        scope["departure"] = departure
+        try:
+            await manager.handle_request(scope, _until(departure, partial(_replay, raw)), send)
+        finally:
+            departure.cancel()
 
     def _check_origin(self, request: Request) -> None:
         """Raise Forbidden for web pages of other sites, as MCP requires.
 
         Only browsers send Origin.
         """
-        origin = request.headers.get("origin")
-        if origin is None:
+        if "origin" not in request.headers:
             return
-        host = urlsplit(origin).hostname or ""
+        host = pages.origin_of(request.headers).hostname or ""
         public_host = urlsplit(self.dispatcher.context.settings.public_url).hostname
         if host not in {*_LOOPBACK, public_host}:
             raise Forbidden("Web pages of other sites must not use this server.")
@@ -107,9 +113,17 @@ class McpTransport:
         from .server import McpSession
 
         request: Request = mcp_request.request
+        departure = request.scope["departure"]
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            assert self.application is not None
+            # programs of the tool stop when the client of `/mcp` is gone
+            await self.application(scope, _until(departure, receive), send)
+            if departure.done():
+                raise ClientDisconnect
+
         key = request.headers["authorization"].partition(" ")[2].strip()
-        assert self.application is not None
-        transport = httpx2.ASGITransport(app=self.application, raise_app_exceptions=False)
+        transport = httpx2.ASGITransport(app=application, raise_app_exceptions=False)
         base = self.dispatcher.context.settings.public_url.rstrip("/") or pages.base_url(request)
         async with AsyncClient(
             "http://localhost",
@@ -127,3 +141,27 @@ class McpTransport:
         if self._serving is not None:
             self._stop.set()
             await self._serving
+
+
+async def _replay(raw: bytes) -> Message:
+    return {"type": "http.request", "body": raw, "more_body": False}
+
+
+async def _next_message(receive: Receive) -> Message:
+    return await receive()
+
+
+def _until(departure: asyncio.Task[Message], receive: Receive) -> Receive:
+    """Return a `receive` that passes the body on, then waits until the client is gone."""
+    is_complete = False
+
+    async def receive_body() -> Message:
+        nonlocal is_complete
+        if not is_complete:
+            message = await receive()
+            is_complete = not message.get("more_body", False)
+            return message
+        await asyncio.wait({departure})
+        return {"type": "http.disconnect"}
+
+    return receive_body

@@ -39,6 +39,8 @@ from .write.links import link_older
 
 # Events renewed per step. A search waits for their embedding, tens of milliseconds at most.
 BATCH = 16
+# Their characters, so that a step stays short; a longer event is renewed alone.
+BATCH_CHARACTERS = 256_000
 # Events of a space to renew before its index is reloaded; doubled after each reload.
 FIRST_RELOAD_EVENTS = 256
 WARM_EVENTS_MAX = 200_000  # at start, load indexes of the newest spaces with up to this many events
@@ -271,7 +273,12 @@ class Maintenance:
 
     def _stale_events(self, tx: Transaction) -> list[Row]:
         embedder = embedder_id(tx, analysis_id(self._context.embedder), make=False)
-        return tx.all(SQL.stale, embedder=embedder, most=BATCH)
+        stale, characters = tx.all(SQL.stale, embedder=embedder, most=BATCH), 0
+        for place, row in enumerate(stale):
+            characters += len(row.query) + len(row.response)
+            if place and characters > BATCH_CHARACTERS:
+                return stale[:place]
+        return stale
 
     def _renew(
         self,

@@ -12,6 +12,7 @@
     ├── TooLarge              413
     ├── UnsupportedMediaType  415
     ├── RangeNotSatisfiable   416  the file has no such range
+    ├── MisdirectedRequest    421  a host name that is not this service
     ├── InvalidRequest        422  well-formed but invalid
     ├── TooManyRequests       429
     ├── Internal              500  a bug of the service
@@ -131,6 +132,12 @@ class RangeNotSatisfiable(Problem):
     error, status, title = "range_not_satisfiable", 416, "No such part"
 
 
+class MisdirectedRequest(Problem):
+    """The header `Host` is none of the names of this service. Add it to `REMEMBRANCER_HOSTS`."""
+
+    error, status, title = "misdirected_request", 421, "Misdirected request"
+
+
 class InvalidRequest(Problem):
     """The request is invalid; `errors` lists the fields."""
 
@@ -167,6 +174,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     TooLarge,
     UnsupportedMediaType,
     RangeNotSatisfiable,
+    MisdirectedRequest,
     InvalidRequest,
     TooManyRequests,
     Internal,

@@ -125,7 +125,7 @@ class EventErased(Message):
     erased: Annotated[
         bool, Field(description="True: the turn is erased durably and no search finds it.")
     ]
-    event_id: Annotated[str, Field(description="Session id.")]
+    event_id: Annotated[str, Field(description="Id of the erased turn.")]
     facts: Annotated[
         Count, Field(description="Number of critical facts that were stored with it and erased.")
     ]
@@ -140,5 +140,5 @@ class FileErased(Message):
     """Answer of `DELETE /download/{filename}`."""
 
     erased: Annotated[bool, Field(description="True: the file is erased and its quota released.")]
-    filename: Annotated[str, Field(description="Session id.")]
+    filename: Annotated[str, Field(description="Name of the erased file.")]
     size_bytes: Annotated[Count, Field(description="Size in bytes.")]

@@ -9,7 +9,7 @@ from pydantic import Field
 from . import limits
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, example
 from .paths import AbsolutePath, Scope
-from .text import Telling
+from .text import Readable, Telling
 
 Action = Literal["read", "write", "exec", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -32,7 +32,7 @@ class PermissionCheck(Body):
         Field(description="Absolute path. Resolve links before asking."),
     ]
     action: _OneAction
-    agent: Annotated[Id, Field(description="Agent that wants to act.")]
+    agent: Annotated[Id, Readable(), Field(description="Agent that wants to act.")]
 
 
 class PermissionChecked(Message):
@@ -73,6 +73,7 @@ class GrantRequest(Body):
 
     scope: Annotated[
         Scope,
+        Readable(),
         Field(
             description="Absolute path; a folder with a trailing slash covers all files below "
             "it; `*` and `?` match within a name, `**` between slashes matches any "
@@ -90,7 +91,7 @@ class GrantRequest(Body):
             description="Permitted actions: read, write, exec, delete.",
         ),
     ]
-    agent: Annotated[Id, Field(description="Agent; `*` means every agent.")]
+    agent: Annotated[Id, Readable(), Field(description="Agent; `*` means every agent.")]
 
 
 class Granted(Message):
@@ -160,6 +161,7 @@ class ActionLog(Body):
     action: _OneAction
     result: Annotated[
         Telling,
+        Readable(has_lines=True),
         Field(
             max_length=limits.RESULT_CHARACTERS_MAX,
             description="Result of the action. It can never be erased: no secrets.",

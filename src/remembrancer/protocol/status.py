@@ -52,7 +52,7 @@ class StatusRecord(Message):
         Literal["ok", "degraded"],
         Field(description="`degraded`: a component is missing; see /readyz."),
     ]
-    cubes_count: Annotated[int, Field(ge=0, description="Number of stored cubes.")]
+    cubes_count: Annotated[int, Field(ge=0, description="Number of published cubes in use.")]
     connections: Annotated[int, Field(ge=0, description="Requests in flight.")]
     graph_loaded: Annotated[
         bool, Field(description="True if neighbouring turns and sessions are used in ranking.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
@@ -11,9 +12,13 @@ from pydantic import (
     AwareDatetime,
     BeforeValidator,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     StringConstraints,
     WithJsonSchema,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from .line import says_none
 
@@ -23,6 +28,10 @@ NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
 # Lone surrogates need no rule: pydantic rejects them.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
+# Of character classes: control characters without and with line break and tab; marks, embeddings,
+# overrides and isolates of the bidirectional algorithm (UAX 9), and separators of lines.
+_CONTROL_AND_LINES = (r"\x00-\x1f\x7f-\x9f", r"\x00-\x08\x0b-\x1f\x7f-\x9f")
+_BIDIRECTIONAL = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _CHARACTERS_PER_TOKEN = 4  # of Latin text
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -40,6 +49,42 @@ def _in_range(moment: datetime) -> datetime:
     if not _FIRST <= moment <= _LAST:
         raise ValueError("the time is out of range")
     return moment
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """Marks a text that people must read as it is: no control or bidirectional characters.
+
+    Such characters hide parts of a text or turn it around. `has_lines` permits line breaks and
+    tabs.
+    """
+
+    has_lines: bool = False
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Check the text after its other rules."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Replace the pattern of `Text`, which this one includes."""
+        return {**handler(schema), "pattern": self._pattern}
+
+    @property
+    def _pattern(self) -> str:
+        return f"^[^{_CONTROL_AND_LINES[self.has_lines]}{_BIDIRECTIONAL}]*$"
+
+    def _check(self, text: str) -> str:
+        if re.fullmatch(self._pattern, text, re.DOTALL) is None:
+            lines = ", besides line breaks and tabs" if self.has_lines else ""
+            raise ValueError(
+                f"text must not contain control characters{lines}, or characters that change the "
+                "direction of writing"
+            )
+        return text
 
 
 Moment = Annotated[

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..protocol import limits
 from ..protocol.execution import Attempt, Guard, Optimized
-from ..sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ..sandbox.sandbox import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from .comparison import is_same, measure, why_incomparable, why_unmeasurable
 from .outcomes import ms, outcome_of
 from .rules import faster
@@ -30,7 +30,9 @@ class OptimizedByRule:
 class RuleRunner:
     """Runs a program and its changed versions within a common time limit."""
 
-    def __init__(self, sandbox: Sandbox, seconds: float | None, attempts: list[Attempt]) -> None:
+    def __init__(
+        self, sandbox: ProgramSandbox, seconds: float | None, attempts: list[Attempt]
+    ) -> None:
         self._sandbox = sandbox
         self._seconds = seconds or sandbox.bounds.seconds
         self._attempts = attempts

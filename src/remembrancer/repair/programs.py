@@ -16,7 +16,7 @@ from ..protocol.execution import (
     FileLeftOut,
     RunUsage,
 )
-from ..sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ..sandbox.sandbox import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from .comparison import why_incomparable
 from .models.budget import ModelPanel
 from .models.fix import fix
@@ -31,7 +31,11 @@ _NO_MODEL = "no model is configured"
 
 
 def run_program(
-    sandbox: Sandbox, request: Execution, panel: ModelPanel | None = None, *, as_is: bool = False
+    sandbox: ProgramSandbox,
+    request: Execution,
+    panel: ModelPanel | None = None,
+    *,
+    as_is: bool = False,
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
     """Run the program and return its outcome and its files.
 
@@ -70,7 +74,7 @@ class _ProgramState:
     `extra_fields` are fields of the response that only some programs have.
     """
 
-    sandbox: Sandbox
+    sandbox: ProgramSandbox
     request: Execution
     panel: ModelPanel | None
     code: str
@@ -204,7 +208,11 @@ class _RuleTrials:
     """Runs of the proposals of rules, within a common time limit."""
 
     def __init__(
-        self, sandbox: Sandbox, request: Execution, attempts: list[Attempt], original: SandboxRun
+        self,
+        sandbox: ProgramSandbox,
+        request: Execution,
+        attempts: list[Attempt],
+        original: SandboxRun,
     ) -> None:
         self._sandbox, self._request, self._attempts = sandbox, request, attempts
         self._original = original
@@ -253,7 +261,7 @@ class _RuleTrials:
         return rerun.stdout == self._original.stdout
 
 
-def _executed(run: SandboxRun, request: Execution, sandbox: Sandbox) -> Executed:
+def _executed(run: SandboxRun, request: Execution, sandbox: ProgramSandbox) -> Executed:
     status, error = outcome_of(run)
     bounds = sandbox.bounds
     run_limits = ExecutionLimits(

@@ -20,7 +20,7 @@ from typing import Any
 from . import messages as wire
 from .isolated_process import OPTIONS, PACKAGE_FOLDER, environment
 from .plan import RUNSC, WORK, SandboxPlan
-from .runner import Runner, WorkerLost
+from .runner import Cancellation, Runner, WorkerLost
 
 _START_SECONDS_MAX = 60  # for a container to start, and to import what a program imports
 PLAN_SIZE = struct.Struct("<I")
@@ -69,7 +69,7 @@ class GvisorRunner(Runner):
             raise WorkerLost(str(error)) from error
 
     def run(
-        self, code: str, seconds: float, content_bytes_max: int
+        self, code: str, seconds: float, content_bytes_max: int, cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """Run one program in a new container. See Runner.run."""
         name = f"remembrancer-{secrets.token_hex(8)}"
@@ -83,13 +83,14 @@ class GvisorRunner(Runner):
         timer = threading.Timer(seconds + _START_SECONDS_MAX, process.kill)
         timer.start()
         try:
-            with process.stdin, process.stdout:
+            with process.stdin, process.stdout, cancellation.stopping(process.kill):
                 process.stdin.write(
                     PLAN_SIZE.pack(len(plan)) + plan + wire.encode_job(code, seconds)
                 )
                 process.stdin.flush()
                 return wire.read_outcome(process.stdout.read, content_bytes_max)
         except (OSError, EOFError, ValueError) as error:
+            cancellation.check()
             raise WorkerLost(f"container: {error}") from error
         finally:
             timer.cancel()

@@ -2,12 +2,52 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
 class WorkerLost(Exception):
     """The process that runs programs failed or went away; the message has its error."""
+
+
+class RunCancelled(Exception):
+    """The client of a program is gone, so the program was stopped or not started."""
+
+
+class Cancellation:
+    """Stops the programs of one request when its client is gone. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_requested = False
+        self._stops: list[Callable[[], None]] = []
+
+    def request(self) -> None:
+        """Stop the programs that run, and let no further one start. Idempotent."""
+        with self._lock:
+            self._is_requested = True
+            for stop in self._stops:
+                stop()
+
+    def check(self) -> None:
+        """Raise RunCancelled if the client is gone."""
+        if self._is_requested:
+            raise RunCancelled
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Call `stop` if the client goes during the block. Raises RunCancelled if it is gone."""
+        with self._lock:
+            self.check()
+            self._stops.append(stop)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stops.remove(stop)
 
 
 class Runner(ABC):
@@ -24,9 +64,16 @@ class Runner(ABC):
 
     @abstractmethod
     def run(
-        self, code: str, seconds: float, content_bytes_max: int
+        self,
+        code: str,
+        seconds: float,
+        content_bytes_max: int,
+        cancellation: Cancellation,
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-        """Run one program and return the worker's report and the files. Raises WorkerLost."""
+        """Run one program and return the worker's report and the files.
+
+        Raises WorkerLost, RunCancelled.
+        """
 
     @abstractmethod
     def close(self) -> None:

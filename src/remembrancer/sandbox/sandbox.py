@@ -19,7 +19,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..protocol import limits
 from ..protocol.errors import TooManyRequests, Unavailable
@@ -30,7 +30,7 @@ from . import self_test
 from .gvisor_runner import GvisorRunner
 from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, RunLimits, SandboxPlan
 from .probe import missing
-from .runner import Runner, WorkerLost
+from .runner import Cancellation, Runner, WorkerLost
 from .zygote_runner import ZygoteRunner
 
 log = logging.getLogger("remembrancer.sandbox")
@@ -40,6 +40,7 @@ PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyp
 # Runs per zygote. All its forks share one memory layout, which programs could learn over many runs.
 _RUNS_MAX = 2_000
 _RETRY_SECONDS = 60  # after a failed start
+_CHECK_SECONDS = 0.2  # how often a queued program checks that its client waits
 _VISIBLE_FOLDERS = (
     "/usr/lib",
     "/usr/lib64",
@@ -146,16 +147,30 @@ class Sandbox:
                     log.info("sandbox: level %s", self._level)
             return self._level
 
-    def run(self, code: str, *, seconds: float | None = None) -> SandboxRun:
-        """Run a program for at most `seconds`. Raises SandboxUnavailable, SandboxBusy."""
+    def run(
+        self,
+        code: str,
+        *,
+        seconds: float | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> SandboxRun:
+        """Run a program for at most `seconds`, and only until `cancellation`.
+
+        Raises SandboxUnavailable, SandboxBusy, RunCancelled.
+        """
+        cancellation = cancellation or Cancellation()
         seconds = min(seconds or self.bounds.seconds, self.bounds.seconds_max)
         with self._state_lock:
             if self._active >= self._parallel + self._settings.sandbox_queue_max:
                 raise SandboxBusy(retry_after=max(1, math.ceil(self.bounds.seconds / 2)))
             self._active += 1
         try:
-            with self._slots:
-                return self._run(code, seconds)
+            while not self._slots.acquire(timeout=_CHECK_SECONDS):
+                cancellation.check()
+            try:
+                return self._run(code, seconds, cancellation)
+            finally:
+                self._slots.release()
         finally:
             with self._state_lock:
                 self._active -= 1
@@ -175,12 +190,16 @@ class Sandbox:
             runner.close()
             self._remove_leftovers()
 
-    def _run(self, code: str, seconds: float) -> SandboxRun:
+    def for_client(self, cancellation: Cancellation | None) -> ClientSandbox:
+        """Return this sandbox for the programs of one request."""
+        return ClientSandbox(self, cancellation or Cancellation())
+
+    def _run(self, code: str, seconds: float, cancellation: Cancellation) -> SandboxRun:
         # A program has no effect outside, so one whose runner went away can run again.
         for attempt in (1, 2):
             runner, level = self._acquire_runner()
             try:
-                head, files = runner.run(code, seconds, self.bounds.disk_bytes)
+                head, files = runner.run(code, seconds, self.bounds.disk_bytes, cancellation)
                 return _parse_run(head, files, level)
             except WorkerLost as error:
                 log.warning("sandbox: run lost (%s)%s", error, ", retrying" if attempt == 1 else "")
@@ -283,7 +302,7 @@ class Sandbox:
         runner = self._candidate = self._create_runner(level)
 
         def run(code: str, seconds: float) -> dict[str, Any]:
-            return runner.run(code, seconds, self.bounds.disk_bytes)[0]
+            return runner.run(code, seconds, self.bounds.disk_bytes, Cancellation())[0]
 
         if self._closed:  # close() may have run before the candidate was set
             runner.close()
@@ -329,6 +348,21 @@ class Sandbox:
             spares=self._parallel,
             bounds=self.bounds,
         )
+
+
+class ClientSandbox:
+    """The sandbox for one request: its programs stop when the client is gone."""
+
+    def __init__(self, sandbox: Sandbox, cancellation: Cancellation) -> None:
+        self._sandbox, self._cancellation = sandbox, cancellation
+        self.bounds, self.repairs = sandbox.bounds, sandbox.repairs
+
+    def run(self, code: str, *, seconds: float | None = None) -> SandboxRun:
+        """Run a program. See Sandbox.run."""
+        return self._sandbox.run(code, seconds=seconds, cancellation=self._cancellation)
+
+
+ProgramSandbox: TypeAlias = Sandbox | ClientSandbox
 
 
 def levels_from(lowest: str) -> tuple[Level, ...]:

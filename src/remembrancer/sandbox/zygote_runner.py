@@ -7,12 +7,13 @@ import json
 import socket
 import subprocess
 import threading
+from contextlib import suppress
 from typing import Any
 
 from . import messages as wire
 from .isolated_process import start
 from .plan import SandboxPlan
-from .runner import Runner, WorkerLost
+from .runner import Cancellation, Runner, WorkerLost
 from .worker import READY
 
 _START_SECONDS_MAX = 30
@@ -43,14 +44,19 @@ class ZygoteRunner(Runner):
             raise WorkerLost(_parse_refusal(reply))
 
     def run(
-        self, code: str, seconds: float, content_bytes_max: int
+        self, code: str, seconds: float, content_bytes_max: int, cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """Run one program in a fork. See Runner.run."""
         local, remote = socket.socketpair()
-        with local:
+
+        def stop() -> None:
+            with suppress(OSError):  # the worker may have hung up
+                local.shutdown(socket.SHUT_RDWR)  # the worker kills the program
+
+        with local, remote, cancellation.stopping(stop):
             local.settimeout(seconds + GRACE_SECONDS)
             try:
-                with remote, self._send_lock:
+                with self._send_lock, remote:
                     descriptor = array.array("i", [remote.fileno()])
                     self._control.sendmsg(
                         [b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)]
@@ -58,6 +64,7 @@ class ZygoteRunner(Runner):
                 local.sendall(wire.encode_job(code, seconds))
                 return wire.read_outcome(local.recv, content_bytes_max)
             except (OSError, EOFError) as error:
+                cancellation.check()
                 raise WorkerLost(str(error)) from error
 
     def close(self) -> None:

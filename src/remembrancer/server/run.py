@@ -29,7 +29,7 @@ from ..protocol.errors import Problem
 from ..search import EmbedderUnavailable
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
-from ..store.folder_lock import hold
+from ..store.folder_lock import hold, require_private
 from .connection import HttpConnection
 from .logs import start_logging
 
@@ -54,12 +54,13 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     """Serve until SIGINT or SIGTERM, then finish the requests in flight.
 
     Waits up to `store_wait_seconds` for a database that does not answer. Raises DataFolderBusy,
-    AddressUnusable, and what opening the store or the embedder raises.
+    DataFolderReadable, AddressUnusable, and what opening the store or the embedder raises.
     """
     start_logging(settings.log_level)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_private(settings.data_folder)
     with hold(settings.data_folder), _listener(settings) as listener:
         context = _wait_for_store(settings)
         maintenance = Maintenance(context)

@@ -6,6 +6,7 @@ Imports only `protocol` and `settings`; every package with rows imports it.
 from .embedders import embedder_id
 from .engine import (
     DataFolderBusy,
+    DataFolderReadable,
     OutcomeUnknown,
     Pool,
     Row,
@@ -20,6 +21,7 @@ from .queries import Queries, load_queries
 
 __all__ = [
     "DataFolderBusy",
+    "DataFolderReadable",
     "OutcomeUnknown",
     "Pool",
     "Queries",

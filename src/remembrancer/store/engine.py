@@ -37,6 +37,10 @@ class StoreTooNew(Exception):
     """
 
 
+class DataFolderReadable(Exception):
+    """Other users of this machine may read the data folder."""
+
+
 class DataFolderBusy(Exception):
     """Another server runs on this data folder."""
 

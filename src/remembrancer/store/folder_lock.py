@@ -1,15 +1,18 @@
-"""One server per data folder: an advisory lock that dies with its process."""
+"""One server per data folder, by an advisory lock that dies with it; no other user may enter."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shlex
+import stat
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .engine import DataFolderBusy, StoreUnavailable
+from .engine import DataFolderBusy, DataFolderReadable, StoreUnavailable
 
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _FILE = "server.lock"
 
 
@@ -38,6 +41,22 @@ class Lock:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def require_private(folder: Path) -> None:
+    """Raise DataFolderReadable, with the command that mends it, unless only its owner may enter."""
+    status = folder.stat()
+    if not status.st_mode & _OTHERS:
+        return
+    mode = f"{stat.S_IMODE(status.st_mode):04o}"
+    remedy = f"Run: chmod 700 {shlex.quote(str(folder))}"
+    if status.st_uid != os.geteuid():
+        # such as a volume of Kubernetes, which belongs to root
+        remedy = (
+            "It belongs to another user, so name a new folder in it, which the server creates: "
+            f"REMEMBRANCER_DATA={shlex.quote(str(folder / 'server'))}"
+        )
+    raise DataFolderReadable(f"other users may enter the data folder {folder} ({mode}). {remedy}")
 
 
 def hold(folder: Path) -> Lock:

@@ -26,7 +26,15 @@ from ..layers import layer_text
 from ..spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
-from .turns import Intake, SessionAddress, StoredTurn, TurnTimes, store_turn, update_index
+from .turns import (
+    Intake,
+    SessionAddress,
+    StoredTurn,
+    TurnTimes,
+    store_turn,
+    turn_entry,
+    update_index,
+)
 
 # Evidence label of a cube that was sent without a turn and without evidence.
 NO_EVIDENCE = "told by the agent"
@@ -113,8 +121,7 @@ def _prepare(context: Context, turn: Turn) -> PreparedParts:
         text = EventText(
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
-        entry = index_entries(context.writer, [text])[0]
-        entry = replace(entry, flags=entry.flags + flags["turn"])
+        entry = turn_entry(context, text, flags["turn"])
     [l1], [l2], [fact], [reason] = (
         screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
         screen("l2_map", None if is_placeholder(turn.l2_map) else turn.l2_map),

@@ -15,7 +15,7 @@ from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
 from ...protocol.service_keys import WARNING, mask_service_keys
 from ...repair.models.budget import ModelPanel
 from ...repair.programs import run_program
-from ...sandbox.sandbox import Sandbox
+from ...sandbox.sandbox import ProgramSandbox
 from ...search import EventText
 from ...store import Transaction
 from .turns import EventPlace, store_turn_idempotently
@@ -28,7 +28,7 @@ _QUOTA_EXCEEDED = "the files of this account have reached their quota"
 
 def execute(
     context: Context,
-    sandbox: Sandbox,
+    sandbox: ProgramSandbox,
     caller: Caller,
     request: Execution,
     idempotency: IdempotentRequest | None = None,
@@ -39,7 +39,7 @@ def execute(
 
     On return its files are durable, and with a `session_id` the run is searchable. `as_is` disables
     repairs and optimizations. Raises KeyIsReadOnly, PinnedToOtherUser, IdempotencyKeyReused,
-    SandboxBusy, SandboxUnavailable, StoreUnavailable, EmbedderUnavailable.
+    SandboxBusy, SandboxUnavailable, RunCancelled, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
     space_user_id(caller, request.user_id)

@@ -14,6 +14,7 @@ from ...protocol.fence import unfenced
 from ...protocol.notices import without_notices
 from ...protocol.service_keys import WARNING, mask_service_keys
 from ...search import EventText, IndexEntry, index_entries, repeated
+from ...search.embedders.port import NoEmbedder
 from ...search.text.near_duplicates import NEAR_DUPLICATE
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
@@ -24,6 +25,8 @@ from ..spaces import SQL, ErasedEvents, row_id, space_of
 from .associations import associate
 from .links import TurnLinks, link_changes, withdraw
 
+# Characters of a turn that is embedded before it is stored, about half a second of a processor.
+EMBEDDED_CHARACTERS_MAX = 64_000
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
 
 
@@ -54,6 +57,17 @@ class TurnTimes(NamedTuple):
 
 
 NOW_FOR_EVER = TurnTimes()
+
+
+def turn_entry(context: Context, text: EventText, flags: tuple[str, ...]) -> IndexEntry:
+    """Return the index entry of a turn, with further flags. Raises EmbedderUnavailable.
+
+    A long text would take seconds to embed: words find it at once, and maintenance adds the
+    vectors.
+    """
+    is_long = len(text.query) + len(text.response) > EMBEDDED_CHARACTERS_MAX
+    entry = index_entries(NoEmbedder() if is_long else context.writer, [text])[0]
+    return replace(entry, flags=entry.flags + flags)
 
 
 def store_turn(
@@ -218,8 +232,7 @@ def store_turn_idempotently(
         raise OnlyEchoedText
     topic = None if turn.topic is None else intake.screen(turn.topic)
     text = replace(turn, query=query, response=response, topic=topic)
-    entry = index_entries(context.writer, [text])[0]
-    entry = replace(entry, flags=entry.flags + intake.flags)
+    entry = turn_entry(context, text, intake.flags)
 
     erased: list[ErasedEvents | None] = []
 

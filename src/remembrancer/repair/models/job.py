@@ -12,7 +12,7 @@ from importlib import resources
 from ...models import ModelAttempt, ModelFailed, ModelMessage, ModelRequest, ModelResponse, Slot
 from ...protocol import limits
 from ...protocol.execution import Attempt, Guard
-from ...sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ...sandbox.sandbox import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from ..outcomes import ms, outcome_of
 from .budget import ModelPanel, RepairBudget, SlotBudget
 from .prompts import RejectedProgram, SecretMask, build_messages, extract_program
@@ -60,7 +60,7 @@ class RepairJob:
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        sandbox: ProgramSandbox,
         panel: ModelPanel,
         attempts: list[Attempt],
         seconds: float,

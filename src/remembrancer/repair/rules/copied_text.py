@@ -17,7 +17,7 @@ _PYTHON = frozenset(
 )
 _PROMPT = re.compile(r"[ \t]*(?:>>>|In \[\d*\]:)(?: |(?=[\r\n]|\Z))")
 _CONTINUATION = re.compile(r"[ \t]*(?:\.\.\.:?)(?: |(?=[\r\n]|\Z))")
-_NUMBER = re.compile(r"([ \t]*(?:\[?\d+\]?))([ \t]*[:.|)][ \t]?|[ \t]+|(?=[\r\n]|\Z))")
+_NUMBER = re.compile(r"([ \t]*(?:\[?\d{1,9}\]?))([ \t]*[:.|)][ \t]?|[ \t]+|(?=[\r\n]|\Z))")
 _CODE = re.compile(
     r"[=\[\]{}\\@#\"]|\w\("
     r"|^(?:def|class|import|from|for|while|if|elif|return|print|try|with|raise|assert|pass|del|global)\b"

@@ -268,7 +268,7 @@ def _fstring_edits(code: str, at: int, quote: str) -> tuple[int, list[Edit]]:
 
 
 _METHOD = re.compile(
-    r"(?:(\w+)\.)?(\w+)\(\) takes (\d+) positional arguments? but (\d+) (?:was|were) given"
+    r"(?:(\w+)\.)?(\w+)\(\) takes (\d{1,9}) positional arguments? but (\d{1,9}) (?:was|were) given"
 )
 
 

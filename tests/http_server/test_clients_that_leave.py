@@ -1,0 +1,129 @@
+"""Programs of clients that are gone are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from console.reader import Reader
+from service import new_key
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from remembrancer.context import Context
+from remembrancer.sandbox.runner import Cancellation, RunCancelled
+from remembrancer.sandbox.sandbox import Sandbox
+
+Connect = Callable[[], socket.socket]
+ENDLESS = "while True: pass"
+SECONDS_MAX = 30  # to wait for what must happen
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processes() -> dict[int, tuple[int, int]]:
+    """Return parent and CPU time (in ticks) of every process of this machine."""
+    rows: dict[int, tuple[int, int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text("utf-8").rpartition(")")[2].split()
+            except OSError:
+                continue  # it has exited
+            rows[int(entry.name)] = (int(fields[1]), int(fields[11]))
+    return rows
+
+
+def is_ours(pid: int, all_processes: dict[int, tuple[int, int]]) -> bool:
+    """Return True if a process descends from this one."""
+    while pid in all_processes:
+        pid = all_processes[pid][0]
+        if pid == os.getpid():
+            return True
+    return False
+
+
+def busy_program(before: dict[int, tuple[int, int]]) -> int:
+    """Wait for a process of ours that has used a quarter of a second since `before`."""
+    until = time.monotonic() + SECONDS_MAX
+    while time.monotonic() < until:
+        now = processes()
+        for pid, (_, ticks) in now.items():
+            if is_ours(pid, now) and ticks - before.get(pid, (0, 0))[1] > TICKS / 4:
+                return pid
+    raise AssertionError("no program runs")
+
+
+def ends_within(process: int, seconds: float) -> bool:
+    """Return True if the process of this descriptor ends in time."""
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(seconds * 1_000))
+
+
+def api(context: Context, _app: Starlette) -> tuple[str, bytes, list[str]]:
+    """Return path, body and headers of a run over the API."""
+    headers = [f"Authorization: Bearer {new_key(context)}", "Content-Type: application/json"]
+    body = json.dumps({"code": ENDLESS, "timeout_s": 60}).encode()
+    return "/api/execute/code", body, headers
+
+
+def tool(context: Context, app: Starlette) -> tuple[str, bytes, list[str]]:
+    """Return path, body and headers of a run by a tool of MCP."""
+    _, _, headers = api(context, app)
+    call = {"name": "run_python", "arguments": {"code": ENDLESS}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    accept = "Accept: application/json, text/event-stream"
+    return "/mcp", json.dumps(body).encode(), [*headers, accept]
+
+
+def page(context: Context, app: Starlette) -> tuple[str, bytes, list[str]]:
+    """Return path, body and headers of a run from the console."""
+    reader = Reader(TestClient(app, base_url="http://127.0.0.1:8460"), context)
+    form = {"code": ENDLESS, "mode": "run", "form_token": reader.form_token}
+    headers = [
+        f"Cookie: session={reader.cookies['session']}",
+        "Content-Type: application/x-www-form-urlencoded",
+        "Sec-Fetch-Site: same-origin",
+    ]
+    return "/console/sandbox/run", urlencode(form).encode(), headers
+
+
+@pytest.mark.parametrize("request_of", [api, tool, page])
+def test_program_whose_client_is_gone_is_stopped(
+    connect: Connect,
+    context: Context,
+    app: Starlette,
+    request_of: Callable[[Context, Starlette], tuple[str, bytes, list[str]]],
+) -> None:
+    """Within a second (specification.md#sandbox-client-gone)."""
+    app.state.sandbox.start()
+    path, body, headers = request_of(context, app)
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", *headers, f"Content-Length: {len(body)}"]
+    connection, before = connect(), processes()
+    connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+    process = os.pidfd_open(busy_program(before))
+
+    connection.close()
+
+    assert ends_within(process, 1)
+    os.close(process)
+
+
+def test_program_whose_client_is_gone_does_not_start(app: Starlette) -> None:
+    """Neither do its repairs (specification.md#sandbox-client-gone)."""
+    sandbox: Sandbox = app.state.sandbox
+    cancellation = Cancellation()
+    programs = sandbox.for_client(cancellation)
+    assert programs.run("1").stopped is None
+
+    cancellation.request()
+
+    with pytest.raises(RunCancelled):
+        programs.run("1")

@@ -1,0 +1,132 @@
+"""Bodies that never arrive: they hold no place among the requests in flight."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+import tracemalloc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from service import new_key
+from starlette.applications import Starlette
+
+from remembrancer.context import Context
+from remembrancer.http.dispatch import IN_FLIGHT_MAX, SLOW_BODIES_MAX
+
+Connect = Callable[[], socket.socket]
+HALF = b" " * 32_768
+TURN = json.dumps({"query": "When?", "response": "At 9:40."}).encode()
+FORM = "Content-Type: application/x-www-form-urlencoded"
+
+
+def head(path: str, *headers: str, size: int = 2 * len(HALF)) -> bytes:
+    """Return the head of a request with a body of `size` bytes."""
+    lines = (f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {size}", *headers)
+    return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+def status_of(connection: socket.socket) -> int:
+    """Read the head of the next response; return its status."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        chunk = connection.recv(4_096)
+        assert chunk, data
+        data += chunk
+    return int(data.split()[1])
+
+
+def first_readable(connections: list[socket.socket]) -> socket.socket:
+    """Wait for the first connection with a response and return it."""
+    with selectors.DefaultSelector() as selector:
+        for number, connection in enumerate(connections):
+            selector.register(connection, selectors.EVENT_READ, number)
+        [(key, _), *_] = selector.select(20)
+        return connections[key.data]
+
+
+def is_alive(connect: Connect) -> bool:
+    """Return True if the server answers the liveness probe."""
+    connection = connect()
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return status_of(connection) == 200
+
+
+def remember(connect: Connect, key: str) -> int:
+    """Store a turn; return the status."""
+    connection = connect()
+    json_type = "Content-Type: application/json"
+    authorization = f"Authorization: Bearer {key}"
+    connection.sendall(head("/api/v7/remember", json_type, authorization, size=len(TURN)) + TURN)
+    return status_of(connection)
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    """Count the memory that the process allocates."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("traced")
+def test_half_sent_bodies_without_a_key_are_refused_at_once(
+    connect: Connect, context: Context
+) -> None:
+    """A thousand of them block nobody and fill no memory (specification.md#limit-half-bodies)."""
+    key = new_key(context)
+    assert remember(connect, key) == 200
+    before = tracemalloc.get_traced_memory()[0]
+    half_sent = [connect() for _ in range(IN_FLIGHT_MAX + 50)]
+    for connection in half_sent:
+        connection.sendall(head("/api/v7/remember") + HALF)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(status_of, half_sent)) == {401}
+    assert is_alive(connect)
+    assert remember(connect, key) == 200
+    assert tracemalloc.get_traced_memory()[0] - before < IN_FLIGHT_MAX * len(HALF) / 2
+
+
+@pytest.mark.parametrize("kind", ["form", "keyed", "mcp"])
+def test_half_sent_bodies_leave_room_for_other_requests(
+    connect: Connect, context: Context, app: Starlette, kind: str
+) -> None:
+    """The oldest gives way when there are too many (specification.md#limit-half-bodies)."""
+    key = new_key(context)
+    start = {
+        "form": head("/console/sign-in", FORM, size=100),
+        "keyed": head("/api/v7/remember", f"Authorization: Bearer {key}", size=100),
+        "mcp": head("/mcp", f"Authorization: Bearer {key}", size=100),
+    }[kind]
+    half_sent = [connect() for _ in range(SLOW_BODIES_MAX + 1)]
+    for connection in half_sent:
+        connection.sendall(start + b"a")
+
+    assert status_of(first_readable(half_sent)) == 408
+    assert is_alive(connect)
+    assert remember(connect, key) == 200
+    assert app.state.dispatcher.in_flight >= SLOW_BODIES_MAX
+
+
+def test_body_that_arrives_late_is_read(connect: Connect, context: Context) -> None:
+    connection = connect()
+    authorization = f"Authorization: Bearer {new_key(context)}"
+    start = head(
+        "/api/v7/remember", "Content-Type: application/json", authorization, size=len(TURN)
+    )
+    connection.sendall(start + TURN[:9])
+    assert is_alive(connect)
+    connection.sendall(TURN[9:])
+
+    assert status_of(connection) == 200
+
+
+def test_body_is_not_invited_before_the_key_is_checked(connect: Connect) -> None:
+    """No `100 Continue` without a key (specification.md#limit-half-bodies)."""
+    connection = connect()
+    connection.sendall(head("/api/v7/remember", "Expect: 100-continue"))
+
+    assert status_of(connection) == 401

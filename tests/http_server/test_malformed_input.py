@@ -1,0 +1,138 @@
+"""Malformed input is the client's error, never an Internal (specification.md#error-never-500)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from console.reader import Reader
+from service import Http
+
+from remembrancer.console import layout
+from remembrancer.context import Context
+from remembrancer.http.endpoint import AnyEndpoint
+from remembrancer.http.routes import ROUTES
+
+# Python refuses to convert integers of more than 4,300 digits.
+LONG_INTEGER = "1" * 49_000
+CALL = (
+    '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": '
+    '{"name": "recall", "arguments": {"query": "a", MORE}}}'
+)
+JSON = {"content-type": "application/json"}
+WITH_BODIES = [endpoint for endpoint in ROUTES if endpoint.body is not None]
+
+
+def bodies_of(endpoint: AnyEndpoint) -> Iterator[str]:
+    """Yield the examples of an endpoint with a long integer in each field, and in an unknown one.
+
+    The examples are complete, so that nothing else is wrong with the body.
+    """
+    schema = endpoint.body.model_json_schema()
+    for example in [*schema.get("examples", []), {}]:
+        for name in [*schema["properties"], "unknown"]:
+            for value in ("HERE", ["HERE"], {"a": "HERE"}, [{"role": "HERE"}]):
+                for number in (LONG_INTEGER, f"-{LONG_INTEGER}", f"{LONG_INTEGER}.0"):
+                    yield json.dumps({**example, name: value}).replace('"HERE"', number)
+
+
+@pytest.mark.parametrize("endpoint", WITH_BODIES, ids=[e.operation_id for e in WITH_BODIES])
+def test_long_integers_in_bodies(http: Http, endpoint: AnyEndpoint) -> None:
+    """In any field, also in one that is ignored (specification.md#error-never-500)."""
+    path = endpoint.path.replace("{", "").replace("}", "")
+    for body in bodies_of(endpoint):
+        answer = http.ask(endpoint.method, path, content=body, headers=JSON)
+
+        assert answer.status_code < 500, body.replace(LONG_INTEGER, "1...1")
+
+
+@pytest.mark.parametrize("digits", ["", "0x", "1_"])
+@pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
+def test_long_integers_in_programs(http: Http, digits: str, mode: str) -> None:
+    """Repairs read them too (specification.md#error-never-500)."""
+    number = digits + "1" * 49_000
+    for code in (number, f"{number}-{number}", f"{number}: x\n{number}: y", f"print {number}"):
+        answer = http.post("/api/execute/code", {"code": code, "mode": mode})
+
+        assert answer.status_code == 200, answer.text
+
+
+def test_long_integers_in_messages_of_programs(http: Http) -> None:
+    """A program can raise any message (specification.md#error-never-500)."""
+    message = f"f() takes {LONG_INTEGER[:5_000]} positional arguments but 2 were given"
+    answer = http.post("/api/execute/code", {"code": f"raise TypeError({message!r})"})
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "failed")
+
+
+@pytest.mark.parametrize("number", ["9" * 4_301, "9" * 30, "-" + "9" * 12])
+def test_long_numbers_in_claims(http: Http, number: str) -> None:
+    """Stored and compared like any text (specification.md#error-never-500)."""
+    for text in (
+        "It costs ${n}, {n} km and {n} % at {n}:{n}.",
+        "On {n} March {n}, {n}-{n}-{n}, {n}/{n}/{n}.",
+        "In {n} days, {n} years ago, {n} weeks from now, in {n} months.",
+        "{n}.{n}e{n} and {n},{n},{n}.{n}; {n}th; {n} {n} {n}.",
+    ):
+        answer = text.format(n=number)
+        event_id = http.remember("How much?", answer)["event_id"]
+        body = {"draft": f"{answer} (ref: {event_id})", "event_id": event_id, "span": 1}
+        http.remember("How much?", body["draft"])
+
+        assert http.post("/api/v7/agent/second-look", body).status_code == 200
+        assert http.memory(answer[:4_000])["hits"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"jsonrpc": "2.0", "id": HERE, "method": "tools/list"}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": HERE}}',
+        CALL.replace("MORE", '"top_k": HERE'),
+        CALL.replace("MORE", '"unknown": [HERE]'),
+        '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": {"a": HERE}}}',
+        "HERE",
+    ],
+)
+def test_long_integers_in_messages_of_mcp(http: Http, message: str) -> None:
+    """See specification.md#error-never-500."""
+    headers = {**JSON, "accept": "application/json, text/event-stream"}
+    body = message.replace("HERE", LONG_INTEGER)
+
+    assert http.ask("POST", "/mcp", content=body, headers=headers).status_code < 500
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://[::1",
+        "http://]",
+        "http://[",
+        "//[",
+        "http://a]b",
+        "null",
+        "http://a:99999999",
+        "\x7f",
+    ],
+)
+@pytest.mark.parametrize("path", ["/mcp", "/console/sign-in", "/api/v7/memory"])
+def test_invalid_origins(http: Http, path: str, origin: str) -> None:
+    """See specification.md#error-never-500."""
+    answer = http.post(path, {}, headers={"Origin": origin})
+
+    assert 400 <= answer.status_code < 500
+
+
+@pytest.mark.parametrize("value", ["a", "abcde", "%%%", "====", "a=b=c", "A" * 5_000, "_w", "gA"])
+@pytest.mark.parametrize("name", ["notice", "session", "theme"])
+def test_invalid_cookies(http: Http, context: Context, name: str, value: str) -> None:
+    """Also with a signature that belongs to the browser (specification.md#error-never-500)."""
+    reader = Reader(http.client, context)
+    for token in ("any", reader.cookies["session"]):
+        reader.cookies = {"session": token, name: value}
+        if name == "notice":
+            reader.cookies[name] += f".{layout.signature(value, token)}"
+
+        assert reader.get("/console").status_code in (200, 303)
+        assert reader.get("/console/sign-in").status_code in (200, 303)
