@@ -79,7 +79,7 @@ class Searcher:
         return seconds, times
 
 
-def measure(embedder: str) -> list[tuple[str, ...]]:
+def measure(embedder: str) -> list[list[str]]:
     """Return a row for each kind of text."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -102,7 +102,7 @@ def measure(embedder: str) -> list[tuple[str, ...]]:
                 idle = [searcher.search(n) for n in range(SEARCHES)]
                 seconds, busy = searcher.during(write)
                 rows.append(
-                    (embedder, kind, f"{seconds:.2f}", *_quantiles(idle), *_quantiles(busy))
+                    [embedder, kind, f"{seconds:.2f}", *_quantiles(idle), *_quantiles(busy)]
                 )
     return rows
 

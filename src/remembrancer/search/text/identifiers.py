@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 CHARACTERS_MAX = 200  # a longer token is data, such as a hash or base64
 # Tokens with a sign inside (paths, versions, options, pairs of key and value), words joined by
-# underscores, and mixed case. `\w` matches the underscore. Each alternative starts at a boundary, or
-# a long word would be read again from each of its letters.
+# underscores, and mixed case. `\w` matches the underscore. Each alternative starts at a boundary:
+# otherwise a long word would be read again from each of its letters.
 _TOKEN = re.compile(
     r"(?:(?<![\w-])--?)?\b\w+(?:[-./:=@]{1,2}\w+)+|(?<![^\W_])[^\W_]++(?:_+[^\W_]++)+"
     r"|\b[A-Za-z]*(?:[a-z][A-Z]|[A-Z]{2}[a-z])\w*"
