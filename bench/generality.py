@@ -64,7 +64,9 @@ def report(
     depths = "/".join(f"@{depth}" for depth in DEPTHS)
     return (
         f"Embedder `{embedder.name}`. Evidence recall{depths} with a bootstrap 95 % interval of "
-        "each; two turns per event.\n\n" + table(["system", *heads, "mean of the sets"], rows)
+        "each; two turns per event. The ranker was trained on these files but tc-event-hard: the "
+        "section about it says what it does on conversations and sets it has not seen.\n\n"
+        + table(["system", *heads, "mean of the sets"], rows)
     )
 
 

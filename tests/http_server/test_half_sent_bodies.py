@@ -41,10 +41,10 @@ def status_of(connection: socket.socket) -> int:
 def first_readable(connections: list[socket.socket]) -> socket.socket:
     """Wait for the first connection with a response and return it."""
     with selectors.DefaultSelector() as selector:
-        for number, connection in enumerate(connections):
-            selector.register(connection, selectors.EVENT_READ, number)
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
         [(key, _), *_] = selector.select(20)
-        return connections[key.data]
+        return next(one for one in connections if one is key.fileobj)
 
 
 def is_alive(connect: Connect) -> bool:
@@ -84,7 +84,8 @@ def test_half_sent_bodies_without_a_key_are_refused_at_once(
         connection.sendall(head("/api/v7/remember") + HALF)
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(status_of, half_sent)) == {401}
+        # 503 if more than the maximum are waiting for the check of their key at the same time
+        assert set(pool.map(status_of, half_sent)) <= {401, 503}
     assert is_alive(connect)
     assert remember(connect, key) == 200
     assert tracemalloc.get_traced_memory()[0] - before < IN_FLIGHT_MAX * len(HALF) / 2
@@ -102,8 +103,10 @@ def test_half_sent_bodies_leave_room_for_other_requests(
         "mcp": head("/mcp", f"Authorization: Bearer {key}", size=100),
     }[kind]
     half_sent = [connect() for _ in range(SLOW_BODIES_MAX + 1)]
-    for connection in half_sent:
+    for number, connection in enumerate(half_sent):
         connection.sendall(start + b"a")
+        if number % 250 == 249:  # the keys before are checked when this request is answered
+            assert remember(connect, key) == 200
 
     assert status_of(first_readable(half_sent)) == 408
     assert is_alive(connect)

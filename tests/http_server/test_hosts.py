@@ -79,7 +79,7 @@ def test_names_of_this_machine_are_answered(start: Start, host: str) -> None:
 )
 def test_other_names_are_421(start: Start, host: str) -> None:
     """A page of another site reads nothing (specification.md#api-hosts)."""
-    answer = start().get("/metrics", headers={"Host": host.encode("latin-1")})
+    answer = start().get("/metrics", headers={b"Host": host.encode("latin-1")})
 
     assert (answer.status_code, answer.json()["error"]) == (421, "misdirected_request")
     assert "REMEMBRANCER_HOSTS" in answer.json()["detail"]

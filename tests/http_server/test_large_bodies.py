@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from remembrancer.context import Context
 from remembrancer.http.dispatch import LARGE_BODIES_MAX, LARGE_BODY_BYTES
-from remembrancer.http.endpoint import Call, Endpoint, ThreadPool
+from remembrancer.http.endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
 from remembrancer.http.short_turns import SECONDS
 from remembrancer.protocol.memory import EventWrite
 from remembrancer.server.app import make_app
@@ -58,7 +58,7 @@ def work() -> Work:
 @pytest.fixture
 def http(context: Context, work: Work) -> Iterator[Http]:
     """A client of an application whose only endpoint is that work."""
-    routes = (
+    routes: tuple[AnyEndpoint, ...] = (
         Endpoint(
             method="POST",
             path=PATH,

@@ -29,6 +29,7 @@ def bodies_of(endpoint: AnyEndpoint) -> Iterator[str]:
 
     The examples are complete, so that nothing else is wrong with the body.
     """
+    assert endpoint.body is not None
     schema = endpoint.body.model_json_schema()
     for example in [*schema.get("examples", []), {}]:
         for name in [*schema["properties"], "unknown"]:
