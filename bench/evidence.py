@@ -87,15 +87,13 @@ def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     """Rank events as the service does."""
     views = views_of(conversation, embedder, limits(conversation))
     ranker = load_ranker(embedder.name)
-    return [
-        [
-            one.event
-            for one in ranking(
-                views[searchable(conversation, question)], question.text, embedder
-            ).ranked(ranker, {}, DEPTHS[-1])
-        ]
-        for question in conversation.questions
-    ]
+    result = []
+    for question in conversation.questions:
+        view = views[searchable(conversation, question)]
+        best: list[Any] = ranking(view, question.text, embedder).ranked(ranker, {}, DEPTHS[-1])
+        # Of older commits, a tuple.
+        result.append([one.event if hasattr(one, "event") else one[0] for one in best])
+    return result
 
 
 def oracle(conversation: Conversation) -> list[list[int]]:

@@ -91,6 +91,5 @@ def views_of(
 def ranking(view: IndexView, text: str, embedder: Embedder) -> Ranking:
     """Return the candidates of a search before ranking."""
     question = parse_query(text, view.languages)
-    encode_queries = getattr(embedder, "encode_queries", embedder.encode)  # of older commits
-    [vector] = encode_queries([embedding_text(view, question)])
+    [vector] = embedder.encode_queries([embedding_text(view, question)])
     return Ranking(view, question, lexical_scores(view, question.words), cosines(view, vector))

@@ -26,8 +26,8 @@ from remembrancer.server.app import make_app
 SEARCH_FILES_MAX = 34
 # 35, 3 for standing instructions in a turn, 12 for changed values and what a user takes back, and 4
 # for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers, 3 for
-# associations and 2 for embedders, which were one file
-CHAT_FILES_MAX = 60
+# associations, 2 for embedders, which were one file, and 1 for host names
+CHAT_FILES_MAX = 61
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")
