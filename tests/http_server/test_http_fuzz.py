@@ -20,7 +20,9 @@ from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.files import FileType
 from remembrancer.protocol.line import KINDS
+from remembrancer.protocol.text import is_placeholder
 
+CUBE_PARTS = ("topic", "essence", "rules")
 EXAMPLES = rounds(5, 30)  # requests per endpoint and mode; the same ones in each run
 
 
@@ -82,6 +84,15 @@ def needs_a_reranker(case: Any) -> bool:
     return isinstance(case.body, dict) and case.body.get("depth") == "deep"
 
 
+def has_part_of_a_cube(body: Any) -> bool:
+    """Return True if topic, essence and rules of a cube are sent, but some of them are blank.
+
+    A schema cannot say that they belong together.
+    """
+    texts = [body.get(f"cube_{name}") for name in CUBE_PARTS] if isinstance(body, dict) else []
+    return len({is_placeholder(text) for text in texts if text is None or type(text) is str}) > 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
@@ -118,6 +129,7 @@ def test_generated_requests_get_documented_responses(
         assume(mode is GenerationMode.POSITIVE or not is_a_tolerated_kind(case.body))
         assume(mode is GenerationMode.NEGATIVE or not names_a_time(case))
         assume(mode is GenerationMode.NEGATIVE or not needs_a_reranker(case))
+        assume(mode is GenerationMode.NEGATIVE or not has_part_of_a_cube(case.body))
         before = http.rows()
         answer = case.call_and_validate(headers={**host, "Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before
