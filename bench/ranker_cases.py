@@ -17,9 +17,8 @@ from bench.everyday.memories import Memory, memories
 from bench.languages.memories import LANGUAGES, MIXED, memory
 from bench.locomo import Conversation, Event, Question, conversations
 from bench.sets import FILES, in_pairs, read_set, searchable
-from bench.spaces import ranking, views_of
+from bench.spaces import load_vectors, ranking, save_vectors, views_of
 from remembrancer.search import Embedder
-from remembrancer.search.features import CANDIDATES_MAX, quick_scores
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -173,21 +172,41 @@ def _strange(name: str, own: Conversation, others: Sequence[Conversation]) -> It
 def _case(
     name: str, own: Conversation, view: Any, question: Question, embedder: Embedder, *, is_own: bool
 ) -> Case:
-    candidates = ranking(view, question.text, embedder)
-    features = candidates.features
-    numbers = candidates.pool_events.numbers
-    evidence = question.evidence if is_own else frozenset[str]()
-    answers = np.array([len(evidence.intersection(own.events[n].turns)) for n in numbers], "i2")
-    chosen = np.argsort(-quick_scores(features), kind="stable")[:CANDIDATES_MAX]
+    result = ranking(view, question.text, embedder)
+    pool, evidence = result.pool_events, question.evidence if is_own else frozenset[str]()
+    order = np.argsort(-pool.quick[pool.candidates], kind="stable")  # the most promising first
+    chosen = pool.candidates[order]
+    answers = [len(evidence.intersection(own.events[n].turns)) for n in pool.numbers[chosen]]
     return Case(
         set=name,
         conversation=own.name,
         kind=str(question.category),
-        features=features[chosen],
-        answers=answers[chosen],
+        features=result.features[order],
+        answers=np.array(answers, "i2"),
         evidence=len(evidence),
-        plain=candidates.pool_events.best[chosen],
+        plain=pool.best[chosen],
     )
+
+
+def cases_of_sets(
+    folder: Path, embedder: Embedder, cache: Path | None
+) -> tuple[dict[str, list[Case]], dict[str, list[Case]]]:
+    """Return the cases of the sets, and those of the parts that are held out, by name of the set.
+
+    `cache` is a file that keeps the vectors between runs.
+    """
+    if cache and embedder.dimensions:
+        load_vectors(cache)
+    sets, held_out = (
+        {
+            f"{key}, held out" if is_held_out else key: list(cases(key, some, embedder))
+            for key, some in spaces(folder, held_out=is_held_out).items()
+        }
+        for is_held_out in (False, True)
+    )
+    if cache and embedder.dimensions:
+        save_vectors(cache)
+    return sets, held_out
 
 
 def recall_at(case: Case, scores: Array, depths: Sequence[int]) -> list[float]:

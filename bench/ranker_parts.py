@@ -19,10 +19,10 @@ from unittest import mock
 
 import numpy as np
 
-from bench.ranker_cases import Case, cases, of_sets, recall_at, spaces
+from bench.ranker_cases import Case, cases_of_sets, of_sets, recall_at, spaces
 from bench.ranker_network import Training, rounded, trained
 from bench.report import table, write_section
-from bench.spaces import load_vectors, ranking, save_vectors, view_of
+from bench.spaces import ranking, view_of
 from bench.train_ranker import FOLDS, UNKNOWN, folds_of, without
 from remembrancer.search import Ranker, features, load_ranker, open_embedder
 from remembrancer.search.features import CONTEXT_FEATURES, FEATURES, SIGNALS
@@ -54,7 +54,6 @@ FUNCTIONS = {
     "text and dense": "_of_best_parts",
     "text": "_of_words",
     "neighbour": "_of_neighbours",
-    "session": "_session_of_others",
     "date": "_of_time_and_speaker",
     "similar": "_similarity",
     "form": "_of_form",
@@ -81,8 +80,13 @@ def recalls(sets: Cases, held_out: Cases, off: Sequence[str]) -> list[str]:
             # A held-out conversation is in no fold: the mean of all rankers.
             for chosen in ([rankers[folds[case.conversation]]] if name in sets else rankers,)
         ]
-        cells.append("/".join(f"{value:.3f}" for value in np.mean(values, axis=0)))
+        cells.append(_means(values))
     return cells
+
+
+def _means(recalls: Sequence[Any]) -> str:
+    """Format the mean recall of questions at each of DEPTHS."""
+    return "/".join(f"{value:.3f}" for value in np.mean(recalls, axis=0))
 
 
 def cpu(folder: Path, embedder_name: str) -> dict[str, float]:
@@ -110,9 +114,8 @@ def cpu(folder: Path, embedder_name: str) -> dict[str, float]:
         patch.start()
     for question in conversation.questions:
         candidates = ranking(view, question.text, embedder)
-        rows = candidates.features
-        best = rows[np.argsort(-features.quick_scores(rows))[: features.CANDIDATES_MAX]]
-        timed("network", ranker)(best)
+        timed("of all events of the pool", lambda some=candidates: some.pool_events.candidates)()
+        timed("network", ranker)(candidates.features)
     for patch in patches:
         patch.stop()
     return {name: 1_000 * one / len(conversation.questions) for name, one in cost.items()}
@@ -127,29 +130,15 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="file that keeps the vectors between runs")
     arguments = parser.parse_args()
     embedder = open_embedder("multilingual")
-    if arguments.cache:
-        load_vectors(arguments.cache)
-    sets, held_out = (
-        {
-            f"{key}, held out" if is_held_out else key: list(cases(key, some, embedder))
-            for key, some in spaces(arguments.folder, held_out=is_held_out).items()
-        }
-        for is_held_out in (False, True)
-    )
-    if arguments.cache:
-        save_vectors(arguments.cache)
+    sets, held_out = cases_of_sets(arguments.folder, embedder, arguments.cache)
     cost = cpu(arguments.folder, "multilingual")
     plain = [
-        "/".join(
-            f"{value:.3f}"
-            for value in np.mean(
-                [
-                    recall_at(case, case.plain, DEPTHS)
-                    for case in {**sets, **held_out}[name]
-                    if case.evidence
-                ],
-                axis=0,
-            )
+        _means(
+            [
+                recall_at(case, case.plain, DEPTHS)
+                for case in {**sets, **held_out}[name]
+                if case.evidence
+            ]
         )
         for name in COLUMNS
     ]
@@ -158,7 +147,11 @@ def main() -> None:
         ms = f"{cost[name]:.2f}" if name in cost else ""
         rows.append([name, *recalls(sets, held_out, off), ms])
     text = table(["left out", *COLUMNS, "CPU ms"], rows)
-    text += f"\n\nRecall@1/@10/@50 of the evidence. The network: {cost['network']:.2f} CPU ms."
+    text += (
+        "\n\nRecall@1/@10/@50 of the evidence. CPU of the network: "
+        f"{cost['network']:.2f} ms; of the choice of candidates, which has the session's feature: "
+        f"{cost['of all events of the pool']:.2f} ms."
+    )
     command = "python -m bench.ranker_parts FOLDER"
     write_section("ranker-parts", "What each part of the ranking adds", command, text)
 

@@ -21,10 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.evidence import DEPTHS, formatted
-from bench.ranker_cases import Case, cases, of_sets, recall_at, spaces
+from bench.ranker_cases import Case, cases_of_sets, of_sets, recall_at
 from bench.ranker_network import Training, rounded, trained
 from bench.report import table, write_section
-from bench.spaces import load_vectors, save_vectors
 from remembrancer.search import Ranker, open_embedder
 from remembrancer.search.features import EVIDENCE, evidence_of
 from remembrancer.search.ranker import ranker_of
@@ -271,20 +270,9 @@ def main() -> None:
     rows, parts = {}, []
     for name in EMBEDDERS:
         embedder = open_embedder(name)
-        if arguments.cache and embedder.dimensions:
-            load_vectors(arguments.cache)
-        sets, held_out = (
-            {
-                key: list(cases(key, some, embedder))
-                for key, some in spaces(arguments.folder, held_out=is_held_out).items()
-            }
-            for is_held_out in (False, True)
-        )
-        if arguments.cache and embedder.dimensions:
-            save_vectors(arguments.cache)
+        sets, held_out = cases_of_sets(arguments.folder, embedder, arguments.cache)
         rows[name] = fitted(sets)
         if arguments.report and embedder.dimensions:
-            held_out = {f"{key}, held out": some for key, some in held_out.items()}
             parts += [f"**Embedder `{name}`**", "", report(sets, held_out), ""]
     arguments.out.write_text(json.dumps(rows, separators=(",", ":")) + "\n", "utf-8")
     if arguments.report:

@@ -132,6 +132,16 @@ def test_a_restatement_ranks_below_its_source(http: Http, restatement: str) -> N
     assert hits[0]["score"] >= hits[1]["score"]
 
 
+def test_names_with_the_same_digits_are_no_restatement(http: Http) -> None:
+    """Names are compared whole: zx0q1q2v has the digits of zx2q1q0v."""
+    http.remember("What opens locker 1?", "The word zx0q1q2v.", session_id="s")
+    http.remember("What opens locker 2?", "The word zx2q1q0v.", session_id="s")
+
+    hits = http.memory("zx2q1q0v", session_id="later", interact=False)["hits"]
+
+    assert hits[0]["response"] == "The word zx2q1q0v."
+
+
 class TestOpenTasks:
     """A task is open from `task_done: false` to `task_done: true`; see
     specification.md#search-open-tasks.

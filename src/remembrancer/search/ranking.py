@@ -1,7 +1,8 @@
 """Rank the events of a view for a query.
 
-A trained network (ranker.py) weighs their features (features.py). They are computed for a pool: the
+A trained network (ranker.py) weighs their features (features.py). It ranks a pool: the
 events of the most promising parts, or all events of a space with up to POOL_PARTS_MAX parts.
+Features are computed for the most promising events of the pool, the candidates (pool_events.py).
 """
 
 from __future__ import annotations
@@ -24,16 +25,9 @@ from .demotions import (
     suspects_in,
     unquoted_notices,
 )
-from .features import (
-    CANDIDATES_MAX,
-    FEATURES,
-    PoolEvents,
-    evidence_of,
-    features_of,
-    quick_scores,
-    stretched,
-)
+from .features import FEATURES, evidence_of, features_of, stretched
 from .index.space_index import IndexView
+from .pool_events import PoolEvents
 from .ranker import Ranker
 from .scoring import LexicalScores, RankedEvent
 from .text.analysis import REPEATED, ParsedQuery, term, words
@@ -56,7 +50,6 @@ class EventScores:
     events: Array  # (E,) their numbers, ascending
     score: Array  # (E,) in log odds, with lifts
     peak: Array  # (E,) the score less the costs of the event
-    best_parts: Array  # (E,) the part of each that fits best, a place in the view
 
 
 class FeatureValue(NamedTuple):
@@ -113,17 +106,17 @@ class Ranking:
     @cached_property
     def pool_events(self) -> PoolEvents:
         """The events of the pool."""
-        return PoolEvents(self)
+        return PoolEvents(self, self.pool)
 
     @cached_property
     def features(self) -> Array:
-        """The features of the events of the pool: (E, len(FEATURES)), float32."""
-        return features_of(self.pool_events)
+        """The features of the candidates: (C, len(FEATURES)), float32."""
+        return features_of(self.pool_events, self.pool_events.candidates)
 
-    def named_speaker(self) -> Array:
-        """Return 1 for parts of the one speaker that the query names, else 0: (size,) float32.
+    def is_speaker(self, parts: Array) -> Array | None:
+        """Return 1 for parts of the one speaker that the query names, else 0: float32.
 
-        All are 0 if the query names several speakers.
+        None if the query names no speaker or several.
         """
         query_words = words(self.question.text)
         names = {
@@ -133,8 +126,8 @@ class Ranking:
         }
         speakers = self.view.speakers & names
         if len(speakers) != 1:
-            return np.zeros(self.view.size, "f4")
-        is_speaker: Array = self.view["speaker"] == next(iter(speakers))
+            return None
+        is_speaker: Array = self.view["speaker"][parts] == next(iter(speakers))
         return is_speaker.astype("f4")
 
     @cached_property
@@ -177,12 +170,12 @@ class Ranking:
         if not (lifts or self.has_signal):
             return []
         scores = self.event_scores(ranker, lifts)
-        best = np.argsort(-scores.peak, kind="stable")[:most]
+        best = _best(scores.peak, most)
         if not len(best):
             return []
         peak = scores.peak[best]
         chances = ranker.chances(peak, scores.peak, self._evidence(ranker))
-        columns = scores.events[best], chances, scores.best_parts[best], peak
+        columns = scores.events[best], chances, self.pool_events.best_parts(best), peak
         return [RankedEvent(*one) for one in zip(*(each.tolist() for each in columns), strict=True)]
 
     def _evidence(self, ranker: Ranker) -> Array:
@@ -199,31 +192,29 @@ class Ranking:
         pool = self.pool_events
         if not len(self.pool):
             nothing = np.zeros(0, "f4")
-            return EventScores(self.pool, nothing, nothing, self.pool)
-        score = self._scores(ranker)
+            return EventScores(self.pool, nothing, nothing)
+        score = self._scores_of_pool(ranker)
         if lifts:
             numbers = np.array(sorted(lifts))
             places = np.minimum(np.searchsorted(numbers, pool.numbers), len(numbers) - 1)
             values = np.array([lifts[number] for number in numbers.tolist()], "f4")
             bonus = np.where(numbers[places] == pool.numbers, values[places], np.float32(0))
             score = score + bonus
-        return EventScores(pool.numbers, score, score - self._costs(), pool.best_parts)
+        return EventScores(pool.numbers, score, score - self._costs())
 
     def _scores(self, ranker: Ranker) -> Array:
-        """Return the scores of the events of the pool: (E,), the most promising by the network."""
+        """Return the scores of the candidates by the network: (C,)."""
         if self._scored is None or self._scored[0] is not ranker:
-            self._scored = ranker, self._new_scores(ranker)
+            self._scored = ranker, ranker(self.features)
         return self._scored[1]
 
-    def _new_scores(self, ranker: Ranker) -> Array:
-        features = self.features
-        if len(features) <= CANDIDATES_MAX:
-            return ranker(features)
-        quick = quick_scores(features)
-        chosen = np.argpartition(-quick, CANDIDATES_MAX)[:CANDIDATES_MAX]
-        best = ranker(features[chosen])
-        score: Array = best.min() - 1 + quick - float(quick.max())
-        score[chosen] = best
+    def _scores_of_pool(self, ranker: Ranker) -> Array:
+        """Return the scores of the events of the pool, the candidates before the others: (E,)."""
+        pool, best = self.pool_events, self._scores(ranker)
+        if len(best) == len(pool.firsts):
+            return best
+        score: Array = best.min() - 1 + pool.quick - float(pool.quick.max())
+        score[pool.candidates] = best
         return score
 
     def _costs(self) -> Array:
@@ -243,13 +234,24 @@ class Ranking:
 
     def feature_values(self, ranker: Ranker, event: int) -> list[FeatureValue]:
         """Return every feature of an event of the pool, in the order of FEATURES."""
-        row = self.features[int(np.searchsorted(self.pool_events.numbers, event))]
-        ranks = 1 + np.count_nonzero(self.features > row, axis=0)
+        [place] = np.searchsorted(self.pool_events.numbers, [event])
+        [row], features = self._rows(np.array([place]))
+        ranks = 1 + np.count_nonzero(features > row, axis=0)
         adds = ranker.contributions(row)
         return [
             FeatureValue(*values)
             for values in zip(FEATURES, row.tolist(), ranks.tolist(), adds.tolist(), strict=True)
         ]
+
+    def _rows(self, places: Array) -> tuple[Array, Array]:
+        """Return the features of some events of the pool, and those of all they compare with."""
+        candidates, features = self.pool_events.candidates, self.features
+        rows = np.minimum(np.searchsorted(candidates, places), len(candidates) - 1)
+        if (candidates[rows] != places).any():  # a lift makes hits of others too
+            candidates = np.union1d(candidates, places)
+            features = features_of(self.pool_events, candidates)
+            rows = np.searchsorted(candidates, places)
+        return features[rows], features
 
     def order_cost(self, part: int) -> float:
         """Return by how much the score of an event is reduced; `part` is its best part.
@@ -330,7 +332,7 @@ class Ranking:
         if not parts:
             return []
         events = np.searchsorted(self.pool_events.numbers, self.view["event"][parts])
-        rows = self.features[events].tolist()
+        rows = self._rows(events)[0].tolist()
         by_text = self._ranks(self.text, parts)
         by_cosine = self._ranks(self.cosine, parts)
         values = zip(rows, by_text, by_cosine, self.cosine[parts].tolist(), strict=True)
@@ -368,6 +370,14 @@ def _stretched_over(score: Array, allowed: Array) -> Array:
         return np.zeros(len(score), "f4")
     values = score if allowed.all() else score[allowed]
     return stretched(score, float(values.min()), float(values.max()))
+
+
+def _best(score: Array, most: int) -> Array:
+    """Return the places of the `most` largest scores, largest first, of equals the first."""
+    if len(score) > most:
+        places = np.flatnonzero(score >= np.partition(score, -most)[-most])
+        return places[np.argsort(-score[places], kind="stable")][:most]
+    return np.argsort(-score, kind="stable")
 
 
 def _largest(score: Array, about: int) -> Array:

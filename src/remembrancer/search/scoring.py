@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numkong
@@ -31,10 +33,25 @@ COSINE_RANGE = (0.15, 0.65)
 REPEATED_SHARE_MIN = 0.8  # of the words of a response that its source contains
 REPEATED_WORDS_MIN = 4  # shorter responses, such as "Done.", restate nothing
 COMPARED_CHARACTERS_MAX = 1_000  # longer responses are more than a restatement
-# A plain pattern, because it reads the texts of all candidates of every search.
-_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|\d+|[\u3040-\u30ff\u3400-\u9fff]")
+# A plain pattern, because it reads the texts of all candidates of every search. Names such as
+# zx2q1v are whole: their digits alone are also those of zx1q2v.
+_WORD = re.compile(
+    r"[a-z]++\d[a-z0-9]*|[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|\d+"
+    r"|[\u3040-\u30ff\u3400-\u9fff]"
+)
 DATE_DAYS = 7.0  # decay of the date feature around the date in the query
 _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
+
+
+class TermMatches(NamedTuple):
+    """The N occurrences of a query's T terms in the parts of a view, term by term."""
+
+    parts: Array  # (N,) places in the view
+    counts: Array  # (N,) of the term in the part
+    terms: Array  # (N,) the number of the term
+    idf: Array  # (T,) f4, weighted
+    ends: list[int]  # T, where the occurrences of each term end
+    first_terms: list[int]  # W, the first term of each of W words
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,34 @@ class LexicalScores:
 
     score: Array  # (parts,) f4, >= 0
     coverage: Array  # (parts,) f4, 0..1
+    words: Sequence[QueryWord]
+    matches: TermMatches | None  # of the words
+
+    def matches_of(self, view: IndexView, words: Sequence[QueryWord]) -> TermMatches | None:
+        """Return where the terms of some words occur: known if they are those of the scores."""
+        return self.matches if self.words == words else term_matches(view, words)
+
+
+def term_matches(view: IndexView, words: Sequence[QueryWord]) -> TermMatches | None:
+    """Return where the terms of a query's content words occur; None if it has no words."""
+    distinct = query_term_weights(words)
+    if not view.alive_parts or not distinct:
+        return None
+    matches = [
+        (*view.find(term), weight * idf_of(view.frequency(term), view.alive_parts))
+        for word in distinct
+        for term, weight in word.terms.items()
+    ]
+    parts, counts, idf = zip(*matches, strict=True)
+    sizes = [len(one) for one in parts]
+    return TermMatches(
+        np.concatenate(parts),
+        np.concatenate(counts),
+        np.repeat(np.arange(len(sizes)), sizes),
+        np.array(idf, "f4"),
+        list(accumulate(sizes)),
+        list(accumulate([len(word.terms) for word in distinct[:-1]], initial=0)),
+    )
 
 
 def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores:
@@ -52,27 +97,21 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
     Statistics are per space, so that events of other users never change a rank.
     """
     score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
-    distinct = query_term_weights(words)
-    if not view.alive_parts or not distinct:
-        return LexicalScores(score, coverage)
+    matches = term_matches(view, words)
+    if matches is None:
+        return LexicalScores(score, coverage, words, None)
     mean = max(view.words / view.alive_parts, 1.0)
-    mass = 0.0
-    for word in distinct:
-        best = 0.0
-        matches: list[Array] = []
-        for term, weight in word.terms.items():
-            parts, counts = view.find(term)
-            idf = weight * idf_of(view.frequency(term), view.alive_parts)
-            best = max(best, idf)
-            if len(parts):
-                norm = K1 * (1 - B + B * view.columns["length"][parts] / mean)
-                score[parts] += (idf * (K1 + 1)) * counts / (counts + norm)
-                matches.append(parts)
-        mass += best
-        if matches:
-            # at most once a part and word: repeated places are set, not added
-            coverage[np.concatenate(matches)] += best
-    return LexicalScores(score, coverage / np.float32(mass or 1.0))
+    parts, counts = matches.parts, matches.counts
+    norm = (K1 * B / mean) * view.columns["length"][parts] + K1 * (1 - B)
+    gain = (K1 + 1) * counts / (counts + norm)
+    np.add.at(score, parts, (gain * matches.idf[matches.terms]).astype("f4"))
+    best = np.maximum.reduceat(matches.idf, matches.first_terms)
+    ends = [matches.ends[term - 1] for term in (*matches.first_terms[1:], len(matches.ends))]
+    for value, first, end in zip(best, [0, *ends], ends, strict=False):
+        # at most once a part and word: repeated places are set, not added
+        coverage[parts[first:end]] += value
+    coverage /= best.sum() or np.float32(1)
+    return LexicalScores(score, coverage, words, matches)
 
 
 def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
@@ -87,7 +126,7 @@ def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
 
 def idf_of(parts: int, total: int) -> float:
     """Return the inverse document frequency of a term that `parts` of `total` parts contain."""
-    return float(np.log1p((total - parts + 0.5) / (parts + 0.5)))
+    return math.log1p((total - parts + 0.5) / (parts + 0.5))
 
 
 def is_frequent(view: IndexView, word: QueryWord) -> bool:
@@ -170,8 +209,7 @@ def nearness_to(occurred_ms: Array, moment: DateHint) -> Array:
     return nearness.astype("f4")
 
 
-@dataclass(frozen=True, slots=True)
-class RankedEvent:
+class RankedEvent(NamedTuple):
     """One event of a ranking."""
 
     event: int  # its number in the space
@@ -198,7 +236,7 @@ def sources_first(
     while waiting and len(result) < most:
         row = rows.get(waiting[0].event)
         place = 0 if row is None else _place_of_source(row, waiting, rows, words)
-        result.append(replace(waiting[place], score=waiting[0].score))
+        result.append(waiting[place]._replace(score=waiting[0].score))
         del waiting[place]
     return result + waiting
 

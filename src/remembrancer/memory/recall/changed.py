@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ...search import RankedEvent, Ranking
 from ...store import Row, Transaction
@@ -65,7 +65,7 @@ def oldest_first(
     in_time = sorted((ranked[place] for place in places), key=lambda one: int(occurred[one.part]))
     result = list(ranked)
     for place, one in zip(places, in_time, strict=True):
-        result[place] = replace(one, score=ranked[place].score)
+        result[place] = one._replace(score=ranked[place].score)
     return result
 
 

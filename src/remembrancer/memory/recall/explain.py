@@ -230,24 +230,18 @@ def _near_misses(
     query: MemoryQuery,
 ) -> Iterator[LeftOut]:
     hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
-    reason: Literal["top_k", "max_tokens", "minimum"] = (
-        "top_k"
-        if len(hit_numbers) >= query.top_k
-        else "minimum"
-        if query.max_tokens is None
-        else "max_tokens"
-    )
+    reason: Literal["top_k", "max_tokens", "minimum"] = "top_k"
+    if len(hit_numbers) < query.top_k:
+        reason = "minimum" if query.max_tokens is None else "max_tokens"
     if not (ranking.has_signal or hit_numbers):
         return
+    best = (-scores.peak).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX]
     count = 0
-    for at in (
-        (-scores.peak).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX].tolist()
-    ):
+    for at, part in zip(best.tolist(), ranking.pool_events.best_parts(best).tolist(), strict=True):
         event = int(scores.events[at])
         row = None if event in hit_numbers else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
         if row is None:
             continue
-        part = int(scores.best_parts[at])
         yield LeftOut(
             event_id=row.event_id,
             query=beginning(row.query, PREVIEW_CHARACTERS_MAX),

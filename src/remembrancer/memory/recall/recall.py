@@ -153,9 +153,9 @@ def search(
         return _search_without_events(context, tx, caller, user_id, query, stages)
     view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
-    ranking = score_parts(context, view, query, terms, stages)
+    vector_text = embedding_text(view, terms.question)
+    ranking = _score_parts(context, view, query, terms, vector_text, stages)
     ranking.decay = _decay(context, as_of_ms)
-    vector_text = embedding_text(view, ranking.question)
     vector = context.query_vectors(vector_text)
     ranker = _ranker(context.embedder.name if len(vector) else "none")
     layers = layer_hits(context, tx, space, ranking.question, vector, _names(query), as_of_ms)
@@ -263,13 +263,18 @@ def _search_without_events(
     return SearchOutcome(answer=answer)
 
 
-def score_parts(
-    context: Context, view: IndexView, query: MemoryQuery, terms: SearchTerms, stages: StageTimer
+def _score_parts(
+    context: Context,
+    view: IndexView,
+    query: MemoryQuery,
+    terms: SearchTerms,
+    vector_text: str,
+    stages: StageTimer,
 ) -> Ranking:
-    """Score every part of a view against a query."""
+    """Score every part of a view against a query; `vector_text` is embedded for it."""
     words = lexical_scores(view, terms.words)
     stages.end("words")
-    vector = context.query_vectors(embedding_text(view, terms.question))
+    vector = context.query_vectors(vector_text)
     stages.end("embedding")
     cosine = cosines(view, vector)
     stages.end("vectors")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -67,7 +66,7 @@ def useful_first(
         return first[:most]
     order = (first + repeated + later)[:most]
     scores = sorted((one.score for one in order), reverse=True)
-    return [replace(one, score=score) for one, score in zip(order, scores, strict=True)]
+    return [one._replace(score=score) for one, score in zip(order, scores, strict=True)]
 
 
 def _joins(
