@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from architecture.tree import PACKAGE, Source
 
 IMPORT_RULE = (
-    "protocol < settings < store, search, models < context < accounts < permissions"
+    "protocol < settings, fair_queue < store, search, models < context < accounts < permissions"
     " < sandbox, files, feedback < repair < cubes < memory < claims < agent < status"
     " < http < console, mcp, install < server < cli"
 )

@@ -18,6 +18,7 @@ LONGER: dict[str, str] = {}
 
 # Broad `except` sites: any error is caught there and not raised again. `file::function` and why.
 BROAD_EXCEPTS = {
+    "remembrancer/fair_queue.py::FairThreads._work": "work may raise anything; its caller gets it",
     "remembrancer/cli/app.py::main": "users get one line instead of a traceback",
     "remembrancer/files/readers.py::check": "readers raise anything for broken files",
     "remembrancer/http/middleware.py::RequestMiddleware.__call__": (

@@ -171,7 +171,7 @@ class TestQueue:
         app.state.sandbox.start()
         with ThreadPoolExecutor(1) as pool:
             busy = pool.submit(app.state.sandbox.run, "while True: pass")
-            while not app.state.sandbox._active and not busy.done():
+            while app.state.sandbox.places.free and not busy.done():
                 pass
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 

@@ -120,7 +120,7 @@ def test_program_whose_client_is_gone_does_not_start(app: Starlette) -> None:
     """Neither do its repairs (specification.md#sandbox-client-gone)."""
     sandbox: Sandbox = app.state.sandbox
     cancellation = Cancellation()
-    programs = sandbox.for_client(cancellation)
+    programs = sandbox.for_client(cancellation, 1)
     assert programs.run("1").stopped is None
 
     cancellation.request()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from remembrancer.search.index.entries import EntryDamaged, pack, unpack
 from remembrancer.search.text.analysis import (
+    PIECE_CHARACTERS,
     QUESTION,
     TIME,
     DateHint,
@@ -15,6 +16,7 @@ from remembrancer.search.text.analysis import (
     contains,
     parse_query,
     term,
+    words,
 )
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
@@ -132,3 +134,12 @@ def test_repeated_identifier_counts_once_besides_its_words():
     assert part.terms[term("`user_id")] == 1
     assert part.terms[term("invoic")] == 1
     assert part.terms[term("user")] == 2
+
+
+def test_words_of_a_long_text_are_those_of_its_pieces():
+    """A long text is read piece by piece; no word is cut."""
+    text = " ".join(f"wörd{n}\u0301 ǅ{n}" for n in range(3 * PIECE_CHARACTERS // 12))
+
+    assert len(text) > 2 * PIECE_CHARACTERS
+    assert words(text) == [word for part in text.split(" ") for word in words(part)]
+    assert words("a" * (3 * PIECE_CHARACTERS)) == ["a" * (3 * PIECE_CHARACTERS)]

@@ -101,7 +101,7 @@ def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
 
 def await_waiting(store: SqliteStore, writes: int) -> None:
     """Wait until that many writes are queued behind the busy writer."""
-    while store._writer._queue.qsize() < writes:
+    while len(store._writer._queue) < writes:
         pass
 
 

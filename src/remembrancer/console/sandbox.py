@@ -104,7 +104,7 @@ def run(browser: BrowserRequest) -> Response:
     caller = browser.caller()
     try:
         browser.dispatcher.take("sandbox", ("account", caller.account_id))
-        sandbox = browser.dispatcher.sandbox.for_client(browser.cancellation)
+        sandbox = browser.dispatcher.sandbox.for_client(browser.cancellation, caller.account_id)
         result = execute(browser.context, sandbox, caller, request, as_is=as_is)
     except Problem as error:  # shown next to the program, so that the user does not lose it
         response = _page(browser, form, status=error.status, error_message=_message(error))

@@ -70,7 +70,7 @@ async def _events(call: Call[Any], work: Callable[[Emit], None]) -> AsyncIterato
             assert problem is not None
             emit("error", problem.body(call.request.scope["request_id"]))
 
-    result = call.dispatcher.start(ThreadPool.TALK, run)
+    result = call.dispatcher.start(ThreadPool.TALK, run, call.caller.account_id)
     result.add_done_callback(lambda _: events.put_nowait(None))
     while True:
         try:

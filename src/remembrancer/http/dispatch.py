@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from ..accounts.idempotency import IdempotentRequest
 from ..accounts.keys import authenticate
 from ..accounts.usage import UsageCounter
 from ..context import Caller, Context
+from ..fair_queue import FairThreads
 from ..models import ModelAttempt
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized, Unavailable
@@ -28,6 +29,7 @@ from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import bodies, problems
+from .account_groups import AccountGroups
 from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
@@ -35,14 +37,18 @@ from .rate_limiter import RateExceeded, RateLimiter
 from .short_turns import ShortTurns
 
 # Large bodies of writes processed at the same time. Each takes several times its size in memory,
-# and seconds of a processor for the analysis of its text.
+# and up to seconds of a processor for the analysis of its text.
 LARGE_BODIES_MAX = 2
-LARGE_BODY_BYTES = 64 << 10
+LARGE_BODY_BYTES = 8 << 10
 IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 # Bodies on their way, with a key and without one. They do not count as requests in flight.
 SLOW_BODIES_MAX = 1000
 WRITE_THREADS = 64  # they wait for the disk and share one commit
 TALK_THREADS = 64  # they wait for language models
+# Of one account, while others use the same pool: more would take the interpreter's lock from the
+# others' calls. Writes that wait for a database server or an endpoint take it less.
+SEARCH_THREADS_OF_ACCOUNT, WRITE_THREADS_OF_ACCOUNT = 2, 1
+DATABASE_THREADS_OF_ACCOUNT, ENDPOINT_THREADS_OF_ACCOUNT = 4, 16
 # More threads than programs may run and wait, so that a full queue is reported at once.
 RUN_THREADS = 320
 T = TypeVar("T")
@@ -73,9 +79,12 @@ class Dispatcher:
         """
         self.context = context
         self._body_limits = body_limits or {}
-        self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self._short_turns = ShortTurns()
         self._in_flight_max = in_flight_max
+        self._shares = Counter[
+            int | None
+        ]()  # requests in flight by account; on the event loop only
+        self.groups = AccountGroups()
         self.in_flight = 0  # changed on the event loop only
         self._slow_bodies = {
             has_key: bodies.SlowBodies(SLOW_BODIES_MAX) for has_key in (True, False)
@@ -98,10 +107,17 @@ class Dispatcher:
             if most
         }
         self._pools = {
-            ThreadPool.SEARCH: ThreadPoolExecutor(settings.search_threads, "search"),
-            ThreadPool.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
-            ThreadPool.TALK: ThreadPoolExecutor(TALK_THREADS, "talk"),
-            ThreadPool.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
+            ThreadPool.SEARCH: FairThreads(
+                settings.search_threads,
+                "search",
+                threads_of_group=SEARCH_THREADS_OF_ACCOUNT,
+            ),
+            ThreadPool.WRITE: FairThreads(
+                WRITE_THREADS, "write", threads_of_group=_write_threads_of_account(context)
+            ),
+            ThreadPool.LARGE: FairThreads(LARGE_BODIES_MAX, "large", threads_of_group=1),
+            ThreadPool.TALK: FairThreads(TALK_THREADS, "talk", threads_of_group=TALK_THREADS // 2),
+            ThreadPool.RUN: FairThreads(RUN_THREADS, "run"),
         }
 
     def use(self, context: Context) -> None:
@@ -141,9 +157,8 @@ class Dispatcher:
             return work()
         if len(raw) <= LARGE_BODY_BYTES or endpoint.pool is not ThreadPool.WRITE:
             return await self.work(endpoint.pool, work, request, call.cancellation)
-        async with self._large_bodies:
-            with self._short_turns:
-                return await self.start(endpoint.pool, work)
+        with self._short_turns:
+            return await self.work(ThreadPool.LARGE, work, request, None)
 
     async def receive(self, request: Request, bytes_max: int, *, needs_key: bool) -> bytes:
         """Receive a body. If it has not arrived yet, check the key before waiting for it.
@@ -154,23 +169,54 @@ class Dispatcher:
         body = bodies.PartialBody(request, bytes_max)
         if not await body.has_arrived():
             if needs_key:
-                await self.start(ThreadPool.WRITE, partial(self.caller, request.headers))
+                await self.check_key(request.headers)
             await self._slow_bodies[needs_key].read(body)
-            self.check_capacity()
+            self.check_capacity(self.groups.of(request.headers))
         return body.content
 
-    def check_capacity(self) -> None:
-        """Raise Unavailable if too many requests are in flight, those without a body aside."""
+    def enter(self, headers: Headers) -> int | None:
+        """Count a request in flight; return its account, None for strangers."""
+        account_id = self.groups.of(headers)
+        self.in_flight += 1
+        self._shares[account_id] += 1
+        return account_id
+
+    def leave(self, account_id: int | None) -> None:
+        """Count a request no more; `account_id` is what `enter` returned."""
+        self.in_flight -= 1
+        self._shares[account_id] -= 1
+        if not self._shares[account_id]:
+            del self._shares[account_id]
+
+    def check_capacity(self, account_id: int | None) -> None:
+        """Raise Unavailable if too many requests are in flight, those without a body aside.
+
+        An account that has less than its share of them is still served.
+        """
         waiting = sum(map(len, self._slow_bodies.values()))
-        if self.in_flight - waiting > self._in_flight_max:
+        share = self._in_flight_max // max(len(self._shares), 1)
+        if (
+            self.in_flight - waiting > self._in_flight_max
+            and self._shares.get(account_id, 0) > share
+        ):
             raise Unavailable(
                 "The server is at its limit of concurrent requests. Try again in a moment.",
                 retry_after=problems.RETRY_AFTER_S,
             )
 
-    def start(self, pool: ThreadPool, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Start work on a pool's threads. Call it on the event loop."""
-        return asyncio.get_running_loop().run_in_executor(self._pools[pool], work)
+    def start(
+        self, pool: ThreadPool, work: Callable[[], T], account_id: int | None
+    ) -> asyncio.Future[T]:
+        """Start work for an account on a pool's threads. Call it on the event loop.
+
+        Accounts take turns; `account_id` is None for callers that are not known yet.
+        """
+        return asyncio.wrap_future(self._pools[pool].submit(account_id, work))
+
+    async def check_key(self, headers: Headers) -> Caller:
+        """Return the caller whose key the request carries. Raises Unauthorized."""
+        work = partial(self.caller, headers)
+        return await self.start(ThreadPool.WRITE, work, self.groups.of(headers))
 
     async def work(
         self,
@@ -183,9 +229,9 @@ class Dispatcher:
 
         Raises ClientDisconnect in that case, and what `work` raises.
         """
+        result = self.start(pool, work, self.groups.of(request.headers))
         if cancellation is None:
-            return await self.start(pool, work)
-        result = self.start(pool, work)
+            return await result
         departure = asyncio.create_task(_departure(request))
         try:
             waiting: set[asyncio.Future[Any]] = {result, departure}
@@ -268,15 +314,23 @@ class Dispatcher:
             or not text.isascii()
         ):
             raise Unauthorized
-        return authenticate(self.context, text)
+        caller = authenticate(self.context, text)
+        self.groups.learn(headers, caller.account_id)
+        return caller
 
     def close(self) -> None:
         """Wait for running work and release the threads. The context stays open."""
         self.context.models.close()  # first: it ends the waits for models
         for pool in self._pools.values():
-            pool.shutdown(wait=True)
+            pool.shutdown()
         self.usage_counter.close()
         self.sandbox.close()
+
+
+def _write_threads_of_account(context: Context) -> int:
+    if context.embedder.is_remote:
+        return ENDPOINT_THREADS_OF_ACCOUNT
+    return DATABASE_THREADS_OF_ACCOUNT if context.store.is_shared else WRITE_THREADS_OF_ACCOUNT
 
 
 async def _departure(request: Request) -> None:

@@ -31,6 +31,7 @@ class ThreadPool(Enum):
     LOOP = "loop"  # the event loop itself: for handlers that neither wait nor compute
     SEARCH = "search"  # few threads, busy with computing
     WRITE = "write"  # many threads, mostly waiting for the disk
+    LARGE = "large"  # few threads, for writes of large bodies
     TALK = "talk"  # threads that wait for a language model
     RUN = "run"  # threads that wait for a program
 

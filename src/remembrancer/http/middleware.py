@@ -58,7 +58,7 @@ class RequestMiddleware:
                 message = {**message, "body": b""}
             await send(message)
 
-        self.dispatcher.in_flight += 1
+        group = self.dispatcher.enter(headers)
         try:
             problem = self._admission_problem(scope, headers)
             app = problems.respond(problem, scope["request_id"]) if problem else self.app
@@ -70,7 +70,7 @@ class RequestMiddleware:
                 raise  # the response has started: only closing the connection tells the client
             await problems.respond(error, scope["request_id"])(scope, receive, send_complete)
         finally:
-            self.dispatcher.in_flight -= 1
+            self.dispatcher.leave(group)
             seconds = time.perf_counter() - start
             self._count(scope, status, seconds)
             log.info(
@@ -99,7 +99,7 @@ class RequestMiddleware:
         if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
             return too_large(bytes_max)
         try:
-            self.dispatcher.check_capacity()
+            self.dispatcher.check_capacity(self.dispatcher.groups.of(headers))
         except Unavailable as problem:
             return problem
         return None

@@ -19,7 +19,7 @@ from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
 
 def execute_code(call: Call[Execution]) -> Executed:
     """Run a program in the server's sandbox."""
-    sandbox = call.dispatcher.sandbox.for_client(call.cancellation)
+    sandbox = call.dispatcher.sandbox.for_client(call.cancellation, call.caller.account_id)
     return execute(call.context, sandbox, call.caller, call.input, call.idempotency)
 
 

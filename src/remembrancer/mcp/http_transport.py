@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
-from ..http.endpoint import ThreadPool
 from ..protocol.errors import Forbidden, Problem
 from ..store import StoreUnavailable
 
@@ -47,9 +46,7 @@ class McpTransport:
         bytes_max = self.dispatcher.context.settings.body_bytes_max
         try:
             self._check_origin(request)
-            scope["caller"] = await self.dispatcher.start(
-                ThreadPool.WRITE, partial(self.dispatcher.caller, request.headers)
-            )
+            scope["caller"] = await self.dispatcher.check_key(request.headers)
             raw = await self.dispatcher.receive(request, bytes_max, needs_key=True)
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)

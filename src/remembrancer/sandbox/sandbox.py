@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..fair_queue import FairPlaces
 from ..protocol import limits
 from ..protocol.errors import TooManyRequests, Unavailable
 from ..protocol.execution import Level
@@ -99,12 +100,11 @@ class Sandbox:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._parallel = settings.sandbox_parallel or os.cpu_count() or 1
-        self._slots = threading.Semaphore(self._parallel)
+        self.places = FairPlaces(self._parallel, settings.sandbox_queue_max)
         # Repairs that wait for models, each in a thread of the server.
         self.repairs = threading.BoundedSemaphore(limits.REPAIRS_MAX)
         self._state_lock = threading.Lock()  # guards the fields below
         self._start_lock = threading.Lock()
-        self._active = 0  # runs in progress or queued
         self._closed = False
         self._candidate: Runner | None = None  # the runner under test
         self._runner: Runner | None = None
@@ -153,27 +153,22 @@ class Sandbox:
         *,
         seconds: float | None = None,
         cancellation: Cancellation | None = None,
+        account_id: int | None = None,
     ) -> SandboxRun:
         """Run a program for at most `seconds`, and only until `cancellation`.
 
-        Raises SandboxUnavailable, SandboxBusy, RunCancelled.
+        Accounts take turns (fair_queue.py); those without an id are one. Raises
+        SandboxUnavailable, SandboxBusy, RunCancelled.
         """
         cancellation = cancellation or Cancellation()
         seconds = min(seconds or self.bounds.seconds, self.bounds.seconds_max)
-        with self._state_lock:
-            if self._active >= self._parallel + self._settings.sandbox_queue_max:
-                raise SandboxBusy(retry_after=max(1, math.ceil(self.bounds.seconds / 2)))
-            self._active += 1
+        if not self.places.take(account_id, cancellation.check, _CHECK_SECONDS):
+            raise SandboxBusy(retry_after=max(1, math.ceil(self.bounds.seconds / 2)))
+        start = time.monotonic()
         try:
-            while not self._slots.acquire(timeout=_CHECK_SECONDS):
-                cancellation.check()
-            try:
-                return self._run(code, seconds, cancellation)
-            finally:
-                self._slots.release()
+            return self._run(code, seconds, cancellation)
         finally:
-            with self._state_lock:
-                self._active -= 1
+            self.places.give_back(account_id, time.monotonic() - start)
 
     def close(self) -> None:
         """Stop all programs and release resources; abort a start in progress.
@@ -190,9 +185,9 @@ class Sandbox:
             runner.close()
             self._remove_leftovers()
 
-    def for_client(self, cancellation: Cancellation | None) -> ClientSandbox:
-        """Return this sandbox for the programs of one request."""
-        return ClientSandbox(self, cancellation or Cancellation())
+    def for_client(self, cancellation: Cancellation | None, account_id: int) -> ClientSandbox:
+        """Return this sandbox for the programs of one request of an account."""
+        return ClientSandbox(self, cancellation or Cancellation(), account_id)
 
     def _run(self, code: str, seconds: float, cancellation: Cancellation) -> SandboxRun:
         # A program has no effect outside, so one whose runner went away can run again.
@@ -353,13 +348,18 @@ class Sandbox:
 class ClientSandbox:
     """The sandbox for one request: its programs stop when the client is gone."""
 
-    def __init__(self, sandbox: Sandbox, cancellation: Cancellation) -> None:
-        self._sandbox, self._cancellation = sandbox, cancellation
+    def __init__(self, sandbox: Sandbox, cancellation: Cancellation, account_id: int) -> None:
+        self._sandbox, self._cancellation, self._account_id = sandbox, cancellation, account_id
         self.bounds, self.repairs = sandbox.bounds, sandbox.repairs
 
     def run(self, code: str, *, seconds: float | None = None) -> SandboxRun:
         """Run a program. See Sandbox.run."""
-        return self._sandbox.run(code, seconds=seconds, cancellation=self._cancellation)
+        return self._sandbox.run(
+            code,
+            seconds=seconds,
+            cancellation=self._cancellation,
+            account_id=self._account_id,
+        )
 
 
 ProgramSandbox: TypeAlias = Sandbox | ClientSandbox

@@ -43,6 +43,8 @@ PIECE_WEIGHT = 0.5  # of a piece of a compound, relative to the word
 _COMBINING = "".join(
     chr(c) for c in range(0x300, 0x1F000) if unicodedata.category(chr(c)) in ("Mn", "Mc")
 )
+PIECE_CHARACTERS = 16_384  # of a long text, read at once
+_SPACE = re.compile(r"\s")
 _WORD = re.compile(rf"[^\W_]+(?:[{_COMBINING}]+[^\W_]*)*")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
 _QUESTION_END = re.compile(r"[?？؟;]\W*$")
@@ -205,9 +207,15 @@ def _month_word(month: int) -> str:
 def words(text: str) -> list[str]:
     """Return the normalised words of a text in order.
 
-    Marks inside a word (Hindi vowel signs) do not end it.
+    Marks inside a word (Hindi vowel signs) do not end it. A long text is read piece by piece,
+    because no other thread runs while a pattern is searched for.
     """
-    return _WORD.findall(normalize(text))
+    result: list[str] = []
+    start = 0
+    while space := _SPACE.search(text, start + PIECE_CHARACTERS):
+        result += _WORD.findall(normalize(text[start : space.start()]))
+        start = space.start()
+    return result + _WORD.findall(normalize(text[start:]))
 
 
 def _count(counts: Counter[int], text_words: Iterable[str], language: Language) -> int:

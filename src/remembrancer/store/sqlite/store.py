@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import queue
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from ...fair_queue import FairQueue
 from ..engine import Row, StoreUnavailable, Transaction
 from ..named_locks import NamedLocks
 from .connection import (
@@ -260,11 +261,9 @@ class SqliteWriter:
         self._path, self._connect, self._inside = path, connect, inside
         self._synchronous = int(connection.pragma("synchronous"))
         self._connection: apsw.Connection | None = connection
-        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._queue: FairQueue[_Write] = FairQueue()  # by account
         self._postponed: _Write | None = None  # taken from the queue for the next commit
         self._flushes: bool | None = None  # current mode of the connection; None = unknown
-        self._queue_lock = threading.Lock()  # nothing may be queued after the last entry, None
-        self._closed = False
         # A daemon, so that a program that forgot to close can exit; only unanswered writes
         # are lost then.
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
@@ -275,22 +274,19 @@ class SqliteWriter:
     ) -> Any:
         """Run `action` in one commit with others; see Store.write."""
         write = _Write(action, account_id=account_id, flush=flush)
-        with self._queue_lock:
-            if self._closed:
-                raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
-            self._queue.put(write)
+        try:
+            self._queue.put(account_id, write)
+        except RuntimeError:
+            raise StoreUnavailable(f"sqlite {self._path}: the store is closed") from None
         return write.wait()
 
     def close(self) -> None:
         """Finish queued writes, then close the connection. Idempotent."""
-        with self._queue_lock:
-            if not self._closed:
-                self._closed = True
-                self._queue.put(None)
+        self._queue.close()
         self._thread.join()
 
     def _work(self) -> None:
-        while (write := self._postponed or self._queue.get()) is not None:
+        while (write := self._postponed or self._next()) is not None:
             self._postponed = None
             batch = [write]
             try:
@@ -302,6 +298,10 @@ class SqliteWriter:
             del write, batch, finished  # free the results while waiting for the next write
         if self._connection is not None:
             self._connection.close()
+
+    def _next(self) -> _Write | None:
+        item = self._queue.get()
+        return None if item is None else item[1]
 
     def _commit(self, batch: list[_Write]) -> None:
         """Run the batch, and writes that arrive meanwhile, in one transaction."""
@@ -330,13 +330,10 @@ class SqliteWriter:
         """
         if self._postponed is not None:
             return False
-        try:
-            write = self._queue.get_nowait()
-        except queue.Empty:
+        item = self._queue.get_nowait()
+        if item is None:
             return False
-        if write is None:
-            self._queue.put(None)  # the last entry stays last: the queue is closed
-            return False
+        write = item[1]
         if write.flush and not batch[0].flush:
             self._postponed = write
             return False
@@ -344,6 +341,7 @@ class SqliteWriter:
         return True
 
     def _run(self, connection: apsw.Connection, write: _Write) -> None:
+        start = time.perf_counter()
         connection.execute("savepoint action")
         transaction = SqliteTransaction(connection, self._path, write.account_id)
         self._inside.transaction = True
@@ -354,6 +352,7 @@ class SqliteWriter:
         finally:
             self._inside.transaction = False
             transaction.end()
+            self._queue.charge(write.account_id, time.perf_counter() - start)
         # after a full disk, for example, SQLite has rolled back everything, neighbours included
         if not connection.in_transaction:
             raise write.error or RuntimeError("an action ended its transaction")

@@ -1,0 +1,39 @@
+"""The account of a request before its key is checked, so that accounts can take turns."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+
+from starlette.datastructures import Headers
+
+_KNOWN_MAX = 10_000  # credentials; above this, all are learned again
+
+
+class AccountGroups:
+    """The accounts of credentials that were valid before. Thread-safe.
+
+    All requests with other credentials, or with none, are one group: a stranger with a thousand
+    invented keys has no more turns than one.
+    """
+
+    def __init__(self) -> None:
+        self._salt = secrets.token_bytes(16)
+        self._accounts: dict[bytes, int] = {}
+
+    def of(self, headers: Headers) -> int | None:
+        """Return the number of the account, None for strangers."""
+        return self._accounts.get(self._digest(headers))
+
+    def learn(self, headers: Headers, account_id: int) -> None:
+        """Remember whose credentials these are; they have just been checked."""
+        digest = self._digest(headers)
+        if digest not in self._accounts:
+            if len(self._accounts) >= _KNOWN_MAX:
+                self._accounts = {}
+            self._accounts[digest] = account_id
+
+    def _digest(self, headers: Headers) -> bytes:
+        # Never the credentials themselves, which must not stay in the memory.
+        text = f"{headers.get('authorization', '')}\0{headers.get('cookie', '')}"
+        return blake2b(text.encode("latin-1", "replace"), key=self._salt, digest_size=16).digest()

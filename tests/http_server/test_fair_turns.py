@@ -1,0 +1,195 @@
+"""One account's flood of requests delays another's next one by at most what runs just then."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from service import Http, new_key
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.http.account_groups import AccountGroups
+from remembrancer.http.dispatch import Dispatcher
+from remembrancer.http.endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
+from remembrancer.protocol.errors import Unavailable
+from remembrancer.server.app import make_app
+
+FLOOD = 8
+
+
+def key_header(key: str) -> Headers:
+    """Return the headers of a request with a key."""
+    return Headers({"authorization": f"Bearer {key}"})
+
+
+class Work:
+    """An endpoint that notes whose call it serves; the first call waits."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.began, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, call: Call[None]) -> Response:
+        """Note the account."""
+        self.order.append(call.caller.account_name)
+        self.began.set()
+        assert self.go_on.wait(20)
+        return JSONResponse({})
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """A context with one place for programs and one thread for searches."""
+    service = testing.context(folder)
+    yield replace(
+        service,
+        settings=replace(
+            service.settings, sandbox_parallel=1, sandbox_queue_max=FLOOD, search_threads=1
+        ),
+    )
+    service.close()
+
+
+def client_of(app: Starlette) -> TestClient:
+    """Return a client of an application."""
+    return TestClient(app, base_url="http://127.0.0.1:8460")
+
+
+def test_searches_of_accounts_take_turns(context: Context) -> None:
+    """See specification.md#limit-fair."""
+    work = Work()
+    routes: tuple[AnyEndpoint, ...] = (
+        Endpoint(
+            method="GET",
+            path="/api/v7/work",
+            handle=work,
+            operation_id="work",
+            summary="Work",
+            description="Works.",
+        ),
+    )
+    with client_of(make_app(context, routes)) as client:
+        flooder, other = (Http(client, context, new_key(context, name)) for name in ("ada", "bob"))
+        dispatcher: Dispatcher = client.app.state.dispatcher  # type: ignore[attr-defined]
+        for one in (flooder, other):
+            dispatcher.caller(key_header(str(one.key)))
+        with ThreadPoolExecutor(FLOOD + 1) as callers:
+            calls = [callers.submit(flooder.get, "/api/v7/work") for _ in range(FLOOD)]
+            assert work.began.wait(20)
+            pool = dispatcher._pools[ThreadPool.SEARCH]
+            while len(pool._queue) < FLOOD - 1:
+                pass
+            calls.append(callers.submit(other.get, "/api/v7/work"))
+            while len(pool._queue) < FLOOD:
+                pass
+            work.go_on.set()
+            assert {call.result(20).status_code for call in calls} == {200}
+
+    assert work.order[:2] == ["ada", "bob"]
+
+
+def test_programs_of_accounts_take_turns(context: Context) -> None:
+    """See specification.md#limit-fair."""
+    with client_of(make_app(context)) as client:
+        sandbox = client.app.state.sandbox  # type: ignore[attr-defined]
+        sandbox.start()
+        order: list[int] = []
+
+        def run(account_id: int) -> None:
+            sandbox.run("import time\ntime.sleep(0.3)", account_id=account_id)
+            order.append(account_id)
+
+        with ThreadPoolExecutor(FLOOD + 1) as callers:
+            runs = [callers.submit(run, 1) for _ in range(FLOOD)]
+            while sandbox.places.waiting < FLOOD - 1:
+                pass
+            runs.append(callers.submit(run, 2))
+            for one in runs:
+                one.result(60)
+
+    assert order.index(2) <= 2  # what ran, perhaps one that was just taken, and then this one
+
+
+def test_writes_of_accounts_take_turns(context: Context) -> None:
+    """See specification.md#limit-fair."""
+    order: list[int] = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def first(tx: object) -> None:
+        began.set()
+        assert go_on.wait(20)
+        order.append(0)
+
+    def write(account_id: int) -> None:
+        context.store.write(lambda tx: order.append(account_id), account_id=account_id)
+
+    with ThreadPoolExecutor(FLOOD + 2) as callers:
+        writes = [callers.submit(context.store.write, first, account_id=1)]
+        assert began.wait(20)
+        queue = context.store._writer._queue  # type: ignore[attr-defined]
+        writes += [callers.submit(write, 1) for _ in range(FLOOD)]
+        while len(queue) < FLOOD:
+            pass
+        writes.append(callers.submit(write, 2))
+        while len(queue) <= FLOOD:
+            pass
+        go_on.set()
+        for one in writes:
+            one.result(20)
+
+    assert order[:2] == [0, 2]
+
+
+def test_accounts_are_known_by_keys_that_were_valid(context: Context) -> None:
+    """Invented keys are all one group, so that they have no more turns than one caller."""
+    dispatcher = Dispatcher(context)
+    key = key_header(new_key(context, "ada"))
+    assert dispatcher.groups.of(key) is None
+
+    caller = dispatcher.caller(key)
+
+    assert dispatcher.groups.of(key) == caller.account_id
+    assert dispatcher.groups.of(key_header("rk_invented")) is None
+    assert dispatcher.groups.of(Headers({})) is None
+    dispatcher.close()
+
+
+def test_groups_stay_few_and_hold_no_key() -> None:
+    groups = AccountGroups()
+    for n in range(20_001):
+        groups.learn(key_header(f"key-{n}"), n)
+
+    assert groups.of(key_header("key-20000")) == 20_000
+    assert len(groups._accounts) <= 10_000
+    assert b"key-" not in b"".join(groups._accounts)
+
+
+def test_full_server_still_serves_accounts_below_their_share(context: Context) -> None:
+    """See specification.md#limit-fair."""
+
+    async def use(dispatcher: Dispatcher) -> None:
+        ada, bob = (key_header(new_key(context, name)) for name in ("ada", "bob"))
+        for headers in (ada, bob):
+            dispatcher.caller(headers)
+        for _ in range(5):
+            group = dispatcher.enter(ada)
+        with pytest.raises(Unavailable):
+            dispatcher.check_capacity(group)
+        dispatcher.check_capacity(dispatcher.enter(bob))
+        for _ in range(2):
+            dispatcher.leave(group)
+        dispatcher.check_capacity(group)
+
+    dispatcher = Dispatcher(context, in_flight_max=4)
+    asyncio.run(use(dispatcher))
+    dispatcher.close()

@@ -1,0 +1,197 @@
+"""Groups take turns: the least served comes first, however many of another group wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from remembrancer.fair_queue import FairPlaces, FairQueue, FairThreads
+
+
+def next_of(queue: FairQueue[str], count: int) -> list[str]:
+    """Return the next work of a queue."""
+    return [one[1] for one in (queue.get_nowait() for _ in range(count)) if one is not None]
+
+
+@pytest.fixture
+def queue() -> FairQueue[str]:
+    """An empty queue."""
+    return FairQueue()
+
+
+def test_work_of_one_group_comes_in_its_order(queue: FairQueue[str]) -> None:
+    for n in range(4):
+        queue.put("a", f"a{n}")
+
+    assert next_of(queue, 5) == ["a0", "a1", "a2", "a3"]
+
+
+def test_newcomer_is_next_whatever_waits(queue: FairQueue[str]) -> None:
+    for n in range(100):
+        queue.put("a", f"a{n}")
+    assert next_of(queue, 3) == ["a0", "a1", "a2"]
+    queue.put("b", "b0")
+
+    assert next_of(queue, 2) == ["b0", "a3"]
+
+
+def test_groups_share_time_not_turns(queue: FairQueue[str]) -> None:
+    """Work of group `a` takes three times as long, so it has a quarter of the turns."""
+    for _ in range(40):
+        queue.put("a", "a")
+        queue.put("b", "b")
+    turns = []
+    for _ in range(40):
+        group, work = queue.get_nowait() or ("", "")
+        queue.charge(group, 0.03 if work == "a" else 0.01)
+        turns.append(work)
+
+    assert 9 <= turns.count("a") <= 11
+
+
+def test_group_that_did_not_wait_has_saved_nothing(queue: FairQueue[str]) -> None:
+    """After an hour of work for one group, another waits for no more than its last work."""
+    for _ in range(20):
+        queue.put("a", "a")
+        group, _ = queue.get_nowait() or ("", "")
+        queue.charge(group, 180)
+    for _ in range(400):
+        queue.put("a", "a")
+        queue.put("b", "b")
+    turns = []
+    for _ in range(400):
+        group, work = queue.get_nowait() or ("", "")
+        queue.charge(group, 1)
+        turns.append(work)
+
+    assert "a" in turns[:200]
+
+
+def test_running_work_of_a_group_is_bounded_while_another_uses_the_queue() -> None:
+    queue = FairQueue[str](1)
+    for work in ("a0", "a1", "a2"):
+        queue.put("a", work)
+    assert next_of(queue, 2) == ["a0", "a1"]  # alone, a group has no bound
+    queue.put("b", "b0")
+    queue.put("b", "b1")
+
+    assert next_of(queue, 3) == ["b0"]
+    queue.charge("b", 0.1)
+    assert next_of(queue, 2) == ["b1"]
+    for _ in range(2):
+        queue.charge("a", 0.1)
+    assert next_of(queue, 2) == ["a2"]
+
+
+def test_strangers_are_always_bounded() -> None:
+    queue = FairQueue[str](1)
+    queue.put(None, "s0")
+    queue.put(None, "s1")
+
+    assert next_of(queue, 2) == ["s0"]
+
+
+def test_newest_of_the_longest_group_gives_way(queue: FairQueue[str]) -> None:
+    for n in range(3):
+        queue.put("a", f"a{n}")
+
+    assert queue.remove_newest_of_longer("b") == "a2"
+    assert queue.remove_newest_of_longer("a") is None
+    queue.put("b", "b0")
+    assert queue.remove_newest_of_longer("b") is None  # two of each would wait
+
+
+def test_closed_queue_gives_what_waits_and_takes_nothing(queue: FairQueue[str]) -> None:
+    queue.put("a", "a0")
+    queue.close()
+
+    assert queue.get() == ("a", "a0")
+    assert queue.get() is None
+    with pytest.raises(RuntimeError):
+        queue.put("a", "a1")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[FairThreads]:
+    """A pool of one thread."""
+    threads = FairThreads(1, "test")
+    yield threads
+    threads.shutdown()
+
+
+def test_one_thread_serves_another_group_after_the_running_job(one_thread: FairThreads) -> None:
+    began, go_on, order = threading.Event(), threading.Event(), list[str]()
+
+    def first() -> None:
+        began.set()
+        assert go_on.wait(20)
+        order.append("a0")
+
+    flood = [one_thread.submit("a", first)]
+    assert began.wait(20)
+    flood += [one_thread.submit("a", lambda: order.append("a")) for _ in range(30)]
+    other = one_thread.submit("b", lambda: order.append("b"))
+    go_on.set()
+    for one in (*flood, other):
+        one.result(20)
+
+    assert order[:2] == ["a0", "b"]
+
+
+def test_errors_reach_the_caller_and_the_thread_goes_on(one_thread: FairThreads) -> None:
+    with pytest.raises(ZeroDivisionError):
+        one_thread.submit("a", lambda: 1 // 0).result(20)
+
+    assert one_thread.submit("a", lambda: 1).result(20) == 1
+
+
+def test_shutdown_waits_for_what_was_submitted() -> None:
+    pool, results = FairThreads(2, "test"), list[int]()
+    for n in range(50):
+        pool.submit(n % 3, partial(results.append, n))
+    pool.shutdown()
+
+    assert sorted(results) == list(range(50))
+
+
+def test_waiter_that_gives_up_leaves_its_place_to_the_next() -> None:
+    places = FairPlaces(1, 10)
+
+    def leave() -> None:
+        raise InterruptedError
+
+    assert places.take("a", leave, 1)
+    with pytest.raises(InterruptedError):
+        places.take("a", leave, 0)
+    assert places.waiting == 0
+
+    places.give_back("a", 1)
+    assert places.take("b", leave, 1)
+
+
+def test_a_full_queue_refuses_the_newest_of_who_waits_most() -> None:
+    places, results = FairPlaces(1, 3), dict[str, bool]()
+    assert places.take("a", lambda: None, 1)
+
+    def wait(name: str) -> None:
+        results[name] = places.take(name[0], lambda: None, 0.01)
+
+    waiters = [threading.Thread(target=wait, args=(f"a{n}",)) for n in range(3)]
+    for n, waiter in enumerate(waiters):
+        waiter.start()
+        while places.waiting <= n:
+            pass
+    assert not places.take("a", lambda: None, 1)  # none waits for more than this group
+    other = threading.Thread(target=wait, args=("b0",))
+    other.start()
+    waiters[2].join(20)
+    assert results == {"a2": False}
+
+    for _ in range(3):
+        places.give_back("a", 0.1)
+    for waiter in (*waiters, other):
+        waiter.join(20)
+    assert results == {"a0": True, "a1": True, "a2": False, "b0": True}
