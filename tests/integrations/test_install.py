@@ -273,7 +273,7 @@ def test_address_is_escaped(home: Path) -> None:
     )
 
     config = tomllib.loads((home / ".codex" / "config.toml").read_text("utf-8"))
-    assert config["mcp_servers"]["remembrancer"]["url"] == 'http://x/"\\/mcp'
+    assert config["mcp_servers"]["remembrancer"]["args"][-1] == 'http://x/"\\'
 
 
 def test_installed_hooks_run(home: Path, service_url: str, context: Context) -> None:

@@ -223,7 +223,10 @@ def chat(
         str, typer.Option(help="Details below each answer: any of hits,checks,votes.")
     ] = "none",
 ) -> None:
-    """Chat with a model that has memory. The service's key is read from REMEMBRANCER_KEY."""
+    """Chat with a model that has memory.
+
+    The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
+    """
     from ..client.api import URL_NAME
     from ..settings import SettingInvalid, from_environment
     from .chat import SERVICE_URL, chat_model, run_chat, terminal_chat

@@ -55,6 +55,7 @@ _CURSOR = (
     "preCompact",
     "sessionEnd",
 )
+_CLIENT_VARIABLES = ["REMEMBRANCER_KEY", "REMEMBRANCER_KEY_FILE", "XDG_CONFIG_HOME"]
 _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
 
 
@@ -79,16 +80,21 @@ def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
 
 def hook_command(agent: str, url: str) -> str:
     """Return the shell command that runs the hook program with this Python."""
-    program = folder() / "claude-code" / "hooks" / PROGRAM
-    words = [
-        sys.executable,
-        "-I",
-        "-S",
-        str(program),
-        agent,
-        *([url] if url != DEFAULT_URL else []),
-    ]
-    return shlex.join(words)
+    return _hook_program(PROGRAM, agent, *([url] if url != DEFAULT_URL else []))
+
+
+def mcp_command(url: str) -> list[str]:
+    """Return the words of the command that serves MCP over standard input and output.
+
+    It reads the key from REMEMBRANCER_KEY or the key file, so no configuration contains a key.
+    """
+    return [sys.executable, "-m", "remembrancer", "mcp", "--url", url]
+
+
+def _hook_program(name: str, *arguments: str) -> str:
+    """Return the shell command that runs a program of the hooks' folder with this Python."""
+    program = folder() / "claude-code" / "hooks" / name
+    return shlex.join([sys.executable, "-I", "-S", str(program), *arguments])
 
 
 def folder() -> Path:
@@ -105,7 +111,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
     server = {
         "type": "http",
         "url": f"{options.url}/mcp",
-        "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"},
+        "headersHelper": _hook_program("remembrancer_headers.py"),
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
     return [
@@ -117,9 +123,11 @@ def _claude_code(options: InstallOptions) -> list[Change]:
 
 def _codex(options: InstallOptions) -> list[Change]:
     own = options.home / ".codex"
+    command, *words = mcp_command(options.url)
     server = (
-        f"[mcp_servers.{NAME}]\nurl = {json.dumps(f'{options.url}/mcp')}\n"
-        'bearer_token_env_var = "REMEMBRANCER_KEY"\n'
+        f"[mcp_servers.{NAME}]\ncommand = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
+        # Codex starts its servers with a few variables only.
+        f"env_vars = {json.dumps(_CLIENT_VARIABLES)}\n"
     )
     config = toml_change(
         own / "config.toml", None if options.remove else server, "mcp_servers", NAME
@@ -129,10 +137,8 @@ def _codex(options: InstallOptions) -> list[Change]:
 
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
-    server = {
-        "url": f"{options.url}/mcp",
-        "headers": {"Authorization": "Bearer ${env:REMEMBRANCER_KEY}"},
-    }
+    command, *words = mcp_command(options.url)
+    server = {"command": command, "args": words}
     changes = [
         _cursor_hooks(own / "hooks.json", options),
         _server(own / "mcp.json", server, options),
