@@ -1,0 +1,115 @@
+"""Codex with its own home, a scripted model and the hooks installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents.endpoints import Endpoint, Reply, ResponsesHandler
+
+import remembrancer
+
+PACKAGE_FOLDER = str(Path(remembrancer.__file__).parents[1])
+RUN_TIMEOUT_S = 90
+MODEL = "gpt-5.5"
+OTHERS_VARIABLES = ("CODEX", "OPENAI", "REMEMBRANCER", "XDG_")
+
+
+@dataclass(frozen=True)
+class CodexRun:
+    """One run of `codex exec`: its events, its messages, and the requests to the model."""
+
+    events: list[dict[str, Any]]
+    requests: list[dict[str, Any]]
+    stderr: str
+
+    def model_text(self) -> str:
+        """Return the text of the first request as the model reads it."""
+        return json.dumps(self.requests[0], ensure_ascii=False)
+
+    def tool_outputs(self) -> list[str]:
+        """Return the results of tools that the last request contains."""
+        return [
+            json.dumps(item.get("output"))
+            for item in self.requests[-1]["input"]
+            if str(item.get("type", "")).endswith("call_output")
+        ]
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return next(str(e["thread_id"]) for e in self.events if e.get("type") == "thread.started")
+
+
+class Codex:
+    """The program `codex` in a home and a project of its own."""
+
+    def __init__(self, program: Path, home: Path, key: str) -> None:
+        self.program, self.home, self.project = program, home, home / "project"
+        self.project.mkdir()
+        key_file = home / ".config" / "remembrancer" / "key"
+        key_file.parent.mkdir(parents=True)
+        key_file.touch(mode=0o600)
+        key_file.write_text(key, "utf-8")
+
+    def run(
+        self,
+        prompt: str,
+        replies: list[Reply],
+        *words: str,
+        is_trusted: bool = True,
+        **variables: str,
+    ) -> CodexRun:
+        """Run one prompt. Hooks run only if they are trusted."""
+        with Endpoint(ResponsesHandler) as model:
+            model.script.replies = list(replies)
+            trust = ["--dangerously-bypass-hook-trust"] if is_trusted else []
+            process = subprocess.run(
+                [
+                    str(self.program),
+                    "exec",
+                    *("--json", "--skip-git-repo-check"),
+                    *trust,
+                    "--dangerously-bypass-approvals-and-sandbox",
+                    *(word for value in _config(model.url) for word in ("-c", value)),
+                    *words,
+                    prompt,
+                ],
+                cwd=self.project,
+                env=self.environment() | variables,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=RUN_TIMEOUT_S,
+                check=False,
+            )
+        events = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+        return CodexRun(events, model.script.requests, process.stderr)
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables: nothing of this machine's Codex, and no key of ours."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(OTHERS_VARIABLES)
+        }
+        return inherited | {"HOME": str(self.home), "SCRIPTED_KEY": "unused"}
+
+
+def _config(model_url: str) -> list[str]:
+    provider = (
+        f'{{name="scripted",base_url="{model_url}/v1",wire_api="responses",env_key="SCRIPTED_KEY"}}'
+    )
+    return [
+        f'model="{MODEL}"',
+        'model_provider="scripted"',
+        f"model_providers.scripted={provider}",
+        # Codex starts MCP servers without PYTHONPATH: test this package, wherever it is.
+        f"mcp_servers.remembrancer.env={{PYTHONPATH={json.dumps(PACKAGE_FOLDER)}}}",
+        "mcp_servers.remembrancer.required=true",  # wait for it before the first request
+        "analytics.enabled=false",  # Codex waits 5 seconds for it without a network
+    ]
