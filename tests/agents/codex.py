@@ -100,6 +100,42 @@ class Codex:
         return inherited | {"HOME": str(self.home), "SCRIPTED_KEY": "unused"}
 
 
+def trust_hooks(codex: Codex) -> None:
+    """Trust all hooks, as the user does in `/hooks`, through Codex's own server."""
+    process = subprocess.Popen(
+        [str(codex.program), "app-server", "-c", "analytics.enabled=false"],
+        env=codex.environment(),
+        cwd=codex.project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        _call(process, "initialize", {"clientInfo": {"name": "test", "version": "1"}})
+        listed = _call(process, "hooks/list", {"cwds": [str(codex.project)]})
+        state = {
+            hook["key"]: {"trusted_hash": hook["currentHash"]}
+            for hook in listed["data"][0]["hooks"]
+        }
+        edit = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
+        _call(process, "config/batchWrite", {"edits": [edit]})
+        process.terminate()
+
+
+def _call(process: subprocess.Popen[str], method: str, params: dict[str, Any]) -> Any:
+    """Return the result of a request to the server."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"id": method, "method": method, "params": params}) + "\n")
+    process.stdin.flush()
+    for line in process.stdout:
+        message = json.loads(line)
+        if message.get("id") == method:
+            return message["result"]
+    raise AssertionError(f"Codex did not answer {method}")
+
+
 def _config(model_url: str) -> list[str]:
     provider = (
         f'{{name="scripted",base_url="{model_url}/v1",wire_api="responses",env_key="SCRIPTED_KEY"}}'

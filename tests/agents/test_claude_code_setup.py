@@ -11,8 +11,9 @@ from agents.claude_code import ClaudeCode
 from agents.conftest import RunningService, new_home, program
 from service import new_key
 
-from remembrancer.install.agents import InstallOptions, folder, plan_changes
+from remembrancer.install.agents import plan_changes
 from remembrancer.install.file_changes import write
+from remembrancer.install.options import InstallOptions, folder
 
 pytestmark = pytest.mark.agents
 
@@ -70,5 +71,5 @@ def test_setup_use_and_removal_leave_the_settings_as_they_were(
     assert run.servers == {"remembrancer": "connected"}
     assert len(run.hook_outputs("SessionStart")) == 1
     assert "mcpServers" not in state
-    assert json.loads(settings.read_bytes()) == json.loads(before)
+    assert settings.read_bytes() == before
     assert (after.servers, after.hook_outputs("SessionStart")) == ({}, [])

@@ -271,7 +271,10 @@ def mcp_stdio(url: ServiceUrl = None) -> None:
 
 @app.command()
 def install(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code, codex or cursor.")],
+    agent: Annotated[
+        str,
+        typer.Argument(metavar="AGENT", help="Agent or application; an unknown name lists them."),
+    ],
     scope: Annotated[
         str, typer.Option(help="user: for all projects; project: for this folder.")
     ] = "user",

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ..client.address import normalize_base_url
 from ..client.api import URL_NAME
-from ..install.agents import AGENTS, DEFAULT_URL, InstallOptions, plan_changes
-from ..install.file_changes import Change, diff, write
+from ..install.agents import AGENTS, plan_changes
+from ..install.file_changes import Change, ScopeUnsupported, diff, write
+from ..install.options import DEFAULT_URL, InstallOptions
 from ..settings import SettingInvalid, from_environment
 
 
@@ -27,10 +28,18 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
         )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    home = Path.cwd() if scope == "project" else Path.home()
-    changes = plan_changes(
-        agent, InstallOptions(home=home, is_project=scope == "project", url=base, remove=remove)
+    config = from_environment("XDG_CONFIG_HOME")
+    options = InstallOptions(
+        home=Path.cwd() if scope == "project" else Path.home(),
+        is_project=scope == "project",
+        url=base,
+        remove=remove,
+        config_home=Path(config) if config else None,
     )
+    try:
+        changes = plan_changes(agent, options)
+    except ScopeUnsupported as error:
+        raise SettingInvalid(str(error)) from error
     return changes, diff(changes)
 
 

@@ -17,6 +17,10 @@ class ConfigUnreadable(ValueError):
     """A file cannot be parsed or edited safely. It was not changed."""
 
 
+class ScopeUnsupported(ValueError):
+    """The application cannot be configured for this scope."""
+
+
 class FileChanged(RuntimeError):
     """Another program changed a file meanwhile. Nothing was written. Run the command again."""
 
