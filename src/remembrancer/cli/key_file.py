@@ -15,8 +15,11 @@ KEY_BYTES_MAX = 4096
 def key_file() -> Path:
     """Return the path of the key file, as the hooks find it. The file may not exist."""
     path = from_environment(KEY_FILE_NAME)
-    if path is not None:
-        return Path(path)
+    return default_key_file() if path is None else Path(path)
+
+
+def default_key_file() -> Path:
+    """Return the path of the key file without REMEMBRANCER_KEY_FILE."""
     config = from_environment("XDG_CONFIG_HOME")
     return (Path(config) if config else Path.home() / ".config") / "remembrancer" / "key"
 

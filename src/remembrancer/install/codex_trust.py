@@ -15,6 +15,8 @@ from .file_changes import text_of
 from .json_text import EditableJson, JsonTextError
 from .options import PROGRAM
 
+CODEX_TRUST_REMEDY = "start codex, enter /hooks and trust the hooks of remembrancer"
+
 
 def trust_keys(hooks: Path) -> list[str]:
     """Return the keys under which Codex stores its trust in our handlers of a hooks file.
