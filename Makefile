@@ -54,7 +54,7 @@ test-long: $(READY) setup-system  ## Run the tests with rounds again, with all r
 
 # Real clients of fixed versions, from npm into ~/.cache/remembrancer-agents. Status 75: they cannot
 # run here, and a line says why.
-test-agents: $(READY)  ## Run real agents and MCP clients against the service, about 1 minute (npm: 1.2 GB once)
+test-agents: $(READY)  ## Run real agents and MCP clients against the service, about 2 minutes (npm: 1.6 GB once)
 	@export PYTHONPATH=tests; $(BIN)/python -m agents.clients && $(BIN)/python -m agents.network \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m agents $(ARGS) tests/agents || [ $$? = 75 ]
 

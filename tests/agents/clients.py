@@ -24,6 +24,8 @@ PACKAGES = {
     "codex": ("@openai/codex@0.169.0",),
     "conformance": ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22.23.3"),
     "inspector": ("@modelcontextprotocol/inspector@0.15.0",),
+    "gemini-cli": ("@google/gemini-cli@0.61.0",),
+    "opencode": ("opencode-ai@1.18.33",),
 }
 # Programs below node_modules. Claude Code and Codex are native programs; their scripts only look
 # for them.
@@ -32,6 +34,8 @@ PROGRAMS = {
     "codex": "@openai/codex-*/vendor/*/bin/codex",
     "conformance": "@modelcontextprotocol/conformance/dist/index.js",
     "inspector": "@modelcontextprotocol/inspector/cli/build/cli.js",
+    "gemini-cli": ".bin/gemini",
+    "opencode": ".bin/opencode",
 }
 
 
@@ -79,7 +83,7 @@ def _require_registry() -> None:
     if shutil.which("npm") is None:
         raise NpmUnavailableError("npm is not installed (Debian: sudo apt-get install npm)")
     try:
-        _npm(["ping"], timeout_s=REGISTRY_TIMEOUT_S)
+        _npm(["ping", "--fetch-retries=0"], timeout_s=REGISTRY_TIMEOUT_S)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         raise NpmUnavailableError("the registry of npm does not answer") from error
 
