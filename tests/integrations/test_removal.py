@@ -102,6 +102,17 @@ def test_removal_of_an_agent_that_is_not_configured_deletes_no_key(
     assert key_file.exists()
 
 
+def test_key_stays_if_the_files_of_another_agent_cannot_be_read(
+    cli: Cli, home: Path, key_file: Path
+) -> None:
+    cli("install", "zed", "--yes")
+    (home / ".claude.json").write_text("{", "utf-8")
+
+    cli("install", "zed", "--remove", "--yes")
+
+    assert key_file.exists()
+
+
 def test_state_of_other_agents_stays(cli: Cli, home: Path, key_file: Path, dead_url: str) -> None:
     cli("install", "claude-code", "--yes")
     Agent(home, dead_url, "sk_0").trigger("SessionStart")
@@ -153,5 +164,8 @@ def test_doctor_reports_an_agent_without_a_key(cli: Cli, home: Path) -> None:
     assert (row["state"], "REMEMBRANCER_KEY" in row["what to do"]) == ("notice", True)
 
 
-def test_doctor_says_nothing_about_agents_that_are_not_configured(cli: Cli) -> None:
+def test_doctor_says_nothing_about_agents_that_are_not_configured(cli: Cli, home: Path) -> None:
+    """Also if their files cannot be read."""
+    (home / ".claude.json").write_text("{", "utf-8")
+
     assert [row for row in cli.table("doctor") if row["part"].startswith("agent")] == []

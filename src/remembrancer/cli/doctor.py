@@ -233,7 +233,7 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
 
 def _agents() -> Iterator[Finding]:
     """Check the agents that `remembrancer install` has configured for this user."""
-    for agent in configured_agents():
+    for agent in configured_agents(with_unreadable=False):
         detail, remedy = "configured", ""
         try:
             read_service_key()

@@ -51,23 +51,26 @@ def leftovers(agent: str, scope: str, *, is_configured: bool) -> Leftovers:
     state_home = Path(state) if state else Path.home() / ".local" / "state"
     states = find_leftovers(agent, state_home / "remembrancer" / "hooks")
     key = default_key_file()
-    keeps_key = bool(configured_agents(without=agent)) or not (is_configured or states.files)
-    if keeps_key or not key.is_file():
+    others = set(configured_agents(with_unreadable=True)) - {agent}
+    if others or not (is_configured or states.files) or not key.is_file():
         return states
     return Leftovers(files=(*states.files, key), unsent=states.unsent)
 
 
-def configured_agents(*, without: str = "") -> list[str]:
-    """Return the agents that are configured for the user; one with an unreadable file counts."""
+def configured_agents(*, with_unreadable: bool) -> list[str]:
+    """Return the agents that are configured for the user.
+
+    `with_unreadable` includes those whose files cannot be read.
+    """
     options = _options("user", DEFAULT_URL, remove=True)
-    return [agent for agent in AGENTS if agent != without and _is_configured(agent, options)]
-
-
-def _is_configured(agent: str, options: InstallOptions) -> bool:
-    try:
-        return bool(plan_changes(agent, options))
-    except ConfigUnreadable:
-        return True
+    agents = []
+    for agent in AGENTS:
+        try:
+            is_configured = bool(plan_changes(agent, options))
+        except ConfigUnreadable:
+            is_configured = with_unreadable
+        agents += [agent] if is_configured else []
+    return agents
 
 
 def _options(scope: str, url: str, *, remove: bool) -> InstallOptions:
