@@ -78,16 +78,22 @@ def _texts(value: Any) -> list[str]:
     return [text for item in value for text in _texts(item)] if isinstance(value, list) else []
 
 
+def write_key_file(home: Path, key: str) -> None:
+    """Write the key where the guides say."""
+    path = home / ".config" / "remembrancer" / "key"
+    path.parent.mkdir(parents=True)
+    path.touch(mode=0o600)
+    path.write_text(key, "utf-8")
+
+
 class ClaudeCode:
     """The program `claude` in a home and a project of its own."""
 
-    def __init__(self, program: Path, home: Path, key: str) -> None:
+    def __init__(self, program: Path, home: Path, key: str | None) -> None:
         self.program, self.home, self.project = program, home, home / "project"
         self.project.mkdir()
-        key_file = home / ".config" / "remembrancer" / "key"
-        key_file.parent.mkdir(parents=True)
-        key_file.touch(mode=0o600)
-        key_file.write_text(key, "utf-8")
+        if key is not None:
+            write_key_file(home, key)
         self.key = key
 
     def run(self, prompt: str, replies: list[Reply], *words: str, **variables: str) -> ClaudeRun:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.claude_code import write_key_file
 from agents.endpoints import Endpoint, Reply, ResponsesHandler
 
 import remembrancer
@@ -48,13 +49,11 @@ class CodexRun:
 class Codex:
     """The program `codex` in a home and a project of its own."""
 
-    def __init__(self, program: Path, home: Path, key: str) -> None:
+    def __init__(self, program: Path, home: Path, key: str | None) -> None:
         self.program, self.home, self.project = program, home, home / "project"
         self.project.mkdir()
-        key_file = home / ".config" / "remembrancer" / "key"
-        key_file.parent.mkdir(parents=True)
-        key_file.touch(mode=0o600)
-        key_file.write_text(key, "utf-8")
+        if key is not None:
+            write_key_file(home, key)
 
     def run(
         self,

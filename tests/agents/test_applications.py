@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from agents import clients
-from agents.claude_code import OTHERS_VARIABLES
+from agents.claude_code import OTHERS_VARIABLES, write_key_file
 from agents.conftest import RunningService, new_home, program
 from service import new_key
 
@@ -65,10 +65,7 @@ def test_application_connects_and_removal_restores_its_file(
     application: str, service: RunningService
 ) -> None:
     with new_home() as home:
-        key_file = home / ".config" / "remembrancer" / "key"
-        key_file.parent.mkdir(parents=True)
-        key_file.touch(mode=0o600)
-        key_file.write_text(new_key(service.context, "applications"), "utf-8")
+        write_key_file(home, new_key(service.context, "applications"))
         name, before = CONFIGURATION[application]
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)

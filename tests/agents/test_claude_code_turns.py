@@ -122,7 +122,7 @@ def test_skill_is_offered_to_the_model(first: ClaudeRun) -> None:
 
 
 def test_key_reaches_no_model(first: ClaudeRun, claude: ClaudeCode) -> None:
-    assert claude.key not in json.dumps(first.requests)
+    assert str(claude.key) not in json.dumps(first.requests)
 
 
 def test_stop_remembers_the_turn(first: ClaudeRun, owned: Http) -> None:

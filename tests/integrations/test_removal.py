@@ -59,8 +59,10 @@ def test_removal_deletes_settings_state_and_key(
     assert f"delete {key_file}" in process.stdout
     assert "keys revoke" in process.stderr
     assert files_in(home) == {}
+    assert not (home / ".claude").exists()
     assert not (home / ".config" / "remembrancer").exists()
     assert not (home / ".local" / "state" / "remembrancer").exists()
+    assert home.exists()
 
 
 def test_removal_asks_before_it_deletes_queued_turns(
