@@ -140,19 +140,26 @@ def test_patch_of_the_project_is_not_held(codex: Codex) -> None:
     assert path.read_text("utf-8") == "x\n"
 
 
-def test_tools_answer_with_the_key_file_alone(codex: Codex, first: CodexRun) -> None:
-    """The guide says where to put the key; hooks and tools both read it there."""
-    search = {"query": "recall memory", "limit": 20}
-    recall = {"query_text": "Cygnus staging port", "top_k": 1}
+@pytest.fixture(scope="module")
+def call(codex: Codex, first: CodexRun) -> CodexRun:
+    """A call of the tool `recall`."""
     replies: list[Reply] = [
-        ToolCall("tool_search", search),
-        ToolCall("recall", recall, NAMESPACE),
+        ToolCall("tool_search", {"query": "recall memory", "limit": 20}),
+        ToolCall("recall", {"query_text": "Cygnus staging port", "top_k": 1}, NAMESPACE),
         "Over.",
     ]
-    run = codex.run("Use memory.", replies)
+    return codex.run("Use memory.", replies)
 
-    assert "6543" in run.tool_outputs()[-1]
-    assert not any("sk_" in json.dumps(request) for request in run.requests)
+
+def test_tools_answer_with_the_key_file_alone(call: CodexRun) -> None:
+    """The guide says where to put the key; hooks and tools both read it there."""
+    assert "6543" in call.tool_outputs()[-1]
+    assert not any("sk_" in json.dumps(request) for request in call.requests)
+
+
+@pytest.mark.xfail(strict=False, reason="Codex shows structured content, not the text")
+def test_recalled_turn_is_fenced(call: CodexRun) -> None:
+    assert FENCE in call.tool_outputs()[-1]
 
 
 def test_turn_waits_until_the_service_is_back(codex: Codex, owned: Http) -> None:
