@@ -80,11 +80,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return collection_path in config.stash.get(WITHOUT_WORDS, set()) or None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of Hypothesis as `long`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of Hypothesis as `long`. Deselect those marked `agents` without `-m`."""
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("long")
+    if "agents" not in config.option.markexpr:
+        deselected = [item for item in items if item.get_closest_marker("agents")]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if not item.get_closest_marker("agents")]
 
 
 @pytest.fixture

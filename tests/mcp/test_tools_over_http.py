@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -403,6 +404,40 @@ def test_invalid_messages_are_rejected(http: Http, raw: bytes) -> None:
 
     assert 400 <= answer.status_code < 500 or "error" in json.loads(answer.text)
     assert http.get("/healthz").status_code == 200
+
+
+def test_spaces_around_header_values_are_ignored(context: Context, port: int) -> None:
+    """RFC 9110, 5.5. Found with the conformance suite of MCP."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "recall", "arguments": {"query_text": "ferry"}, "_meta": meta}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "Authorization": f"Bearer {new_key(context)}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "  recall  ",
+    }
+    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request("POST", "/mcp", json.dumps(message), headers)
+        response = connection.getresponse()
+        body = json.loads(response.read())
+
+    assert (response.status, body["result"]["isError"]) == (200, False)
+
+
+def test_resource_templates_are_an_empty_list(context: Context, port: int) -> None:
+    """Clients that list resources also ask for templates."""
+
+    async def work(client: Client) -> Any:
+        return (await client.list_resource_templates()).resource_templates
+
+    assert run(port, new_key(context), work) == []
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])

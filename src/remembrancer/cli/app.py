@@ -223,7 +223,10 @@ def chat(
         str, typer.Option(help="Details below each answer: any of hits,checks,votes.")
     ] = "none",
 ) -> None:
-    """Chat with a model that has memory. The service's key is read from REMEMBRANCER_KEY."""
+    """Chat with a model that has memory.
+
+    The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
+    """
     from ..client.api import URL_NAME
     from ..settings import SettingInvalid, from_environment
     from .chat import SERVICE_URL, chat_model, run_chat, terminal_chat
@@ -268,7 +271,14 @@ def mcp_stdio(url: ServiceUrl = None) -> None:
 
 @app.command()
 def install(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code, codex or cursor.")],
+    agent: Annotated[
+        str,
+        typer.Argument(
+            metavar="AGENT",
+            help="Hooks and tools: claude-code, codex or cursor. Tools alone: claude-desktop, "
+            "gemini-cli, goose, opencode, vscode or zed.",
+        ),
+    ],
     scope: Annotated[
         str, typer.Option(help="user: for all projects; project: for this folder.")
     ] = "user",
@@ -278,18 +288,23 @@ def install(
 ) -> None:
     """Configure an agent to use this memory: hooks and tools in the agent's own files.
 
-    Shows the changes and asks before writing them.
+    Shows the changes and asks before writing them. A removal for the user also deletes the agent's
+    queued turns and state, and the key file if no other agent needs it.
     """
-    from .install import install, plan
+    from ..install.leftovers import Leftovers
+    from .install import install, leftovers, plan, question
 
     changes, diff = plan(agent, scope, url, remove=remove)
+    rest = leftovers(agent, scope, is_configured=bool(changes)) if remove else Leftovers()
     print(diff, end="")
-    if not changes:
+    for path in rest.files:
+        print(f"delete {path}")
+    if not changes and not rest.files:
         print("Everything is up to date.", file=sys.stderr)
         return
-    if not yes and not typer.confirm("Write these changes?", default=False, err=True):
+    if not yes and not typer.confirm(question(rest), default=False, err=True):
         fail("nothing was written")
-    print(install(changes, agent, remove=remove), file=sys.stderr)
+    print(install(changes, agent, rest, remove=remove), file=sys.stderr)
 
 
 @app.command()

@@ -70,16 +70,10 @@ def open_store_records(context: typer.Context, data: Path | None) -> Iterator[Re
 
 
 def service_key() -> str:
-    """Return the service's key from the environment. Raises SettingInvalid."""
-    from ..client.api import KEY_NAME
-    from ..settings import SettingInvalid, from_environment
+    """Return the service's key from the environment or the key file. Raises SettingInvalid."""
+    from .key_file import read_service_key
 
-    key = from_environment(KEY_NAME)
-    if key is None:
-        raise SettingInvalid(
-            f"Set {KEY_NAME} to the service's key. Keys are not accepted on the command line."
-        )
-    return key
+    return read_service_key()
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -6,10 +6,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from ..context import Context, assemble
 from ..files.blobs import open_blobs
+from ..install.codex_trust import CODEX_TRUST_REMEDY, untrusted_events
 from ..models import SLOTS
 from ..models.slots import targets_of
 from ..protocol.errors import Problem
@@ -21,6 +23,8 @@ from ..status import is_above_policies, is_new, readiness
 from ..store import DataFolderReadable, StoreUnavailable
 from ..store.folder_lock import require_private
 from ..store.locations import engine_of
+from .install import configured_agents
+from .key_file import read_service_key
 
 _FREE_BYTES_MIN = 1 << 30
 State = Literal["ok", "notice", "wrong"]
@@ -59,6 +63,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     yield _files(settings)
     yield from _models(settings)
     yield from _sandbox(settings)
+    yield from _agents()
 
 
 def _data_folder(settings: Settings) -> Finding:
@@ -224,3 +229,20 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
                 detail=primitive.why,
                 remedy=primitive.remedy,
             )
+
+
+def _agents() -> Iterator[Finding]:
+    """Check the agents that `remembrancer install` has configured for this user."""
+    for agent in configured_agents(with_unreadable=False):
+        detail, remedy = "configured", ""
+        try:
+            read_service_key()
+        except SettingInvalid as error:
+            detail, remedy = "configured, but it has no key", str(error)
+        untrusted = untrusted_events(Path.home() / ".codex") if agent == "codex" else []
+        if untrusted and not remedy:
+            detail = f"Codex skips hooks that you have not trusted: {', '.join(untrusted)}"
+            remedy = CODEX_TRUST_REMEDY
+        yield Finding(
+            part=f"agent: {agent}", state="notice" if remedy else "ok", detail=detail, remedy=remedy
+        )

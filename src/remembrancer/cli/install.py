@@ -7,9 +7,13 @@ from pathlib import Path
 
 from ..client.address import normalize_base_url
 from ..client.api import URL_NAME
-from ..install.agents import AGENTS, DEFAULT_URL, InstallOptions, plan_changes
-from ..install.file_changes import Change, diff, write
+from ..install.agents import AGENTS, plan_changes
+from ..install.codex_trust import CODEX_TRUST_REMEDY
+from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, diff, write
+from ..install.leftovers import Leftovers, delete, find_leftovers
+from ..install.options import DEFAULT_URL, InstallOptions
 from ..settings import SettingInvalid, from_environment
+from .key_file import default_key_file, read_service_key
 
 
 def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list[Change], str]:
@@ -27,23 +31,92 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
         )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    home = Path.cwd() if scope == "project" else Path.home()
-    changes = plan_changes(
-        agent, InstallOptions(home=home, is_project=scope == "project", url=base, remove=remove)
-    )
+    options = _options(scope, base, remove=remove)
+    try:
+        changes = plan_changes(agent, options)
+    except ScopeUnsupported as error:
+        raise SettingInvalid(str(error)) from error
     return changes, diff(changes)
 
 
-def install(changes: Sequence[Change], agent: str, *, remove: bool) -> str:
-    """Write the changes and return the next steps.
+def leftovers(agent: str, scope: str, *, is_configured: bool) -> Leftovers:
+    """Return the files that a removal deletes besides the configuration.
+
+    Only the user's removal deletes any: projects share the state and the key. The key stays while
+    another agent of the user needs it, and if this one left no trace.
+    """
+    if scope == "project":
+        return Leftovers()
+    state = from_environment("XDG_STATE_HOME")
+    state_home = Path(state) if state else Path.home() / ".local" / "state"
+    states = find_leftovers(agent, state_home / "remembrancer" / "hooks")
+    key = default_key_file()
+    others = set(configured_agents(with_unreadable=True)) - {agent}
+    if others or not (is_configured or states.files) or not key.is_file():
+        return states
+    return Leftovers(files=(*states.files, key), unsent=states.unsent)
+
+
+def configured_agents(*, with_unreadable: bool) -> list[str]:
+    """Return the agents that are configured for the user.
+
+    `with_unreadable` includes those whose files cannot be read.
+    """
+    options = _options("user", DEFAULT_URL, remove=True)
+    agents = []
+    for agent in AGENTS:
+        try:
+            is_configured = bool(plan_changes(agent, options))
+        except ConfigUnreadable:
+            is_configured = with_unreadable
+        agents += [agent] if is_configured else []
+    return agents
+
+
+def _options(scope: str, url: str, *, remove: bool) -> InstallOptions:
+    config = from_environment("XDG_CONFIG_HOME")
+    return InstallOptions(
+        home=Path.cwd() if scope == "project" else Path.home(),
+        is_project=scope == "project",
+        url=url,
+        remove=remove,
+        config_home=Path(config) if config else None,
+    )
+
+
+def question(rest: Leftovers) -> str:
+    """Return the question before a removal or an installation is written."""
+    if rest.unsent:
+        return (
+            f"{rest.unsent} requests with turns or votes were never sent to the service and will "
+            "be lost. Write these changes and delete these files?"
+        )
+    return f"Write these changes{' and delete these files' if rest.files else ''}?"
+
+
+def install(changes: Sequence[Change], agent: str, rest: Leftovers, *, remove: bool) -> str:
+    """Write the changes, delete the leftovers, and return the next steps.
 
     Raises FileChanged and OSError, having written nothing.
     """
     write(changes)
+    delete(rest)
     if remove:
-        return f"The configuration of {agent} is removed. Restart it."
-    return (
-        f"{agent} is configured. Restart it. It reads the service's key from REMEMBRANCER_KEY "
-        "(create one: remembrancer keys create). Its hooks also read the key from "
-        "~/.config/remembrancer/key if only you can read that file."
-    )
+        is_key_deleted = default_key_file() in rest.files
+        hint = " Revoke its key: remembrancer keys revoke." if is_key_deleted else ""
+        return f"The configuration of {agent} is removed. Restart it.{hint}"
+    return " ".join([f"{agent} is configured. Restart it.", *_next_steps(agent)])
+
+
+def _next_steps(agent: str) -> list[str]:
+    steps = []
+    try:
+        read_service_key()
+    except SettingInvalid:
+        steps.append(
+            "It has no key yet: create one (remembrancer keys create) and write it to "
+            f"{default_key_file()}, mode 0600."
+        )
+    if agent == "codex":
+        steps.append(f"Codex skips new hooks until you trust them: {CODEX_TRUST_REMEDY}.")
+    return steps

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .config_files import json_change, nested_object, part_change, toml_change
+from .codex_trust import trust_keys
+from .config_files import (
+    json_change,
+    member_change,
+    part_change,
+    require_object,
+)
 from .file_changes import Change, ConfigUnreadable, text_of
+from .json_text import EditableJson
+from .mcp_hosts import HOSTS
+from .options import (
+    NAME,
+    PROGRAM,
+    InstallOptions,
+    folder,
+    headers_command,
+    hook_command,
+    mcp_command,
+)
+from .toml_text import toml_change
 
-ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
-PROGRAM = "remembrancer_hook.py"
-NAME = "remembrancer"
-DEFAULT_URL = "http://127.0.0.1:8460"
 _TOOLS = {
     "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash",
     "codex": "Bash|apply_patch|Write|Edit",
@@ -55,17 +66,8 @@ _CURSOR = (
     "preCompact",
     "sessionEnd",
 )
+_CLIENT_VARIABLES = ["REMEMBRANCER_KEY", "REMEMBRANCER_KEY_FILE", "XDG_CONFIG_HOME"]
 _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallOptions:
-    """Options of an installation. `home` is the folder of the user or of the project."""
-
-    home: Path
-    is_project: bool
-    url: str
-    remove: bool
 
 
 def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
@@ -77,26 +79,6 @@ def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
     return [change for change in changes if change.before != change.after]
 
 
-def hook_command(agent: str, url: str) -> str:
-    """Return the shell command that runs the hook program with this Python."""
-    program = folder() / "claude-code" / "hooks" / PROGRAM
-    words = [
-        sys.executable,
-        "-I",
-        "-S",
-        str(program),
-        agent,
-        *([url] if url != DEFAULT_URL else []),
-    ]
-    return shlex.join(words)
-
-
-def folder() -> Path:
-    """Return the folder with the agents' files, in the package or in the repository."""
-    installed = Path(str(resources.files("remembrancer"))) / "integrations"
-    return installed if installed.is_dir() else ROOT / "integrations"
-
-
 def _claude_code(options: InstallOptions) -> list[Change]:
     own = options.home / ".claude"
     # The project's local file, because the command has paths of this machine.
@@ -105,7 +87,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
     server = {
         "type": "http",
         "url": f"{options.url}/mcp",
-        "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"},
+        "headersHelper": headers_command(),
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
     return [
@@ -117,22 +99,26 @@ def _claude_code(options: InstallOptions) -> list[Change]:
 
 def _codex(options: InstallOptions) -> list[Change]:
     own = options.home / ".codex"
-    server = (
-        f"[mcp_servers.{NAME}]\nurl = {json.dumps(f'{options.url}/mcp')}\n"
-        'bearer_token_env_var = "REMEMBRANCER_KEY"\n'
+    hooks = own / "hooks.json"
+    command, *words = mcp_command(options.url)
+    body = (
+        f"command = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
+        # Codex starts its servers with a few variables only.
+        f"env_vars = {json.dumps(_CLIENT_VARIABLES)}\n"
     )
     config = toml_change(
-        own / "config.toml", None if options.remove else server, "mcp_servers", NAME
+        own / "config.toml",
+        ("mcp_servers", NAME),
+        None if options.remove else body,
+        obsolete=[("hooks", "state", key) for key in trust_keys(hooks)],
     )
-    return [_hooks(own / "hooks.json", "codex", options), config]
+    return [_hooks(hooks, "codex", options), config]
 
 
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
-    server = {
-        "url": f"{options.url}/mcp",
-        "headers": {"Authorization": "Bearer ${env:REMEMBRANCER_KEY}"},
-    }
+    command, *words = mcp_command(options.url)
+    server = {"command": command, "args": words}
     changes = [
         _cursor_hooks(own / "hooks.json", options),
         _server(own / "mcp.json", server, options),
@@ -155,6 +141,7 @@ AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,
+    **HOSTS,
 }
 
 
@@ -162,87 +149,83 @@ def _hooks(path: Path, agent: str, options: InstallOptions) -> Change:
     """Return the change of a hooks file of Claude Code or Codex: event → groups → handlers."""
     command = hook_command(agent, options.url)
 
-    def edit(value: dict[str, Any]) -> None:
-        hooks = nested_object(value, path, "hooks")
+    def edit(document: EditableJson) -> None:
+        require_object(document, path, "hooks")
         for event in _EVENTS[agent]:
             group: dict[str, Any] = {"matcher": _TOOLS[agent]} if "ToolUse" in event else {}
             group["hooks"] = [{"type": "command", "command": command, "timeout": _SECONDS[event]}]
-            _put(hooks, event, None if options.remove else group, path)
-        if not hooks:
-            del value["hooks"]
+            _put(document, event, None if options.remove else group, path)
 
     return json_change(path, edit)
 
 
 def _cursor_hooks(path: Path, options: InstallOptions) -> Change:
+    """Return the change of Cursor's hooks file: event → handlers.
+
+    A `version` that this command adds stands behind the hooks, and goes with them.
+    """
     command = hook_command("cursor", options.url)
 
-    def edit(value: dict[str, Any]) -> None:
-        if not options.remove:
-            value.setdefault("version", 1)
-        hooks = nested_object(value, path, "hooks")
+    def edit(document: EditableJson) -> None:
+        require_object(document, path, "hooks")
+        has_our_version = list(document.root.value) == ["hooks", "version"]
         for event in _CURSOR:
             handler: dict[str, Any] = {"command": command}
             if "ToolUse" in event:
                 handler["matcher"] = _CURSOR_TOOLS
             if event == "preToolUse":
                 handler["failClosed"] = True
-            _put(hooks, event, None if options.remove else handler, path)
-        if not hooks:
-            del value["hooks"]
+            _put(document, event, None if options.remove else handler, path)
+        if not options.remove and document.value("version") is None:
+            document.put(("version",), 1)
+        elif options.remove and has_our_version and document.value("hooks") is None:
+            document.remove(("version",))
 
-    return json_change(path, edit, {"version": 1})
+    return json_change(path, edit)
 
 
-def _put(hooks: dict[str, Any], event: str, ours: dict[str, Any] | None, path: Path) -> None:
+def _put(document: EditableJson, event: str, ours: dict[str, Any] | None, path: Path) -> None:
     """Replace our entry of an event or append it. None removes it."""
-    entries = hooks.get(event, [])
-    if not isinstance(entries, list):
+    entries = document.value("hooks", event)
+    if not isinstance(entries, list | None):
         raise ConfigUnreadable(f"{path}: `{event}` must be a list. Nothing was written.")
-    result = []
     pending = ours
-    for entry in entries:
-        remainder = _without_ours(entry)
-        if remainder == entry:
-            result.append(entry)
-        else:
-            result += [item for item in (remainder, pending) if item]
+    for index in reversed(range(len(entries or ()))):
+        entry = (entries or ())[index]
+        if pending is not None and entry == pending:
             pending = None
-    result += [pending] if pending else []
-    if result:
-        hooks[event] = result
-    else:
-        hooks.pop(event, None)
+        elif _is_ours(entry) or _has_only_ours(entry):
+            if pending is not None:
+                document.put(("hooks", event, index), pending)
+                pending = None
+            else:
+                document.remove(("hooks", event, index))
+        else:
+            for place in reversed(_places_of_ours(entry)):
+                document.remove(("hooks", event, index, "hooks", place))
+    if pending is not None:
+        document.append(("hooks", event), pending)
 
 
-def _without_ours(entry: Any) -> Any:
-    """Return an entry without handlers that run our program, or None if nothing is left."""
-    if not isinstance(entry, dict):
-        return entry
-    if PROGRAM in str(entry.get("command", "")):
-        return None
-    handlers = entry.get("hooks")
+def _is_ours(handler: Any) -> bool:
+    return isinstance(handler, dict) and PROGRAM in str(handler.get("command", ""))
+
+
+def _places_of_ours(entry: Any) -> list[int]:
+    """Return the places of our handlers in a group that others may have extended."""
+    handlers = entry.get("hooks") if isinstance(entry, dict) else None
     if not isinstance(handlers, list):
-        return entry
-    others = [
-        handler
-        for handler in handlers
-        if not (isinstance(handler, dict) and PROGRAM in str(handler.get("command", "")))
-    ]
-    return {**entry, "hooks": others} if others or not handlers else None
+        return []
+    return [place for place, handler in enumerate(handlers) if _is_ours(handler)]
+
+
+def _has_only_ours(entry: Any) -> bool:
+    places = _places_of_ours(entry)
+    return bool(places) and len(places) == len(entry["hooks"])
 
 
 def _server(path: Path, server: dict[str, Any], options: InstallOptions) -> Change:
-    def edit(value: dict[str, Any]) -> None:
-        servers = nested_object(value, path, "mcpServers")
-        if options.remove:
-            servers.pop(NAME, None)
-        else:
-            servers[NAME] = server
-        if not servers:
-            del value["mcpServers"]
-
-    return json_change(path, edit)
+    return member_change(path, ("mcpServers", NAME), None if options.remove else server)
 
 
 def _file(path: Path, options: InstallOptions) -> Change:

@@ -1,49 +1,65 @@
-"""Add and remove our entries in JSON files and our sections of TOML and Markdown files.
+"""Add and remove our entries in JSON files and our sections of Markdown files.
 
-Everything else in these files stays unchanged.
+Everything else in these files keeps its bytes.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .file_changes import Change, ConfigUnreadable, text_of
+from .json_text import EditableJson, JsonTextError
 
-Edit = Callable[[dict[str, Any]], None]
+Edit = Callable[[EditableJson], None]
 BEGIN, END = "remembrancer: begin", "remembrancer: end"
 
 
-def json_change(path: Path, edit: Edit, empty: dict[str, Any] | None = None) -> Change:
-    """Return the change of a JSON file by `edit`. A result equal to `empty` deletes the file.
+def json_change(path: Path, edit: Edit, *, allows_comments: bool = False) -> Change:
+    """Return the change of a JSON file by `edit`, in place. A file without content is deleted.
 
     Raises ConfigUnreadable.
     """
     before = text_of(path)
-    value = {} if before is None or not before.strip() else _read(path, before)
-    edit(value)
-    if value == ({} if before is None or not before.strip() else _read(path, before)):
-        return Change(path, before, before)
-    if value in ({}, empty or {}):
-        return Change(path, before, None)
-    after = _format(value, before or "")
-    return Change(path, before, after)
+    try:
+        document = EditableJson(before, allows_comments=allows_comments)
+    except JsonTextError as error:
+        comments = "" if allows_comments else " Comments are not supported."
+        raise ConfigUnreadable(
+            f"{path} is not valid JSON ({error}).{comments} Nothing was written."
+        ) from error
+    require_object(document, path)
+    edit(document)
+    return Change(path, before, document.text)
 
 
-def nested_object(value: dict[str, Any], path: Path, *names: str) -> dict[str, Any]:
-    """Return the object at these names in `value`. Create it if it is missing.
+def require_object(document: EditableJson, path: Path, *names: str) -> None:
+    """Raise ConfigUnreadable if there is a value other than an object at these names."""
+    value = document.value(*names)
+    if value is not None and not isinstance(value, dict):
+        what = f"`{names[-1]}` must be an object" if names else "it must contain a JSON object"
+        raise ConfigUnreadable(f"{path}: {what}. Nothing was written.")
 
-    Raises ConfigUnreadable if there is something else.
+
+def member_change(
+    path: Path, names: tuple[str, ...], value: Any, *, allows_comments: bool = False
+) -> Change:
+    """Return the change of a JSON file that sets a member, or removes it if `value` is None.
+
+    Raises ConfigUnreadable.
     """
-    for name in names:
-        value = value.setdefault(name, {})
-        if not isinstance(value, dict):
-            raise ConfigUnreadable(f"{path}: `{name}` must be an object. Nothing was written.")
-    return value
+
+    def edit(document: EditableJson) -> None:
+        for depth in range(1, len(names)):
+            require_object(document, path, *names[:depth])
+        if value is None:
+            document.remove(names)
+        else:
+            document.put(names, value)
+
+    return json_change(path, edit, allows_comments=allows_comments)
 
 
 def part_change(path: Path, part: str | None, marks: tuple[str, str]) -> Change:
@@ -70,71 +86,6 @@ def part_change(path: Path, part: str | None, marks: tuple[str, str]) -> Change:
             flags=re.MULTILINE | re.DOTALL,
         )
     else:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        after = f"{text}{gap}{block}" if block else text
+        # One line break, also behind a last line without one: removal takes it away again.
+        after = f"{text}{chr(10) if text else ''}{block}" if block else text
     return Change(path, before, after or None)
-
-
-def toml_change(path: Path, part: str | None, *names: str) -> Change:
-    """Return the same change of a TOML file.
-
-    Raises ConfigUnreadable for invalid TOML, and if `names` exist outside our section.
-    """
-    change = part_change(path, part, ("#", ""))
-    _toml(path, change.before or "")
-    without = part_change(path, None, ("#", "")).after
-    value: Any = _toml(path, without or "")
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    if part is not None and value is not None:
-        raise ConfigUnreadable(
-            f"{path} already has `{'.'.join(names)}`, not written by this command. Remove it "
-            "first. Nothing was written."
-        )
-    _toml(path, change.after or "")
-    return change
-
-
-def _toml(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigUnreadable(
-            f"{path} is not valid TOML: {error}. Nothing was written."
-        ) from error
-
-
-def _read(path: Path, text: str) -> dict[str, Any]:
-    """Parse a JSON file. Raises ConfigUnreadable if writing it again would change its content."""
-
-    def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({name for name, _ in pairs}) != len(pairs):
-            raise ConfigUnreadable(f"{path}: an object has a duplicate name. Nothing was written.")
-        return dict(pairs)
-
-    try:
-        value = json.loads(text, object_pairs_hook=unique_names)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ConfigUnreadable):
-            raise
-        raise ConfigUnreadable(
-            f"{path} is not valid JSON ({error}). Comments are not supported. Nothing was written."
-        ) from error
-    if not isinstance(value, dict):
-        raise ConfigUnreadable(f"{path} must contain a JSON object. Nothing was written.")
-    if json.loads(text, parse_float=str, parse_int=str) != json.loads(
-        json.dumps(value), parse_float=str, parse_int=str
-    ):
-        raise ConfigUnreadable(
-            f"{path} contains a number that would change when written. Nothing was written."
-        )
-    return value
-
-
-def _format(value: dict[str, Any], before: str) -> str:
-    """Format JSON like the existing file: indentation, line breaks, and non-ASCII escapes."""
-    markers = re.match(r"\s*\{\s*?\n(?P<indent>[ \t]+)\S", before)
-    indent: str | int = markers["indent"] if markers else 2
-    text = json.dumps(value, indent=indent, ensure_ascii=bool(before) and before.isascii())
-    text = f"{text}\n" if not before or before.endswith("\n") else text
-    return text.replace("\n", "\r\n") if "\r\n" in before else text

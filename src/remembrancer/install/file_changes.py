@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
 import secrets
@@ -15,6 +14,10 @@ NO_FILE = "/dev/null"  # a missing file in diffs
 
 class ConfigUnreadable(ValueError):
     """A file cannot be parsed or edited safely. It was not changed."""
+
+
+class ScopeUnsupported(ValueError):
+    """The application cannot be configured for this scope."""
 
 
 class FileChanged(RuntimeError):
@@ -88,8 +91,18 @@ def write(changes: Sequence[Change]) -> None:
     for change in changes:
         if change.after is None:
             change.path.unlink()
-            with contextlib.suppress(OSError):  # the folder is not empty
-                change.path.parent.rmdir()
+            _delete_empty_folders(change.path)
+
+
+def _delete_empty_folders(path: Path) -> None:
+    """Delete the folders above a deleted file that are empty, below the home and the project."""
+    for folder in path.parents:
+        if folder in (Path.home(), Path.cwd()):
+            return
+        try:
+            folder.rmdir()
+        except OSError:  # it is not empty
+            return
 
 
 def _fill(temporary: Path, real: Path, text: str) -> None:

@@ -41,6 +41,9 @@ class McpTransport:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request and pass it to the SDK."""
+        # The parser of HTTP keeps spaces behind values, and the SDK compares values with the body
+        # (RFC 9110, 5.5: not a part of the value).
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope["endpoint_path"] = PATH
         request = Request(scope, receive)
         bytes_max = self.dispatcher.context.settings.body_bytes_max

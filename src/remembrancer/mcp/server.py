@@ -58,6 +58,7 @@ def mcp_server(open_session: OpenSession) -> Server[Any]:
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
         on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
     )
 
@@ -130,6 +131,11 @@ class _Handlers:
             mime_type="text/plain",
         )
         return types.ListResourcesResult(resources=[resource])
+
+    async def list_resource_templates(
+        self, _: RequestContext, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
         self, context: RequestContext, request: types.ReadResourceRequestParams

@@ -1,0 +1,64 @@
+"""Options of an installation, and the commands that agents run: hooks, headers and MCP."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
+PROGRAM = "remembrancer_hook.py"
+NAME = "remembrancer"
+DEFAULT_URL = "http://127.0.0.1:8460"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """Options of an installation.
+
+    `home` is the folder of the user or of the project. `config_home` is the user's XDG_CONFIG_HOME;
+    None means the default.
+    """
+
+    home: Path
+    is_project: bool
+    url: str
+    remove: bool
+    config_home: Path | None = None
+
+    @property
+    def config(self) -> Path:
+        """The folder of the user's configuration."""
+        return self.config_home or self.home / ".config"
+
+
+def hook_command(agent: str, url: str) -> str:
+    """Return the shell command that runs the hook program with this Python."""
+    return _hook_program(PROGRAM, agent, *([url] if url != DEFAULT_URL else []))
+
+
+def headers_command() -> str:
+    """Return the shell command that prints the headers of MCP requests, with the key."""
+    return _hook_program("remembrancer_headers.py")
+
+
+def mcp_command(url: str) -> list[str]:
+    """Return the words of the command that serves MCP over standard input and output.
+
+    It reads the key from REMEMBRANCER_KEY or the key file, so no configuration contains a key.
+    """
+    return [sys.executable, "-m", "remembrancer", "mcp", "--url", url]
+
+
+def folder() -> Path:
+    """Return the folder with the agents' files, in the package or in the repository."""
+    installed = Path(str(resources.files("remembrancer"))) / "integrations"
+    return installed if installed.is_dir() else ROOT / "integrations"
+
+
+def _hook_program(name: str, *arguments: str) -> str:
+    """Return the shell command that runs a program of the hooks' folder with this Python."""
+    program = folder() / "claude-code" / "hooks" / name
+    return shlex.join([sys.executable, "-I", "-S", str(program), *arguments])

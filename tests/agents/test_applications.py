@@ -1,0 +1,80 @@
+"""Applications with tools alone connect with what `remembrancer install` writes for them
+(docs/guides/applications.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from agents import clients
+from agents.claude_code import OTHERS_VARIABLES, write_key_file
+from agents.conftest import RunningService, new_home, program
+from service import new_key
+
+import remembrancer
+from remembrancer.install.agents import plan_changes
+from remembrancer.install.file_changes import write
+from remembrancer.install.options import InstallOptions
+
+pytestmark = pytest.mark.agents
+
+CONFIGURATION = {  # file, and the user's settings in it
+    "gemini-cli": (
+        ".gemini/settings.json",
+        '{\n  // mine\n  "ui": {"hideTips": true} // quiet\n}\n',
+    ),
+    "opencode": (
+        ".config/opencode/opencode.json",
+        '{\n  "$schema": "https://opencode.ai/config.json",\n  // mine\n  "mcp": {}, // none\n}\n',
+    ),
+}
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def list_servers(application: str, home: Path) -> str:
+    """Return what the application says about its MCP servers."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(OTHERS_VARIABLES)
+    }
+    process = subprocess.run(
+        [str(program(application)), "mcp", "list"],
+        env=inherited
+        | {
+            "HOME": str(home),
+            "PATH": f"{clients.node_folder()}:{os.environ['PATH']}",
+            "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]),
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        },
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    return COLOR.sub("", process.stdout + process.stderr)
+
+
+@pytest.mark.parametrize("application", sorted(CONFIGURATION))
+def test_application_connects_and_removal_restores_its_file(
+    application: str, service: RunningService
+) -> None:
+    with new_home() as home:
+        write_key_file(home, new_key(service.context, "applications"))
+        name, before = CONFIGURATION[application]
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(before, "utf-8")
+        options = InstallOptions(home=home, is_project=False, url=service.url, remove=False)
+
+        write(plan_changes(application, options))
+        output = list_servers(application, home)
+        write(plan_changes(application, replace(options, remove=True)))
+
+        assert "✓ remembrancer" in output
+        assert path.read_text("utf-8") == before

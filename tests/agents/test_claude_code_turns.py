@@ -1,0 +1,236 @@
+"""Claude Code remembers, recalls and checks turns (docs/guides/claude-code.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from agents.claude_code import PREFIX, ClaudeCode, ClaudeRun, request_text
+from agents.endpoints import ToolCall
+from service import Http
+
+pytestmark = pytest.mark.agents
+
+QUESTION = "Which port does the Borealis staging database listen on?"
+AGAIN = "On which port was the Borealis staging database?"
+TOOLS = 13
+FENCE = "<<memory-data"
+
+
+def cites(text: str) -> Callable[[str], str]:
+    """Return a reply that cites the first event that the request shows."""
+
+    def reply(request: str) -> str:
+        event = re.search(r"\[event (e_[a-z0-9]+)\]", request)
+        assert event is not None, "the request shows no event"
+        return f"{text} (ref: {event[1]})."
+
+    return reply
+
+
+@pytest.fixture(scope="module")
+def first(claude: ClaudeCode) -> ClaudeRun:
+    """A turn in an empty memory."""
+    return claude.run(QUESTION, ["It listens on port 6543 [general]."])
+
+
+@pytest.fixture(scope="module")
+def second(claude: ClaudeCode, first: ClaudeRun) -> ClaudeRun:
+    """A turn of another session that the first turn answers."""
+    return claude.run(AGAIN, [cites("It listens on port 6543")])
+
+
+@pytest.fixture(scope="module")
+def resumed(claude: ClaudeCode, second: ClaudeRun) -> ClaudeRun:
+    """The session of the second turn, continued."""
+    return claude.run(
+        "Is that the port of the Borealis staging database, too?",
+        ["Yes."],
+        "--resume",
+        second.session,
+    )
+
+
+@pytest.fixture(scope="module")
+def wrong_once(claude: ClaudeCode, first: ClaudeRun) -> ClaudeRun:
+    """A turn whose first answer contradicts the event that it cites."""
+    replies = [cites("Port 7777"), cites("Port 6543")]
+    return claude.run("Remind me of the port of the Borealis staging database?", [*replies])
+
+
+@pytest.fixture(scope="module")
+def wrong_always(claude: ClaudeCode, first: ClaudeRun) -> ClaudeRun:
+    """A turn whose answers all contradict the event that they cite."""
+    replies = [cites("Port 7777")] * 3
+    return claude.run("Once more, the port of the Borealis staging database?", [*replies])
+
+
+@pytest.fixture(scope="module")
+def report(claude: ClaudeCode) -> ClaudeRun:
+    """A turn that reports work and uses no memory."""
+    return claude.run(
+        "Tidy src/parser.py and run the tests.",
+        ["Moved 120 lines; 42 tests pass with Python 3.11.", "A second answer."],
+    )
+
+
+@pytest.fixture(scope="module")
+def compacted(claude: ClaudeCode, report: ClaudeRun) -> ClaudeRun:
+    """The session of the report, compacted."""
+    return claude.run("/compact", ["The parser was tidied."], "--resume", report.session)
+
+
+def stored(owned: Http, query: str) -> list[dict[str, str]]:
+    """Return the events whose prompt is exactly this."""
+    hits = owned.memory(query, user_id=owned.get("/api/v7/key").json()["user_id"], top_k=20)["hits"]
+    return [hit for hit in hits if hit["query"] == query]
+
+
+def test_start_pack_is_loaded_once(first: ClaudeRun) -> None:
+    assert len(first.hook_outputs("SessionStart")) == 1
+    assert first.model_text().count("# Constitution and protocol") == 1
+
+
+def test_start_pack_is_fenced(first: ClaudeRun) -> None:
+    text = first.model_text()
+
+    assert text.index(FENCE) < text.index("# Constitution and protocol")
+
+
+def test_empty_memory_adds_nothing_to_a_prompt(first: ClaudeRun) -> None:
+    assert "".join(first.hook_outputs("UserPromptSubmit")) == ""
+
+
+def test_answer_reaches_the_user_unchanged(first: ClaudeRun) -> None:
+    assert first.result["result"] == "It listens on port 6543 [general]."
+
+
+def test_tools_connect_with_the_key_file_alone(first: ClaudeRun) -> None:
+    """The guide says where to put the key; hooks and tools both read it there."""
+    assert first.servers == {"remembrancer": "connected"}
+
+
+def test_tools_are_offered_to_the_model(first: ClaudeRun) -> None:
+    """By name: this release loads the schemas of MCP tools with ToolSearch."""
+    assert len(set(re.findall(f"{PREFIX}[a-z_]+", first.model_text()))) >= TOOLS
+
+
+def test_skill_is_offered_to_the_model(first: ClaudeRun) -> None:
+    assert "remembrancer-memory" in first.model_text()
+
+
+def test_key_reaches_no_model(first: ClaudeRun, claude: ClaudeCode) -> None:
+    assert str(claude.key) not in json.dumps(first.requests)
+
+
+def test_stop_remembers_the_turn(first: ClaudeRun, owned: Http) -> None:
+    (event,) = stored(owned, QUESTION)
+
+    assert event["response"] == "It listens on port 6543 [general]."
+    assert event["session_id"] == first.session
+
+
+def test_recalled_turn_is_in_the_request(second: ClaudeRun) -> None:
+    text = second.model_text()
+
+    assert "port 6543" in text
+    assert text.index(AGAIN) < text.rindex(FENCE) < text.rindex("port 6543")
+
+
+def test_prompt_is_remembered_without_the_recalled_text(second: ClaudeRun, owned: Http) -> None:
+    (event,) = stored(owned, AGAIN)
+
+    assert "memory-data" not in event["query"] + event["response"]
+
+
+def test_correct_citation_is_not_sent_back(second: ClaudeRun) -> None:
+    assert len(second.requests) == 1
+    assert "block" not in "".join(second.hook_outputs("Stop"))
+
+
+def test_resumed_session_has_the_same_id(resumed: ClaudeRun, second: ClaudeRun) -> None:
+    assert resumed.session == second.session
+
+
+def test_resumed_session_remembers_its_turn(resumed: ClaudeRun, owned: Http) -> None:
+    (event,) = stored(owned, "Is that the port of the Borealis staging database, too?")
+
+    assert (event["response"], event["session_id"]) == ("Yes.", resumed.session)
+
+
+def test_wrong_citation_is_sent_back_once(wrong_once: ClaudeRun) -> None:
+    outputs = wrong_once.hook_outputs("Stop")
+
+    assert len(wrong_once.requests) == 2
+    assert ["block" in output for output in outputs] == [True, False]
+
+
+def test_correction_names_the_wrong_value(wrong_once: ClaudeRun) -> None:
+    assert "7777" in wrong_once.hook_outputs("Stop")[0]
+    assert "7777" in request_text(wrong_once.requests[1])
+
+
+def test_corrected_answer_replaces_the_draft(wrong_once: ClaudeRun, owned: Http) -> None:
+    events = stored(owned, "Remind me of the port of the Borealis staging database?")
+
+    assert ["6543" in event["response"] for event in events] == [True]
+
+
+def test_second_look_blocks_at_most_once(wrong_always: ClaudeRun) -> None:
+    assert len(wrong_always.requests) == 2
+    assert ["block" in output for output in wrong_always.hook_outputs("Stop")] == [True, False]
+
+
+def test_user_reads_that_an_answer_may_be_wrong(wrong_always: ClaudeRun) -> None:
+    assert "second look" in wrong_always.hook_outputs("Stop")[1]
+
+
+def test_report_of_work_is_not_sent_back(report: ClaudeRun) -> None:
+    assert len(report.requests) == 1
+
+
+def test_unrelated_prompt_recalls_nothing(report: ClaudeRun, first: ClaudeRun) -> None:
+    assert "".join(report.hook_outputs("UserPromptSubmit")) == ""
+
+
+def test_compaction_runs_its_hook(compacted: ClaudeRun) -> None:
+    assert "PreCompact" in json.dumps(compacted.messages)
+    assert "failed" not in json.dumps(
+        [message for message in compacted.messages if message.get("hook_event") == "PreCompact"]
+    )
+
+
+def test_start_pack_is_loaded_again_after_compaction(compacted: ClaudeRun) -> None:
+    """One for the resumed session and one for the new context."""
+    outputs = compacted.hook_outputs("SessionStart")
+
+    assert len(outputs) == 2
+    assert all(FENCE in output for output in outputs)
+
+
+def test_compaction_is_not_remembered(compacted: ClaudeRun, owned: Http) -> None:
+    assert stored(owned, "/compact") == []
+
+
+def test_session_goes_on_after_compaction(
+    compacted: ClaudeRun, claude: ClaudeCode, owned: Http
+) -> None:
+    prompt = "Which file did you tidy before the compaction?"
+    run = claude.run(prompt, ["src/parser.py"], "--resume", compacted.session)
+
+    assert run.result["result"] == "src/parser.py"
+    assert [event["session_id"] for event in stored(owned, prompt)] == [run.session]
+
+
+def test_end_of_a_background_task_is_not_the_users_words(claude: ClaudeCode, owned: Http) -> None:
+    command = {"command": "true", "description": "task", "run_in_background": True}
+    prompt = "Start the Borealis indexer in the background."
+    run = claude.run(prompt, [ToolCall("Bash", command), "It runs.", "It has ended.", "Good."])
+    user_id = owned.get("/api/v7/key").json()["user_id"]
+    hits = owned.memory(prompt, user_id=user_id, top_k=20)["hits"]
+
+    assert len(run.requests) >= 2
+    assert [hit["query"] for hit in hits if "tool-use-id" in hit["query"]] == []
+    assert len(stored(owned, prompt)) == 1

@@ -1,0 +1,172 @@
+"""Codex remembers, recalls, and touches system files only with a grant (docs/guides/codex.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agents.codex import Codex, CodexRun
+from agents.endpoints import Reply, ToolCall
+from service import Http
+
+pytestmark = pytest.mark.agents
+
+QUESTION = "Which port does the Cygnus staging database listen on?"
+AGAIN = "On which port was the Cygnus staging database?"
+NAMESPACE = "mcp__remembrancer"
+DENIED = "No grant lets `codex`"
+FENCE = "<<memory-data"
+
+
+def cites(request: str) -> str:
+    """Contradict the first event that the request shows, and cite it."""
+    event = re.search(r"\[event (e_[a-z0-9]+)\]", request)
+    assert event is not None, "the request shows no event"
+    return f"Port 7777 (ref: {event[1]})."
+
+
+@pytest.fixture(scope="module")
+def first(codex: Codex) -> CodexRun:
+    """A turn in an empty memory."""
+    return codex.run(QUESTION, ["It listens on port 6543 [general]."])
+
+
+@pytest.fixture(scope="module")
+def second(codex: Codex, first: CodexRun) -> CodexRun:
+    """A turn of another session that the first turn answers."""
+    return codex.run(AGAIN, ["Port 6543."])
+
+
+@pytest.fixture(scope="module")
+def wrong(codex: Codex, first: CodexRun) -> CodexRun:
+    """A turn whose answers contradict the event that they cite."""
+    prompt = "Remind me of the port of the Cygnus staging database?"
+    return codex.run(prompt, [cites, cites, cites])
+
+
+@pytest.fixture
+def target(home: Path) -> Iterator[Path]:
+    """The path of a system file that does not exist."""
+    path = Path(f"/srv/remembrancer-{home.name}")
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def stored(owned: Http, query: str) -> list[dict[str, str]]:
+    """Return the events whose prompt is exactly this."""
+    hits = owned.memory(query, user_id=owned.get("/api/v7/key").json()["user_id"], top_k=20)["hits"]
+    return [hit for hit in hits if hit["query"] == query]
+
+
+def patch_of(path: Path) -> str:
+    return f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
+
+
+def test_start_pack_is_loaded_once(first: CodexRun) -> None:
+    assert first.model_text().count("# Constitution and protocol") == 1
+
+
+def test_stop_remembers_the_turn(first: CodexRun, owned: Http) -> None:
+    (event,) = stored(owned, QUESTION)
+
+    assert event["response"] == "It listens on port 6543 [general]."
+    assert event["session_id"] == first.session
+
+
+def test_recalled_turn_is_in_the_request(second: CodexRun) -> None:
+    text = second.model_text()
+
+    assert FENCE in text
+    assert "port 6543" in text
+
+
+def test_wrong_citation_is_sent_back_once(wrong: CodexRun) -> None:
+    assert len(wrong.requests) == 2
+    assert "second look" in json.dumps(wrong.requests[1]["input"])
+
+
+def test_report_of_work_is_not_sent_back(codex: Codex) -> None:
+    run = codex.run("Tidy src/lexer.py.", ["Moved 120 lines; 42 tests pass.", "A second answer."])
+
+    assert len(run.requests) == 1
+
+
+def test_untrusted_hooks_do_not_run(codex: Codex, owned: Http) -> None:
+    """Why the guide asks the user to trust them."""
+    prompt = "Is the Cygnus indexer running?"
+    run = codex.run(prompt, ["It is."], is_trusted=False)
+
+    assert "# Constitution and protocol" not in run.model_text()
+    assert stored(owned, prompt) == []
+
+
+def test_resumed_session_remembers_its_turn(codex: Codex, first: CodexRun, owned: Http) -> None:
+    prompt = "And which user owns it?"
+    codex.run(prompt, ["The user postgres."], "resume", first.session)
+
+    (event,) = stored(owned, prompt)
+    assert event["session_id"] == first.session
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["echo x > {path}", "apply_patch <<'EOF'\n{patch}EOF", "cd /srv; install /dev/null {name}"],
+    ids=["redirection", "patch in a command", "install"],
+)
+def test_command_that_writes_a_system_file_is_denied(
+    codex: Codex, target: Path, command: str
+) -> None:
+    text = command.format(path=target, name=target.name, patch=patch_of(target))
+    run = codex.run("Do it.", [ToolCall("exec_command", {"cmd": text}), "Over."])
+
+    assert not target.exists()
+    assert DENIED in "".join(run.tool_outputs())
+
+
+def test_patch_of_a_system_file_is_denied(codex: Codex, target: Path) -> None:
+    run = codex.run("Do it.", [ToolCall("apply_patch", patch_of(target)), "Over."])
+
+    assert not target.exists()
+    assert DENIED in "".join(run.tool_outputs())
+
+
+def test_patch_of_the_project_is_not_held(codex: Codex) -> None:
+    path = codex.project / "notes.txt"
+    codex.run("Do it.", [ToolCall("apply_patch", patch_of(path)), "Over."])
+
+    assert path.read_text("utf-8") == "x\n"
+
+
+@pytest.fixture(scope="module")
+def call(codex: Codex, first: CodexRun) -> CodexRun:
+    """A call of the tool `recall`."""
+    replies: list[Reply] = [
+        ToolCall("tool_search", {"query": "recall memory", "limit": 20}),
+        ToolCall("recall", {"query_text": "Cygnus staging port", "top_k": 1}, NAMESPACE),
+        "Over.",
+    ]
+    return codex.run("Use memory.", replies)
+
+
+def test_tools_answer_with_the_key_file_alone(call: CodexRun) -> None:
+    """The guide says where to put the key; hooks and tools both read it there."""
+    assert "6543" in call.tool_outputs()[-1]
+    assert not any("sk_" in json.dumps(request) for request in call.requests)
+
+
+@pytest.mark.xfail(strict=False, reason="Codex shows structured content, not the text")
+def test_recalled_turn_is_fenced(call: CodexRun) -> None:
+    assert FENCE in call.tool_outputs()[-1]
+
+
+def test_turn_waits_until_the_service_is_back(codex: Codex, owned: Http) -> None:
+    prompt = "Where did the Philae probe land?"
+    codex.run(prompt, ["On a comet."], REMEMBRANCER_URL="http://127.0.0.1:9")
+    meanwhile = stored(owned, prompt)
+    codex.run("And now?", ["Hello again."])
+
+    assert meanwhile == []
+    assert [event["response"] for event in stored(owned, prompt)] == ["On a comet."]

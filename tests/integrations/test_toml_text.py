@@ -1,0 +1,125 @@
+"""The TOML file of Codex is edited line by line: what others wrote keeps its bytes."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from remembrancer.install.file_changes import ConfigUnreadable, write
+from remembrancer.install.toml_text import toml_change
+
+NAMES = ("servers", "ours")
+BODY = 'command = "python"\nargs = ["-m", "x"]\n'
+TRUST = [("hooks", "state", "/h/hooks.json:stop:0:0"), ("hooks", "state", "/h/hooks.json:stop:0:1")]
+TEXTS = [
+    'model = "x"  # fast\n',
+    'model = "x"',
+    "# mine\n\n[servers.other]\ncommand = 'x'\n# end\n",
+    "[servers]\n\n[[list]]\na = 1\n",
+    'text = """\n[servers.ours]\n"""\r\n',
+    "\n",
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The path of a file that does not exist."""
+    return tmp_path / "config.toml"
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_added_and_removed_table_leaves_the_same_bytes(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+    write([toml_change(path, NAMES, BODY)])
+    installed = tomllib.loads(path.read_bytes().decode())
+    again = toml_change(path, NAMES, BODY)
+    write([toml_change(path, NAMES, None)])
+
+    assert installed["servers"]["ours"] == tomllib.loads(BODY)
+    assert again.before == again.after
+    assert path.read_bytes() == text.encode()
+
+
+def test_new_file_disappears(path: Path) -> None:
+    write([toml_change(path, NAMES, BODY)])
+    assert path.exists()
+
+    write([toml_change(path, NAMES, None)])
+
+    assert not path.exists()
+
+
+def test_tables_that_codex_adds_survive_the_removal(path: Path) -> None:
+    """Codex appends the trust in a folder and in hooks behind the last table."""
+    path.write_text("a = 1\n", "utf-8")
+    write([toml_change(path, NAMES, BODY)])
+    added = (
+        '\n[projects."/p"]\ntrust_level = "trusted"\n\n[hooks.state]\n'
+        '\n[hooks.state."/h/hooks.json:stop:0:0"]\ntrusted_hash = "1"\n'
+        '\n[hooks.state."/h/hooks.json:stop:0:1"]\ntrusted_hash = "2"\n'
+    )
+    path.write_text(path.read_text("utf-8") + added, "utf-8")
+
+    write([toml_change(path, NAMES, None, obsolete=TRUST)])
+
+    assert path.read_text("utf-8") == 'a = 1\n\n[projects."/p"]\ntrust_level = "trusted"\n'
+
+
+def test_trust_in_other_hooks_survives_the_removal(path: Path) -> None:
+    other = '\n[hooks.state."/h/other.json:stop:0:0"]\ntrusted_hash = "3"\n'
+    ours = '\n[hooks.state."/h/hooks.json:stop:0:0"]\ntrusted_hash = "1"\n'
+    path.write_text(f"a = 1\n\n[hooks.state]\n{ours}{other}", "utf-8")
+
+    write([toml_change(path, NAMES, None, obsolete=TRUST)])
+
+    assert path.read_text("utf-8") == f"a = 1\n\n[hooks.state]\n{other}"
+
+
+def test_section_of_an_earlier_release_is_replaced_and_removed(path: Path) -> None:
+    """It had an end mark, and programs put their tables before it."""
+    section = '# remembrancer: begin\n[servers.ours]\nurl = "x"\n'
+    path.write_text(f"a = 1\n\n{section}\n[b]\nc = 2\n# remembrancer: end\n", "utf-8")
+
+    write([toml_change(path, NAMES, BODY)])
+    installed = tomllib.loads(path.read_text("utf-8"))
+    write([toml_change(path, NAMES, None)])
+
+    assert installed["servers"]["ours"] == tomllib.loads(BODY)
+    assert path.read_text("utf-8") == "a = 1\n\n[b]\nc = 2\n"
+
+
+def test_settings_within_our_table_survive_an_update(path: Path) -> None:
+    write([toml_change(path, NAMES, BODY)])
+    path.write_text(path.read_text("utf-8") + "\n[servers.ours.tools.a]\nb = 1\n", "utf-8")
+
+    write([toml_change(path, NAMES, BODY.replace("python", "python3"))])
+
+    ours = tomllib.loads(path.read_text("utf-8"))["servers"]["ours"]
+    assert (ours["command"], ours["tools"]) == ("python3", {"a": {"b": 1}})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = ", "not valid TOML"),
+        ("[servers.ours]\na = 1\n", "already has `servers.ours`"),
+        ("servers = {ours = {a = 1}}\n", "already has"),
+        ("servers = {other = {a = 1}}\n", "not valid TOML|cannot be edited"),
+    ],
+)
+def test_file_that_cannot_be_edited_is_refused(path: Path, text: str, message: str) -> None:
+    path.write_text(text, "utf-8")
+
+    with pytest.raises(ConfigUnreadable, match=message):
+        toml_change(path, NAMES, BODY)
+
+
+def test_table_of_the_user_is_not_removed(path: Path) -> None:
+    path.write_text("[servers.ours]\na = 1\n", "utf-8")
+
+    change = toml_change(path, NAMES, None)
+
+    assert change.before == change.after
