@@ -55,7 +55,6 @@ FUNCTIONS = {
     "text": "_of_words",
     "neighbour": "_of_neighbours",
     "date": "_of_time_and_speaker",
-    "similar": "_similarity",
     "form": "_of_form",
     "of the query and its memory": "_of_context",
 }

@@ -148,7 +148,6 @@ def test_hit_has_its_passage_marks_features_and_neighbours(trip: Memory) -> None
         "session",
         "speaker",
         "date",
-        "similar",
         "form",
     }
     assert [(beside.place, beside.query) for beside in hit.neighbours] == [

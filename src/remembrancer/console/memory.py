@@ -34,7 +34,6 @@ _LABELS = {
     "session": "other hits in its session",
     "speaker": "the speaker",
     "date": "the date",
-    "similar": "similar to the best other turns",
     "form": "length and style",
 }
 FLAG_LABELS = {

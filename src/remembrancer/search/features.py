@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numkong
 import numpy as np
 import numpy.typing as npt
 
@@ -29,7 +28,6 @@ EVENT_FEATURES = (
     "session", "session_covered",
     "speaker", "speaker_best", "date", "time", "when_time", "recency",
     "asks", "length", "query_length", "brevity",
-    "similar",
 )  # fmt: skip
 # Of the query and its space: the same for all events of a search.
 CONTEXT_FEATURES = (
@@ -53,7 +51,6 @@ SIGNALS = {
     "session": ("session", "session_covered"),
     "speaker": ("speaker", "speaker_best"),
     "date": ("date", "time", "when_time", "asks_when", "recency"),
-    "similar": ("similar",),
 }  # fmt: skip
 # What tells whether a memory answers a query: the best cosine, the largest share of the query's
 # words in one event, how many words those are, how many events had the chance to fit, and by how
@@ -64,7 +61,6 @@ EVIDENCE = (
 )  # fmt: skip
 SHORT_WORDS = 60  # of an event that is half as much lifted by its neighbours as a very short one
 FEW_EVENTS = 10  # in a memory of so many events, neighbours and the mean score count half
-BEST_SIMILAR = 3  # events to which the others are compared
 BEST_OF_ALL = 10  # events that count for the spread of the scores
 SPREAD_MIN = 0.1  # of logarithms of lengths; if all are alike, small differences must not matter
 SHARE_MAX = 1.5  # logarithm of the ratio of the words of responses and of users that counts as 1
@@ -104,7 +100,6 @@ def features_of(pool: PoolEvents, places: Array) -> Array:
     )
     columns["session"] = pool.of_session[places]
     columns["recency"] = (places + 1) / len(pool.firsts)
-    columns["similar"] = _similarity(events, pool.quick[places])
     columns |= _of_context(pool, events, columns)
     features = np.empty((len(FEATURES), len(places)), "f4")
     for place, feature in enumerate(FEATURES):
@@ -200,38 +195,6 @@ def _of_neighbours(pool: PoolEvents, places: Array, events: PoolEvents) -> dict[
         "next_short": best[following] * brevity,
         "previous_asks": best[previous] * question_flags[previous],
     }
-
-
-def _similarity(events: PoolEvents, quick: Array) -> Array:
-    """Return how much each event is like the best others, less the mean: (C,).
-
-    The mean cosine of its parts with the best parts of the BEST_SIMILAR best events, without
-    itself. Source: Rocchio, "Relevance Feedback in Information Retrieval", 1971.
-    """
-    count, parts = len(quick), events.parts
-    blocks = events.ranking.view.vectors
-    if count <= 2 or not blocks:
-        return np.zeros(count, "f4")
-    rows = np.empty((len(parts), blocks[0].shape[1]), "i1")
-    first = 0
-    for block in blocks:
-        inside = slice(*np.searchsorted(parts, (first, first + len(block))))
-        rows[inside] = block[parts[inside] - first]
-        first += len(block)
-    best = np.argsort(-quick, kind="stable")[:BEST_SIMILAR]
-    best_parts = events.places_of_best[best]
-    norm = events.ranking.view["norm"][parts]
-    norm = np.where(norm > 0, norm, np.float32(1))
-    products = np.asarray(numkong.cdist(rows[best_parts], rows, metric="dot"))
-    # Weighted by how well they fit: where nothing fits, to be like it says nothing.
-    products *= (events.best[best] / norm[best_parts])[:, None] / norm
-    cosines = np.add.reduceat(products, events.firsts, axis=1) / events.sizes
-    cosines[np.arange(len(best)), best] = 0
-    counts = np.full(count, len(best), "f4")
-    counts[best] -= 1
-    similar = cosines.sum(axis=0) / counts
-    result: Array = similar - similar.mean()
-    return result
 
 
 def _of_time_and_speaker(events: PoolEvents) -> dict[str, Array]:
