@@ -138,7 +138,7 @@ def test_failing_model_returns_503_and_stores_no_turn(serve: Callable[..., Serve
         served.ask()
 
     assert failed.value.status_code == 503
-    assert "the endpoint rejected the key" in failed.value.response.json()["detail"]
+    assert "the endpoint rejected the key" in failed.value.response.json()["error"]["message"]
     assert len(events(served.context)) == 1
 
 
@@ -170,8 +170,9 @@ def test_missing_chat_model_error_names_the_setting(http: Http) -> None:
     before = rows(http.context)
     answer = http.post(PATH, {"model": "memory", "messages": MESSAGES})
 
-    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
-    assert "REMEMBRANCER_MODEL_CHAT" in answer.json()["detail"]
+    error = answer.json()["error"]
+    assert (answer.status_code, error["type"]) == (503, "server_error")
+    assert "REMEMBRANCER_MODEL_CHAT" in error["message"]
     assert rows(http.context) == before
 
 

@@ -15,6 +15,7 @@ from ..agent.chat import ChatTurn, finish, start_chat
 from ..agent.completions import NAME, CompletionTurn, complete, served_models, start_completion
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.openai_errors import is_openai_path
 from . import problems
 from .endpoint import Call, ThreadPool
 
@@ -68,7 +69,8 @@ async def _events(call: Call[Any], work: Callable[[Emit], None]) -> AsyncIterato
         except problems.FORESEEN as error:
             problem = problems.problem_for(error)
             assert problem is not None
-            emit("error", problem.body(call.request.scope["request_id"]))
+            name = "" if is_openai_path(call.request.url.path) else "error"
+            emit(name, problems.body_of(problem, call.request.scope))
 
     result = call.dispatcher.start(ThreadPool.TALK, run)
     result.add_done_callback(lambda _: events.put_nowait(None))

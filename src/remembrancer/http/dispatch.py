@@ -132,7 +132,7 @@ class Dispatcher:
             if endpoint.body is not None:
                 raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
         except (Problem, StoreUnavailable) as error:
-            return problems.respond(error, request.scope["request_id"])
+            return problems.respond(error, request.scope)
         call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
         if endpoint.pool is ThreadPool.RUN:
             call.cancellation = Cancellation()
@@ -208,9 +208,9 @@ class Dispatcher:
                 call.idempotency = _idempotent_request(call, endpoint, raw)
             answer = _run(endpoint, call)
         except RateExceeded as error:
-            return problems.respond(error, request.scope["request_id"], error.allowance.headers())
+            return problems.respond(error, request.scope, error.allowance.headers())
         except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
-            return problems.respond(error, request.scope["request_id"], call.headers)
+            return problems.respond(error, request.scope, call.headers)
         if endpoint.usage:
             caller = call.caller
             self.usage_counter.count(
