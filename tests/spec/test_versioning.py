@@ -19,7 +19,9 @@ DOORS = {
 }
 OPENAI = {
     "/v1/chat/completions",
+    "/v1/embeddings",
     "/v1/models",
+    "/v1/models/{model}",
 }
 UNVERSIONED = {"/api/execute/code"}
 

@@ -122,7 +122,9 @@ class Dispatcher:
             request.scope["endpoint_path"] = path
             return await self.respond(by_method[request.method], request)
 
-        return Route(path, respond, methods=list(by_method), name=path)
+        has_slashes = any(endpoint.id_has_slashes for endpoint in endpoints)
+        pattern = path.replace("}", ":path}") if has_slashes else path
+        return Route(pattern, respond, methods=list(by_method), name=path)
 
     async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
         """Answer one request; foreseen errors become problem responses."""
