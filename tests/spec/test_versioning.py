@@ -22,6 +22,7 @@ OPENAI = {
     "/v1/embeddings",
     "/v1/models",
     "/v1/models/{model}",
+    "/v1/responses",
 }
 UNVERSIONED = {"/api/execute/code"}
 

@@ -12,8 +12,16 @@ from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.embeddings import Embed, Embedded
 from ..protocol.errors import Conflict
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.responses import ResponseObject, ResponseRequest
 from ..protocol.second_look import SecondLook, SecondLooked
-from .chat_handlers import STREAM, chat_with_agent, complete_chat, list_models, show_model
+from .chat_handlers import (
+    STREAM,
+    chat_with_agent,
+    complete_chat,
+    list_models,
+    respond_to_input,
+    show_model,
+)
 from .endpoint import AnyEndpoint, Endpoint, ThreadPool
 
 ROUTES: tuple[AnyEndpoint, ...] = (
@@ -72,6 +80,24 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         handle=complete_chat,
         body=Completion,
         answer=Completed,
+        media_type=STREAM,
+        pool=ThreadPool.TALK,
+        rate_limit="chat",
+        usage="chat",
+        takes_idempotency_key=True,
+        body_bytes_max="file_bytes_max",  # for images
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/responses",
+        operation_id="respond",
+        summary="Responses",
+        description="OpenAI-compatible responses: the same as chat completions by the newer "
+        "interface, with function tools. With `stream` the answer arrives as its events. "
+        "Conversations are not kept: send the whole one in `input`.",
+        handle=respond_to_input,
+        body=ResponseRequest,
+        answer=ResponseObject,
         media_type=STREAM,
         pool=ThreadPool.TALK,
         rate_limit="chat",

@@ -20,9 +20,11 @@ from ..agent.completions import (
     served_models,
     start_completion,
 )
+from ..agent.responses import ResponseEvents, as_completion, as_response, pending_response
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Choice, Completed, Completion, ServedModel, ServedModels
 from ..protocol.openai_errors import is_openai_path
+from ..protocol.responses import ResponseObject, ResponseRequest
 from . import problems
 from .endpoint import Call, ThreadPool
 
@@ -160,3 +162,31 @@ def _chunk(
     if "logprobs" in fields:
         choice["logprobs"] = fields["logprobs"]
     return {**head, "choices": [choice]}
+
+
+def respond_to_input(call: Call[ResponseRequest]) -> BaseModel | Response:
+    """Answer a request of the Responses API, as JSON or as events."""
+    request = call.input
+    turn = start_completion(call.context, call.caller, as_completion(request), call.idempotency)
+    if not request.stream:
+        completed = turn if isinstance(turn, Completed) else complete(turn)
+        return as_response(request, completed)
+    head = pending_response(
+        request,
+        f"resp_{call.request.scope['request_id']}",
+        call.context.clock() // 1000,
+        NAME,
+    )
+    return stream_events(call, partial(_emit_response, request, head, turn))
+
+
+def _emit_response(
+    request: ResponseRequest, head: ResponseObject, turn: CompletionTurn | Completed, emit: Emit
+) -> None:
+    events = ResponseEvents(request, head, emit)
+    if isinstance(turn, CompletionTurn):
+        completed = complete(turn, events.write)
+    else:
+        completed = turn
+        events.write(0, _delta(completed.choices[0]))
+    events.end(completed)
