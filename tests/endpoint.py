@@ -89,7 +89,10 @@ def answer_of(text: Any, **more: Any) -> dict[str, Any]:
         **more,
     }
     return {
+        "id": "chatcmpl-1",
         "object": "chat.completion",
+        "created": 1_767_225_600,
+        "model": "tiny",
         "choices": [choice],
         "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
     }
