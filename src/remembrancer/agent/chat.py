@@ -116,6 +116,7 @@ def start_chat(
         top_k=limits.CHAT_HITS_MAX,
         min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         last_seal=request.last_seal,
+        seals=request.last_seal is not None,  # the service seals its replies itself
     )
     return ChatTurn(
         context=context,

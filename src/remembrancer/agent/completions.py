@@ -158,8 +158,9 @@ def start_completion(
         top_k=limits.CHAT_HITS_MAX,
         min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         interact=not request.continues,
+        seals=False,  # the client sees no seal
     )
-    search_result = recall(context, caller, query)
+    search_result = recall(context, caller, query, serves_cubes=False)
     turn = partial(
         CompletionTurn,
         context=context,
