@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -49,6 +50,15 @@ T = TypeVar("T")
 
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
 _KEY_CHARACTERS_MAX = 200  # longer than any key
+
+
+class SlashedName(StringConvertor):
+    """A path parameter with slashes within it, such as the name of a model."""
+
+    regex = "[^/]+(?:/[^/]+)*"
+
+
+register_url_convertor("slashed", SlashedName())
 
 
 class Dispatcher:
@@ -123,7 +133,7 @@ class Dispatcher:
             return await self.respond(by_method[request.method], request)
 
         has_slashes = any(endpoint.id_has_slashes for endpoint in endpoints)
-        pattern = path.replace("}", ":path}") if has_slashes else path
+        pattern = path.replace("}", ":slashed}") if has_slashes else path
         return Route(pattern, respond, methods=list(by_method), name=path)
 
     async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
