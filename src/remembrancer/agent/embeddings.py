@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from typing import cast
 
 import numpy as np
 
@@ -18,12 +17,6 @@ class NoEmbeddings(Unavailable):
     """This server has no embedder. The operator sets one with REMEMBRANCER_EMBEDDER."""
 
 
-class TokensNotRead(InvalidRequest):
-    """`input` must be text: the embedder has tokens of its own. For LangChain's OpenAIEmbeddings,
-    set `check_embedding_ctx_length=False`.
-    """
-
-
 class DimensionsFixed(InvalidRequest):
     """The embedder has another number of dimensions. Leave `dimensions` out."""
 
@@ -31,14 +24,11 @@ class DimensionsFixed(InvalidRequest):
 def embed(context: Context, _caller: Caller, request: Embed) -> Embedded:
     """Return one vector of unit length per text, shape (texts, dimensions of the embedder).
 
-    Texts are read up to CHARACTERS_MAX characters. Raises NoEmbeddings, TokensNotRead,
-    DimensionsFixed, EmbedderUnavailable.
+    Texts are read up to CHARACTERS_MAX characters. Raises NoEmbeddings, DimensionsFixed,
+    EmbedderUnavailable.
     """
     texts = [request.input] if isinstance(request.input, str) else request.input
-    if not all(isinstance(text, str) for text in texts):
-        raise TokensNotRead(errors=[{"pointer": "/input", "detail": "must be text"}])
     embedder = context.embedder
-    texts = cast(list[str], texts)
     encode = embedder.encode_queries if request.input_type == "query" else embedder.encode
     vectors = encode(texts)
     if not vectors.shape[1]:

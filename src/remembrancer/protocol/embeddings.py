@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from . import limits
-from .message import Body, Message, example
+from .message import Body, Message, Misfit, example
 from .text import Text
 
 
@@ -17,14 +17,8 @@ class Embed(Body):
     model_config = example({"model": "memory-embedder", "input": "When does the ferry leave?"})
 
     input: Annotated[
-        Text
-        | Annotated[list[Text], Field(min_length=1, max_length=limits.EMBEDDING_INPUTS_MAX)]
-        | Annotated[list[int], Field(min_length=1)]
-        | Annotated[list[list[int]], Field(min_length=1)],
-        Field(
-            description="One text, or a list of texts. Lists of tokens are rejected: the embedder "
-            "has tokens of its own."
-        ),
+        Text | Annotated[list[Text], Field(min_length=1, max_length=limits.EMBEDDING_INPUTS_MAX)],
+        Field(description="One text, or a list of texts. Tokens in their place are rejected."),
     ]
     model: Annotated[
         Text | None, Field(description="Accepted and ignored: the server has one embedder.")
@@ -41,6 +35,18 @@ class Embed(Body):
         Literal["query", "document"],
         Field(description="Whether the texts are searched or search (our addition)."),
     ] = "document"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_texts(cls, body: Any) -> Any:
+        texts = body.get("input") if isinstance(body, dict) else None
+        if isinstance(texts, list) and any(isinstance(text, (int, list)) for text in texts):
+            raise Misfit(
+                "input",
+                "must be text: the embedder has tokens of its own. For LangChain's "
+                "OpenAIEmbeddings, set `check_embedding_ctx_length=False`",
+            )
+        return body
 
 
 class TextVector(Message):

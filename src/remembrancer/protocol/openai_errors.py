@@ -17,6 +17,11 @@ _CODES: dict[str, str] = {
 }
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _INDEX = re.compile(r"/(\d+)(?=/|$)")
+# Parts of a pointer that name the type of an alternative, not a field.
+_TYPE = re.compile(
+    r"/(?:(?:constrained-)?(?:str|int|float|bool|list|dict)(?=/|\[|$)|function-|nullable|"
+    r"TextPart|MediaPart).*"
+)
 
 
 def is_openai_path(path: str) -> bool:
@@ -65,4 +70,4 @@ def openai_body(problem: Problem) -> dict[str, Any]:
 
 def _field_name(pointer: str) -> str | None:
     """Return a JSON pointer as OpenAI writes it: /messages/0/content as messages[0].content."""
-    return _INDEX.sub(r"[\1]", pointer).lstrip("/").replace("/", ".") or None
+    return _INDEX.sub(r"[\1]", _TYPE.sub("", pointer)).lstrip("/").replace("/", ".") or None
