@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -56,11 +59,12 @@ def python_of(name: str) -> str:
     """Return the Python of an environment; install it first if needed, or skip the test."""
     folder = _folder(name, PYTHON[name])
     uv = [sys.executable, "-m", "uv"]
-    if not (folder / "ready").exists():
-        _install(folder, [*uv, "venv", "--quiet", "--clear", str(folder)])
-        python = ["--python", str(folder / "bin" / "python")]
-        _install(folder, [*uv, "pip", "install", "--quiet", *python, *PYTHON[name]])
-        (folder / "ready").touch()
+    with _only_one(folder):
+        if not (folder / "ready").exists():
+            _install(folder, [*uv, "venv", "--quiet", "--clear", str(folder)])
+            python = ["--python", str(folder / "bin" / "python")]
+            _install(folder, [*uv, "pip", "install", "--quiet", *python, *PYTHON[name]])
+            (folder / "ready").touch()
     return str(folder / "bin" / "python")
 
 
@@ -70,12 +74,13 @@ def node_modules_of(name: str) -> Path:
     folder = _folder(name, NODE[name])
     if shutil.which("npm") is None:
         pytest.skip("needs Node.js and npm")
-    if not (folder / "ready").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text(json.dumps({"private": True}), "utf-8")
-        options = ["--prefix", str(folder), "--no-audit", "--no-fund", "--silent"]
-        _install(folder, ["npm", "install", *options, *NODE[name]])
-        (folder / "ready").touch()
+    with _only_one(folder):
+        if not (folder / "ready").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "package.json").write_text(json.dumps({"private": True}), "utf-8")
+            options = ["--prefix", str(folder), "--no-audit", "--no-fund", "--silent"]
+            _install(folder, ["npm", "install", *options, *NODE[name]])
+            (folder / "ready").touch()
     return folder / "node_modules"
 
 
@@ -84,8 +89,16 @@ def _folder(name: str, pins: tuple[str, ...]) -> Path:
     return cache_folder() / f"{name}-{digest}"
 
 
-def _install(folder: Path, command: list[str]) -> None:
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Let one process at a time install an environment; the others wait and use it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(folder: Path, command: list[str]) -> None:
     process = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS_MAX
     )
