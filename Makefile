@@ -17,7 +17,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test test-long test-agents check format bench local-model exam-model screenshots docs lock clean
+.PHONY: help setup setup-system run demo test test-long test-frameworks test-agents check format bench local-model exam-model screenshots docs lock clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,6 +57,10 @@ test-long: $(READY) setup-system  ## Run the tests with rounds again, with all r
 test-agents: $(READY)  ## Run real agents and MCP clients against the service, about 2 minutes (npm: 1.6 GB once)
 	@export PYTHONPATH=tests; $(BIN)/python -m agents.clients && $(BIN)/python -m agents.network \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m agents $(ARGS) tests/agents || [ $$? = 75 ]
+
+# About 1.6 GB of packages, installed once outside the tree (FRAMEWORKS_CACHE=FOLDER).
+test-frameworks: $(READY)  ## Run agent frameworks and clients against the service (downloads 1.6 GB once)
+	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest -n $(JOBS) --dist load tests/frameworks $(ARGS)
 
 check: $(READY)  ## Check format, lint, types and tests: every commit passes
 	$(BIN)/ruff format --check .

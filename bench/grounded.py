@@ -38,7 +38,7 @@ from remembrancer.context import Context, without_secrets
 from remembrancer.memory.summaries.extractive import sentences
 from remembrancer.models import Budget, ModelAttempt, ModelRequest, ModelResponse, Models, Slot
 from remembrancer.models.calls import ConfiguredModels
-from remembrancer.models.port import OnText
+from remembrancer.models.port import OnDelta, OnText
 from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.fence import new_delimiter
 from remembrancer.protocol.summaries import SummaryAsked
@@ -59,12 +59,20 @@ class RecordingModels:
     texts: list[str] = field(default_factory=list)
 
     def ask(
-        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self,
+        request: ModelRequest,
+        budget: Budget,
+        on_text: OnText | None = None,
+        on_delta: OnDelta | None = None,
     ) -> ModelResponse:
         """Delegate to the wrapped models."""
-        reply = self.models.ask(question, budget, on_text)
+        reply = self.models.ask(request, budget, on_text, on_delta)
         self.texts.append(reply.text)
         return reply
+
+    def names(self, slot: Slot, *, outside: bool = True) -> tuple[str, ...]:
+        """Delegate to the wrapped models."""
+        return self.models.names(slot, outside=outside)
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
         """Delegate to the wrapped models."""

@@ -34,7 +34,7 @@ from remembrancer.models import (
     tokens_of,
 )
 from remembrancer.models.calls import ConfiguredModels
-from remembrancer.models.port import OnText
+from remembrancer.models.port import OnDelta, OnText
 from remembrancer.protocol.execution import Executed, Execution
 from remembrancer.repair.models.budget import SLOTS, ModelPanel
 from remembrancer.repair.programs import run_program
@@ -176,17 +176,25 @@ class Scripted:
         """Implement Models."""
         return slot in self._answers and outside
 
+    def names(self, slot: Slot, *, outside: bool = True) -> tuple[str, ...]:
+        """Implement Models."""
+        return (f"{slot}@models.example",) if self.has(slot, outside=outside) else ()
+
     def ask(
-        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self,
+        request: ModelRequest,
+        budget: Budget,
+        on_text: OnText | None = None,
+        on_delta: OnDelta | None = None,  # noqa: ARG002 - a script has text only
     ) -> ModelResponse:
         """Implement Models."""
         budget.calls_left -= 1
-        text = self._answers[question.slot](self._one, self._attempts[question.slot])
-        self._attempts[question.slot] += 1
-        read_tokens = sum(tokens_of(message.content) for message in question.messages)
+        text = self._answers[request.slot](self._one, self._attempts[request.slot])
+        self._attempts[request.slot] += 1
+        read_tokens = sum(tokens_of(message.content) for message in request.messages)
         attempt = ModelAttempt(
-            slot=question.slot,
-            model=question.slot,
+            slot=request.slot,
+            model=request.slot,
             outcome="ok",
             ms=0.0,
             prompt_tokens=read_tokens,
@@ -194,7 +202,7 @@ class Scripted:
         )
         if on_text is not None:
             on_text(text)
-        return ModelResponse(text=text, model=question.slot, tries=(attempt,))
+        return ModelResponse(text=text, model=request.slot, tries=(attempt,))
 
     def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """Implement Models."""

@@ -38,7 +38,8 @@ class Endpoint:
     def prompts(self) -> list[str]:
         """Return the text of the messages of each request."""
         return [
-            "\n".join(message["content"] for message in body["messages"]) for body in self.requests
+            "\n".join(str(message["content"]) for message in body["messages"])
+            for body in self.requests
         ]
 
 
@@ -88,7 +89,10 @@ def answer_of(text: Any, **more: Any) -> dict[str, Any]:
         **more,
     }
     return {
+        "id": "chatcmpl-1",
         "object": "chat.completion",
+        "created": 1_767_225_600,
+        "model": "tiny",
         "choices": [choice],
         "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
     }
@@ -105,6 +109,48 @@ def replies(text: str | Callable[[dict[str, Any]], str], **more: Any) -> Play:
             streams(words, is_complete=True, **more)(handler)
         else:
             handler.send(json.dumps(answer_of(content, **more)).encode())
+
+    return play
+
+
+def calls_tools(*calls: tuple[str, str, str]) -> Play:
+    """Answer with tool calls, each as id, name and arguments; streamed in two pieces each."""
+    whole = [
+        {"id": name_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for name_id, name, arguments in calls
+    ]
+
+    def play(handler: Handler) -> None:
+        if not handler.body.get("stream"):
+            message = {"role": "assistant", "content": None, "tool_calls": whole}
+            answer = answer_of(None, message=message, finish_reason="tool_calls")
+            handler.send(json.dumps(answer).encode())
+            return
+        deltas: list[dict[str, Any]] = []
+        for index, (name_id, name, arguments) in enumerate(calls):
+            head = {"name": name, "arguments": ""}
+            deltas.append({"index": index, "id": name_id, "type": "function", "function": head})
+            half = len(arguments) // 2
+            deltas += [
+                {"index": index, "function": {"arguments": piece}}
+                for piece in (arguments[:half], arguments[half:])
+            ]
+        chunks = [{"index": 0, "delta": {"tool_calls": [delta]}} for delta in deltas]
+        chunks.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+        streams_choices([[chunk] for chunk in chunks])(handler)
+
+    return play
+
+
+def streams_choices(chunks: Sequence[list[dict[str, Any]]]) -> Play:
+    """Answer with these lists of choices, one per event, and the end marker."""
+
+    def play(handler: Handler) -> None:
+        raw = b"".join(
+            b"data: " + json.dumps({"choices": choices}).encode() + b"\n\n" for choices in chunks
+        )
+        handler.close_connection = True
+        handler.send(raw + b"data: [DONE]\n\n", kind="text/event-stream", Connection="close")
 
     return play
 

@@ -12,7 +12,8 @@
     ```text         a drawing or an excerpt, not run
 
 Lines that set up a machine (git clone, make, apt-get, ...) are checked, not run. The only other
-exception is `<!-- not run: REASON -->` above a block; a test limits their number.
+exception is `<!-- not run: REASON -->` above a block; a test limits their number. A block under
+`<!-- environment: NAME -->` is run by tests/frameworks, with the packages of that environment.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MODEL_ADDRESS = "http://127.0.0.1:11434"
 RESPONSE = "Response"  # the title of a block that shows a server's response
 SECONDS_MAX = 60  # per block
 _BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<reason>.+) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
+    r"(?:^<!-- (?:not run: (?P<reason>.+)|environment: (?P<environment>[a-z-]+)) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 # the form that the site generator also reads
@@ -69,6 +70,7 @@ class Block:
     title: str
     text: str
     reason: str | None  # why it is not run, if it is not
+    environment: str | None = None  # of tests/frameworks, which runs it instead
 
 
 def blocks(page: str, name: str) -> list[Block]:
@@ -85,7 +87,14 @@ def blocks(page: str, name: str) -> list[Block]:
                 f'{place}: a fence takes a language and at most title="…", not {match["info"]!r}'
             )
         found_blocks.append(
-            Block(place, info["language"], info["title"] or "", match["text"], match["reason"])
+            Block(
+                place,
+                info["language"],
+                info["title"] or "",
+                match["text"],
+                match["reason"],
+                match["environment"],
+            )
         )
     fences = len(re.findall(r"^\s*(```|~~~)", page, re.MULTILINE))
     if fences != 2 * len(found_blocks):
@@ -114,7 +123,7 @@ class Runner:
     def run(self, block: Block) -> None:
         """Run or check one block. Raises DocumentationError."""
         printed, self._printed = self._printed, None
-        if block.reason is not None:
+        if block.reason is not None or block.environment is not None:
             return
         step = getattr(self, f"_{block.language}", None) if block.language.isidentifier() else None
         if step is None:

@@ -18,7 +18,9 @@ from remembrancer.client.errors import (
     UnavailableError,
     error_from_response,
 )
+from remembrancer.protocol.embeddings import Embed
 from remembrancer.protocol.errors import PROBLEMS, Problem
+from remembrancer.protocol.responses import ResponseRequest
 from remembrancer.protocol.search import MemoryQuery
 
 KEY = "sk_" + "ab" * 32
@@ -175,3 +177,24 @@ def test_proxy_settings_of_the_environment_are_ignored(
 
     with Client(url, key, retry=Retry(times=0)) as client:
         assert client.get_start_pack().prompt_text
+
+
+def test_errors_under_v1_have_the_classes_of_the_other_paths(url: str, client: Client) -> None:
+    """OpenAI's shape is read as well (specification.md#completions-errors)."""
+    with pytest.raises(NotFoundError) as unknown:
+        client.show_model("org/none")
+    with Client(url, KEY) as stranger, pytest.raises(UnauthorizedError) as refused:
+        stranger.list_models()
+
+    assert "GET /v1/models" in unknown.value.detail
+    assert (refused.value.error, refused.value.status) == ("unauthorized", 401)
+
+
+def test_client_embeds_and_responds(client: Client) -> None:
+    """The endpoints of OpenAI's API by the client (specification.md#embeddings-request)."""
+    vectors = client.embed(Embed(input=["a", "b"]))
+    answer = client.respond(ResponseRequest(input="When does the ferry leave?"))
+
+    assert [len(item.embedding) for item in vectors.data] == [64, 64]
+    assert answer.model == "memory-quotes"
+    assert client.show_model("memory").id == "memory"

@@ -60,13 +60,13 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
     request: ApiRequest[Any] = getattr(requests, endpoint.operation_id)(*_arguments(endpoint))
 
     path = endpoint.path.replace("{event_id}", "evt%2F1").replace("{filename}", "a%20b.txt")
-    path = path.replace("{fact_id}", "a%20b.txt")
+    path = path.replace("{fact_id}", "a%20b.txt").replace("{model}", "a%20b.txt")
     assert (request.method, request.path) == (endpoint.method, path)
     assert ("Idempotency-Key" in request.headers) == endpoint.takes_idempotency_key
     assert request.is_retry_safe == (
         endpoint.method == "GET"
         or endpoint.takes_idempotency_key
-        or endpoint.operation_id in {"look_again", "explain_search"}
+        or endpoint.operation_id in {"look_again", "explain_search", "embed"}
     )
 
 

@@ -2,76 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, endpoint, fails, replies, streams
-from service import Http, new_key, rows, serving
-from starlette.testclient import TestClient
+from endpoint import fails, replies, streams
+from openai_service import MESSAGES, TOOL, Served, events
+from service import Http, rows
 
-from remembrancer import testing
-from remembrancer.context import Context
+from remembrancer.agent.extractive_answer import NO_MODEL
 from remembrancer.protocol.fence import unfenced
-from remembrancer.server.app import make_app
-from remembrancer.settings import Settings
 
 openai = pytest.importorskip("openai", reason="the package `openai` is not installed")
 PATH = "/v1/chat/completions"
-MESSAGES = [
-    {"role": "system", "content": "You are a pirate."},
-    {"role": "user", "content": "When does the ferry leave?"},
-]
-
-
-class Served:
-    """A running service, an OpenAI client connected to it, and its model."""
-
-    def __init__(self, context: Context, client: Any, model: Endpoint) -> None:
-        self.context, self.client, self.model = context, client, model
-
-    def ask(self, **more: Any) -> Any:
-        """Ask about the ferry."""
-        return self.client.chat.completions.create(
-            **{"model": "memory", "messages": MESSAGES, **more}
-        )
-
-
-@pytest.fixture
-def serve(folder: Path) -> Iterator[Callable[..., Served]]:
-    """Return a function that starts a service with a scripted chat model and one stored turn."""
-    with ExitStack() as stack:
-
-        def begin(*plays: Play) -> Served:
-            model = stack.enter_context(endpoint(*plays))
-            settings = Settings(
-                data=folder, embedder="none", durability="normal", model_chat=model.named()
-            )
-            context = testing.context(folder, settings=settings)
-            stack.callback(context.close)
-            key = new_key(context)
-            with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
-                Http(client, context, key).remember(
-                    "When does the ferry to Elba leave?", "At 9:40 from pier 3."
-                )
-            port = stack.enter_context(serving(make_app(context)))
-            client = stack.enter_context(
-                openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0)
-            )
-            return Served(context, client, model)
-
-        yield begin
-
-
-def events(context: Context) -> list[tuple[str, str, str]]:
-    """Return the session, query and response of each stored event."""
-    sql = (
-        "select s.session_id, e.query, e.response from events e join sessions s on s.id "
-        "= e.session order by e.id"
-    )
-    return [tuple(row) for row in context.store.read(lambda tx: tx.all(sql))]
 
 
 def test_completion_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None:
@@ -108,10 +51,14 @@ def test_completion_is_streamed(serve: Callable[..., Served]) -> None:
     chunks = list(served.ask(stream=True, stream_options={"include_usage": True}))
 
     assert [chunk.choices[0].delta.content for chunk in chunks if chunk.choices] == [
-        "At 9:40. ",
-        "From pier 3.",
+        "At",
+        " 9:40.",
+        " From",
+        " pier",
+        " 3.",
         None,
     ]
+    assert [chunk.choices[0].delta.role for chunk in chunks[:2]] == ["assistant", None]
     assert len({chunk.id for chunk in chunks}) == 1
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert chunks[-1].usage.total_tokens == 77
@@ -138,7 +85,7 @@ def test_failing_model_returns_503_and_stores_no_turn(serve: Callable[..., Serve
         served.ask()
 
     assert failed.value.status_code == 503
-    assert "the endpoint rejected the key" in failed.value.response.json()["detail"]
+    assert "the endpoint rejected the key" in failed.value.response.json()["error"]["message"]
     assert len(events(served.context)) == 1
 
 
@@ -160,18 +107,37 @@ def test_repeated_idempotency_key_returns_the_first_answer(serve: Callable[..., 
     streamed = list(served.ask(extra_headers={"Idempotency-Key": "c-2"}, stream=True))
     repeated = list(served.ask(extra_headers={"Idempotency-Key": "c-2"}, stream=True))
     assert (
-        streamed[0].choices[0].delta.content == repeated[0].choices[0].delta.content == "At 9:40."
-    )
+        [chunk.choices[0].delta.content for chunk in streamed],
+        repeated[0].choices[0].delta.content,
+    ) == (["At", " 9:40.", None], "At 9:40.")
     assert len(served.model.requests) == 2
 
 
-def test_missing_chat_model_error_names_the_setting(http: Http) -> None:
-    """Without a chat model: 503 (specification.md#completions-no-model)."""
-    before = rows(http.context)
-    answer = http.post(PATH, {"model": "memory", "messages": MESSAGES})
+def test_quotes_answer_without_a_chat_model(http: Http) -> None:
+    """Without a chat model: quotes, and the turn is stored (specification.md#completions-quotes)."""
+    http.remember("When does the ferry to Elba leave?", "At 9:40 from pier 3.")
 
-    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
-    assert "REMEMBRANCER_MODEL_CHAT" in answer.json()["detail"]
+    answer = http.post(PATH, {"model": "memory", "messages": MESSAGES}).json()
+
+    text = answer["choices"][0]["message"]["content"]
+    assert text.startswith(NO_MODEL)
+    assert "At 9:40 from pier 3." in text
+    assert (answer["model"], answer["choices"][0]["finish_reason"]) == ("memory-quotes", "stop")
+    query, response = events(http.context)[1][1:]
+    assert (query, response.startswith("(ref: ")) == (MESSAGES[1]["content"], True)
+
+
+def test_json_needs_a_model(http: Http) -> None:
+    """Quotes are no JSON and call no tool: 503 (specification.md#completions-quotes)."""
+    before = rows(http.context)
+
+    for wish in (
+        {"response_format": {"type": "json_object"}},
+        {"tools": [TOOL], "tool_choice": "required"},
+    ):
+        answer = http.post(PATH, {"messages": MESSAGES, **wish})
+        assert answer.status_code == 503
+        assert "REMEMBRANCER_MODEL_CHAT" in answer.json()["error"]["message"]
     assert rows(http.context) == before
 
 
@@ -182,17 +148,9 @@ def test_missing_chat_model_error_names_the_setting(http: Http) -> None:
         {"messages": [{"role": "user", "content": " "}]},
         {"messages": [{"role": "assistant", "content": "Hi"}]},
         {"messages": [{"role": "tool", "content": "Hi"}]},
-        {
-            "messages": [
-                {
-                    "role": "user",
-                    "content": [{"type": "image_url", "image_url": {"url": "http://x"}}],
-                }
-            ]
-        },
-        {"messages": MESSAGES, "n": 2},
-        {"messages": MESSAGES, "tools": [{"type": "function"}]},
-        {"messages": MESSAGES, "response_format": {"type": "json_object"}},
+        {"messages": [{"role": "user", "content": [{"type": "poem", "poem": "x"}]}]},
+        {"messages": MESSAGES, "n": 0},
+        {"messages": MESSAGES, "tools": ["f"]},
         {"messages": MESSAGES, "max_tokens": 0},
     ],
 )
@@ -218,15 +176,32 @@ def test_text_parts_are_joined(serve: Callable[..., Served]) -> None:
     assert events(served.context)[1][1] == "When does the ferry leave?"
 
 
-def test_models_endpoint_lists_the_memory_model(
+def test_models_are_listed_by_the_names_that_requests_take(
     serve: Callable[..., Served],
 ) -> None:
-    """The list holds the model `memory` (specification.md#completions-models)."""
+    """`memory`, `memory-quotes`, each model (specification.md#completions-models)."""
+    served = serve(replies("Aye."))
+    name = f"tiny@127.0.0.1:{served.model.port}"
+
+    assert [model.id for model in served.client.models.list()] == [
+        "memory",
+        "memory-quotes",
+        name,
+        "memory-embedder",
+    ]
+    assert served.client.models.retrieve(name).owned_by == f"127.0.0.1:{served.model.port}"
+    assert served.ask(model=name).choices[0].message.content == "Aye."
+    assert served.ask(model="tiny").model == "tiny"
+    with pytest.raises(openai.NotFoundError) as unknown:
+        served.client.models.retrieve("org/none")
+    assert unknown.value.code == "model_not_found"
+
+
+def test_quotes_are_served_by_name(serve: Callable[..., Served]) -> None:
+    """`memory-quotes` asks no model (specification.md#completions-models)."""
     served = serve(replies("Aye."))
 
-    assert [model.id for model in served.client.models.list()] == ["memory"]
+    answer = served.ask(model="memory-quotes")
 
-
-def test_models_list_is_empty_without_a_chat_model(http: Http) -> None:
-    """Without a chat model the list is empty (specification.md#completions-models)."""
-    assert http.get("/v1/models").json() == {"object": "list", "data": []}
+    assert "At 9:40 from pier 3." in answer.choices[0].message.content
+    assert served.model.requests == []

@@ -115,7 +115,10 @@ def test_unsupported_method_is_405_with_an_allow_header(http: Http, path: str, o
     answer = http.ask(other, path)
 
     assert answer.status_code == 405
-    assert problem(answer)["error"] == "method_not_allowed"
+    if path.startswith("/v1/"):
+        assert answer.json()["error"]["code"] == "method_not_allowed"
+    else:
+        assert problem(answer)["error"] == "method_not_allowed"
     assert set(answer.headers["allow"].split(", ")) == allowed | (
         {"HEAD"} if "GET" in allowed else set()
     )

@@ -30,7 +30,7 @@ def test_unavailable_component_is_503_with_retry_after_and_outcome(
 
     See specification.md#error-503-names-part, specification.md#error-outcome-unknown.
     """
-    answer = respond(error, "r1")
+    answer = respond(error, {"path": "/api/v7/memory", "request_id": "r1"})
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert message in json.loads(bytes(answer.body))["detail"]

@@ -183,16 +183,15 @@ def test_interrupted_turn_is_remembered_with_the_next_prompt(agent: Agent, owner
     ]
 
 
-def test_next_search_sends_the_last_seal(agent: Agent, owner: Http) -> None:
+def test_hooks_write_no_seal_and_owe_none(agent: Agent, owner: Http) -> None:
+    """The user sees everything that the agent writes (specification.md#compliance-due)."""
     agent.turn("What is the capital of Elba?", "Portoferraio.")
     agent.turn("What is the capital of Elba, again?", "Portoferraio, still.")
 
-    with_hooks = owner.memory(
-        "capital", session_id="s1", last_seal="REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
-    )
+    total = owner.get("/api/v7/agent/compliance").json()["total"]
 
-    assert with_hooks["step"] == 3
-    assert "duty_error" not in with_hooks
+    assert total["sealed"] == {"done": 0, "of": 0, "share": None}
+    assert total["remembered"] == {"done": 2, "of": 2, "share": 1.0}
 
 
 def test_key_in_a_prompt_is_removed(agent: Agent, owner: Http) -> None:

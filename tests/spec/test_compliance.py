@@ -212,7 +212,7 @@ def test_sessions_are_listed_newest_first_with_their_own_figures(http: Http) -> 
     answer = report(http)
 
     assert (answer["sessions"][0]["session_id"], answer["sessions_left_out"]) == ("s0", 1)
-    assert parts(answer["sessions"][1]["figures"]) == {"searched": (0, 1), "looked": (0, 1)}
+    assert parts(answer["sessions"][1]["figures"]) == {"searched": (0, 1)}
     assert [one["session_id"] for one in report(http, session_id="s7")["sessions"]] == ["s7"]
 
 
@@ -313,3 +313,68 @@ def test_other_metrics_are_served_when_the_store_fails(http: Http) -> None:
     answer = here.get("/metrics")
 
     assert (answer.status_code, "remembrancer_requests_in_flight" in answer.text) == (200, True)
+
+
+def test_client_that_writes_no_seals_owes_none(http: Http) -> None:
+    """`seals: false` is never a missed seal (specification.md#compliance-due)."""
+    for number in range(3):
+        answer = http.memory(f"question {number}", session_id="s", seals=False)
+        http.remember(f"q{number}", "r", session_id="s")
+
+    total = report(http)["total"]
+    assert parts(total) == {"searched": (3, 3), "remembered": (3, 3)}
+    assert "duty_error" not in answer
+    assert not any("seal" in text for text in answer.get("reminders", ()))
+
+
+def test_wrong_seal_counts_even_if_none_is_due(http: Http) -> None:
+    """A client that sends a seal is judged by it (specification.md#compliance-due)."""
+    http.memory("one", session_id="s")
+    http.memory("two", session_id="s", seals=False, last_seal=render(9))
+
+    assert parts(report(http)["total"])["sealed"] == (0, 1)
+
+
+def test_searches_by_tools_owe_a_turn_only_where_turns_are_stored(http: Http) -> None:
+    """Hooks may keep the turns elsewhere (specification.md#compliance-due)."""
+    for session_id in ("tools", "turns"):
+        if session_id == "turns":
+            http.remember("q", "r", session_id=session_id)
+        for text in ("one", "two", "three"):
+            http.memory(text, session_id=session_id, seals=False)
+
+    figures = {one["session_id"]: parts(one["figures"]) for one in report(http)["sessions"]}
+    assert "remembered" not in figures["tools"]
+    assert figures["turns"]["remembered"] == (0, 2)
+
+
+def test_completions_owe_what_the_service_does_itself(http: Http) -> None:
+    """No seal and no rating through `/v1` (specification.md#compliance-due)."""
+    http.post(
+        "/api/v7/experience/create",
+        {"topic": "ferries", "essence": "Ferries leave early.", "rules_markdown": "- Be there."},
+    )
+    for text in ("When does the ferry leave?", "Do ferries leave early?"):
+        body = {"messages": [{"role": "user", "content": text}]}
+        assert http.post("/v1/chat/completions", body).status_code == 200
+
+    total = parts(report(http)["total"])
+    assert (total["searched"], total["remembered"]) == ((2, 2), (2, 2))
+    assert not {"sealed", "rated"} & set(total)
+
+
+def test_only_turns_that_cite_memory_owe_a_second_look(http: Http) -> None:
+    """A turn without refs owes none (specification.md#compliance-due)."""
+    event_id = http.remember("When?", "At 9:40.", session_id="s")["event_id"]
+    http.remember("When, again?", f"At 9:40 (ref: {event_id}).", session_id="s")
+
+    assert parts(report(http)["total"])["looked"] == (0, 1)
+
+
+def test_old_turns_and_turns_without_a_question_owe_no_search(http: Http) -> None:
+    """Imports and answers to notices (specification.md#compliance-due)."""
+    http.remember("Long ago?", "Yes.", occurred_at="2025-06-01T09:00:00Z")
+    http.remember("", "The build is done.")
+    http.remember("Now?", "Yes.")
+
+    assert parts(report(http)["total"])["searched"] == (0, 1)

@@ -19,7 +19,10 @@ DOORS = {
 }
 OPENAI = {
     "/v1/chat/completions",
+    "/v1/embeddings",
     "/v1/models",
+    "/v1/models/{model}",
+    "/v1/responses",
 }
 UNVERSIONED = {"/api/execute/code"}
 

@@ -116,9 +116,8 @@ def recall(
         "session_id": session.id,
         "max_tokens": settings.tokens,
         "min_answerable": ANSWERABLE_MIN,
+        "seals": False,
     }
-    if state.get("seal"):
-        query["last_seal"] = state["seal"]
     try:
         query["user_id"] = user_id(settings, service, session)
         results = service.post("/api/v7/memory", query)
@@ -358,7 +357,7 @@ def _enqueue_logs(session: Session, checks: Any, result: str) -> None:
 
 
 def save(
-    event: dict[str, Any], settings: Settings, service: Service, session: Session
+    event: dict[str, Any], _settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
     """Remember the unfinished turn and send what is queued."""
     from hook_turns import last_text, remember
@@ -366,7 +365,7 @@ def save(
     state = session.read()
     if state.get("prompt") and not state.get("draft"):
         text = state["answer"] if state.get("answer") else last_text(event, state)
-        remember(settings, service, session, text)
+        remember(service, session, text)
     session.send(service)
     return {}
 

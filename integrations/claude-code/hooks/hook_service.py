@@ -65,7 +65,6 @@ class Settings:
         self.user_id = environment.get("REMEMBRANCER_USER") or ""
         # The name of the agent in grants.
         self.agent_name = environment.get("REMEMBRANCER_HOOK_AGENT") or agent
-        self.seal_name = environment.get("REMEMBRANCER_SEAL_NAME") or "REM"
         self.permissions = _choice(environment, "PERMISSIONS")
         self.second_look = _choice(environment, "SECOND_LOOK")
         tokens = environment.get("REMEMBRANCER_HOOK_TOKENS") or str(DEFAULT_TOKENS)

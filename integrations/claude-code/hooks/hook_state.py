@@ -1,6 +1,6 @@
 """State of a session between hooks: one small file for each session, changed under a lock.
 
-The file holds the prompt being answered, the last seal, permission checks that await their log
+The file holds the prompt being answered, permission checks that await their log
 entry, and requests that could not be sent yet. Its folder belongs to the user.
 """
 

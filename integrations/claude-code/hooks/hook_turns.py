@@ -55,7 +55,7 @@ def end_turn(
     text = state.get("answer") or last_text(event, state)
     if not str(text).strip():
         return {}
-    is_saved, lines, message = remember(settings, service, session, text)
+    is_saved, lines, message = remember(service, session, text)
     revision = ""
     if is_saved and settings.second_look != "off":
         failures = _second_look(event, settings, service, state, lines.answer)
@@ -83,9 +83,7 @@ def _state_from_transcript(event: dict[str, Any], session: Session) -> dict[str,
     return session.read() if prompt and not event.get("stop_hook_active") else {}
 
 
-def remember(
-    settings: Settings, service: Service, session: Session, text: str
-) -> tuple[bool, Any, str]:
+def remember(service: Service, session: Session, text: str) -> tuple[bool, Any, str]:
     """Remember the turn of the current prompt with this answer.
 
     Returns whether it was saved, its service lines, and a message for the user.
@@ -98,11 +96,7 @@ def remember(
         body["replaces"] = state["draft"]
     result, message = _send_turn(service, session, body, plain_body)
     if isinstance(result, dict):
-        from remembrancer_protocol.seal import render
-
-        session.update(
-            draft=result.get("event_id"), seal=render(result["step"], settings.seal_name)
-        )
+        session.update(draft=result.get("event_id"))
     _enqueue_ratings(session, state, lines)
     session.send(service)
     return isinstance(result, dict), lines, message
@@ -236,14 +230,16 @@ def _second_look(
 ) -> list[str]:
     """Return what must be fixed; empty if nothing, or if the check is unnecessary or unavailable.
 
-    By default only claims from memory are checked; with the setting `always`, all claims.
+    By default only claims from memory are checked; with the setting `always`, all claims. A revised
+    answer is always checked, so that the last check of its turn is not that of the draft.
     """
     from remembrancer_protocol.pasted import without_keys
 
     draft = without_keys(readable(answer))
     checks_all = settings.second_look == "always"
     claims = None if checks_all else _memory_claims(event, state, draft)
-    if not checks_all and not (claims and claims.need_second_look):
+    is_needed = checks_all or state.get("blocked") or (claims and claims.need_second_look)
+    if not is_needed:
         return []
     citation = _REF.search(answer)
     look = {

@@ -38,18 +38,16 @@ from ..search import EventText
 from ..store import Transaction
 from .background import background_items, background_quotes, session_messages, with_map
 from .drafts import Brief, RetrievedEvent, SendEvent, recent_messages, retrieved_event, write_answer
-from .extractive_answer import QUOTED_TOPIC, has_evidence, quotes
+from .extractive_answer import (
+    NO_MODEL,
+    OUTSIDE_NOT_ALLOWED,
+    QUOTED_TOPIC,
+    has_evidence,
+    quoted_answer,
+)
 
 MODEL_TOPIC = "chat"
-NO_MODEL = "No language model is configured, so I can only quote what I remember."
-OUTSIDE_NOT_ALLOWED = (
-    "This account does not allow language models on other machines to read its memory, "
-    "so I can only quote what I remember."
-)
 NO_ANSWER = "No language model answered ({reason}), so I can only quote what I remember."
-BEST_MATCHES = "These stored turns match best:"
-BEST_MEMORY = "This is what memory has on it:"
-NO_MATCHES = "No stored turn, fact or summary matches."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +116,7 @@ def start_chat(
         top_k=limits.CHAT_HITS_MAX,
         min_answerable=limits.UNASKED_ANSWERABLE_MIN,
         last_seal=request.last_seal,
+        seals=request.last_seal is not None,  # the service seals its replies itself
     )
     return ChatTurn(
         context=context,
@@ -298,25 +297,10 @@ def _quote_answer(
     tries: Sequence[ModelAttempt],
     send_event: SendEvent | None,
 ) -> ChatResult:
-    """Return an answer of quotes, without a model.
-
-    Only its refs are stored: the quoted text is in memory already, and the other sentences are no
-    memory.
-    """
-    quote_list = quotes(turn.search_result.hits, turn.message)
-    background = background_quotes(turn.search_result)
-    quoted = [*background, *map(str, quote_list)]
-    heading = BEST_MEMORY if background else BEST_MATCHES
-    lines = [f"{reason} {heading}", "", *quoted] if quoted else [f"{reason} {NO_MATCHES}"]
-    if turn.search_result.help_hits:
-        lines += [
-            "",
-            *(f"The help says: {passage.text}" for passage in turn.search_result.help_hits[:1]),
-        ]
-    sources = [quote.event_id for quote in quote_list]
-    sources += [fact.event_id for fact in turn.search_result.facts if fact.event_id]
-    stored_text = f"(ref: {', '.join(dict.fromkeys(sources))})" if sources else ""
-    text = "\n".join(lines)
+    """Return an answer of quotes, without a model."""
+    answer = quoted_answer(
+        turn.search_result, background_quotes(turn.search_result), turn.message, reason
+    )
     if send_event is not None:
-        send_event("delta", {"text": text})
-    return ChatResult(text=text, mode=mode, stored_text=stored_text, tries=tries)
+        send_event("delta", {"text": answer.text})
+    return ChatResult(text=answer.text, mode=mode, stored_text=answer.stored_text, tries=tries)

@@ -142,7 +142,7 @@ def session_compliance(records: Records, caller: Caller, user_id: str, session_i
         return Counter(tx.one(SQL.session_counts, session=session.id)._asdict())
 
     counts = records.store.read(read, account_id=caller.account_id)
-    counts["searched"] = min(counts["remembered"], counts["turns"])
+    _count_searched(counts)
     return _figures(counts)
 
 
@@ -160,19 +160,33 @@ def service_compliance(records: Records) -> Figures:
 def _count(tx: Transaction, filters: Mapping[str, int | str | None]) -> _Counts:
     result = _Counts()
     for row in tx.all(SQL.steps_since, **filters):
-        names = ("searches", "turns_due", "remembered", "seals_due", "sealed")
+        names = ("searches", "turns_due", "remembered", "turnless", "seals_due", "sealed")
         result.add(row, {name: getattr(row, name) for name in names})
     for row in tx.all(SQL.cubes_since, **filters):
         result.add(row, {"shown": row.shown, "rated": row.rated})
     for row in tx.all(SQL.looks_since, **filters):
         result.add(row, {"looks": row.looks, "turns_looked": row.turns, "passed": row.passed})
     for row in tx.all(SQL.turns_since, **filters):
-        result.add(row, {"turns": row.turns, "looked": row.looked}, by_key=False)
+        counts = {
+            name: getattr(row, name) for name in ("turns", "questions", "looks_due", "looked")
+        }
+        result.add(row, counts, by_key=False)
     # Per session, so that surplus searches of one do not hide missing searches of another.
     for session in result.sessions.values():
-        session.counts["searched"] = min(session.counts["remembered"], session.counts["turns"])
-        result.total["searched"] += session.counts["searched"]
+        _count_searched(session.counts)
+        for name in ("searched", "searches_due"):
+            result.total[name] += session.counts[name]
     return result
+
+
+def _count_searched(counts: Counter[str]) -> None:
+    """Count the turns of one session that a search preceded, and those for which one was due.
+
+    None is due for a turn without a question, such as the answer to a machine notice, and for one
+    that was stored a day or more after it occurred, such as an imported one.
+    """
+    counts["searches_due"] = counts["questions"]
+    counts["searched"] = min(counts["remembered"] + counts["turnless"], counts["searches_due"])
 
 
 def _agents(
@@ -204,11 +218,11 @@ def _figures(counts: Counter[str], *, of_key: bool = False) -> Figures:
         searches=counts["searches"],
         turns=None if of_key else counts["turns"],
         looks=counts["looks"],
-        searched=None if of_key else _part(counts["searched"], counts["turns"]),
+        searched=None if of_key else _part(counts["searched"], counts["searches_due"]),
         remembered=_part(counts["remembered"], counts["turns_due"]),
         sealed=_part(counts["sealed"], counts["seals_due"]),
         rated=_part(counts["rated"], counts["shown"]),
-        looked=None if of_key else _part(counts["looked"], counts["turns"]),
+        looked=None if of_key else _part(counts["looked"], counts["looks_due"]),
         passed=_part(counts["passed"], counts["turns_looked"]),
     )
 

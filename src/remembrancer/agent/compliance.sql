@@ -1,10 +1,13 @@
 -- steps_since: Count searches per session and key, turns due and remembered after them, and replies due and sealed
 select spaces.account_id, spaces.user_id, sessions.session_id, steps.session, steps.key_id, max(steps.asked_ms) as last_ms, count(*) as searches,
-    sum(case when after.step is not null or sessions.remembered_step >= steps.step then 1 else 0 end) as turns_due,
+    sum(case when after.step is null and sessions.remembered_step >= steps.step then 1
+        when after.step is not null and instr(after.owed, 'turnless') = 0 then 1 else 0 end) as turns_due,
     sum(case
         when after.step is null and sessions.remembered_step >= steps.step then 1
-        when after.step is not null and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
-    count(after.step) as seals_due, sum(case when after.step is not null and instr(after.owed, 'seal_') = 0 then 1 else 0 end) as sealed
+        when after.step is not null and instr(after.owed, 'turnless') = 0 and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
+    sum(case when after.step is not null and instr(after.owed, 'turnless') > 0 then 1 else 0 end) as turnless,
+    sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 then 1 else 0 end) as seals_due,
+    sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 and instr(after.owed, 'seal_') = 0 then 1 else 0 end) as sealed
 from steps cross join sessions cross join spaces
 left join steps as after on after.account_id = steps.account_id and after.session = steps.session and after.step = steps.step + 1
 where sessions.account_id = steps.account_id and sessions.id = steps.session
@@ -32,8 +35,10 @@ where sessions.account_id = looks.account_id and sessions.id = looks.session
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by looks.key_id, looks.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
--- turns_since: Count the turns of each session, and those that had a second look
+-- turns_since: Count the turns of each session, those with a question of the last day before, those that cite events or had a second look, and those that had one
 select events.session, spaces.account_id, spaces.user_id, sessions.session_id, max(events.created_ms) as last_ms, count(*) as turns,
+    sum(case when events.query <> '' and events.created_ms - events.occurred_ms < 86400000 then 1 else 0 end) as questions,
+    sum(case when looks.event is not null or events.response like '%(ref: e\_%' escape '\' or events.response like '%（ref%e\_%' escape '\' then 1 else 0 end) as looks_due,
     count(looks.event) as looked
 from spaces cross join sessions cross join events
 left join looks on looks.account_id = events.account_id and looks.session = events.session and looks.event = events.id
@@ -51,15 +56,23 @@ where keys.account_id = coalesce(:account_id, keys.account_id);
 select id, name from accounts where id = coalesce(:account_id, id);
 
 -- session_counts: Return the counts above for one session since it began
-select found.*, cubes.*, seen.*, sessions.turns, seen.turns_looked as looked
+select found.*, cubes.*, seen.*, sessions.turns, seen.turns_looked as looked,
+    (select count(*) from events where events.account_id = :account_id and events.session = :session and events.query <> ''
+        and events.created_ms - events.occurred_ms < 86400000) as questions, (
+        select count(*) from events left join looks on looks.account_id = events.account_id and looks.session = events.session and looks.event = events.id
+        where events.account_id = :account_id and events.session = :session
+            and (looks.event is not null or events.response like '%(ref: e\_%' escape '\' or events.response like '%（ref%e\_%' escape '\')
+    ) as looks_due
 from sessions
 cross join (
-    select count(*) as searches, coalesce(sum(case when after.step is not null or session.remembered_step >= steps.step then 1 else 0 end), 0) as turns_due,
+    select count(*) as searches, coalesce(sum(case when after.step is null and session.remembered_step >= steps.step then 1
+            when after.step is not null and instr(after.owed, 'turnless') = 0 then 1 else 0 end), 0) as turns_due,
         coalesce(sum(case
             when after.step is null and session.remembered_step >= steps.step then 1
-            when after.step is not null and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end), 0) as remembered,
-        count(after.step) as seals_due,
-        coalesce(sum(case when after.step is not null and instr(after.owed, 'seal_') = 0 then 1 else 0 end), 0) as sealed
+            when after.step is not null and instr(after.owed, 'turnless') = 0 and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end), 0) as remembered,
+        coalesce(sum(case when after.step is not null and instr(after.owed, 'turnless') > 0 then 1 else 0 end), 0) as turnless,
+        coalesce(sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 then 1 else 0 end), 0) as seals_due,
+        coalesce(sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 and instr(after.owed, 'seal_') = 0 then 1 else 0 end), 0) as sealed
     from steps join sessions as session on session.account_id = :account_id and session.id = steps.session
     left join steps as after on after.account_id = :account_id and after.session = steps.session and after.step = steps.step + 1 where steps.account_id = :account_id and steps.session = :session
 ) as found

@@ -11,12 +11,20 @@ from ..claims.tags import keep_refs
 from ..memory.summaries.extractive import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
-from ..protocol.search import Hit
+from ..protocol.search import Hit, MemoryAnswer
 from ..search.text.analysis import terms
 from ..search.text.screening import find_secrets, mask_secrets
 
 # Topic of turns answered by quotes: their responses are not evidence.
 QUOTED_TOPIC = "chat, quoted from memory"
+NO_MODEL = "No language model is configured, so I can only quote what I remember."
+OUTSIDE_NOT_ALLOWED = (
+    "This account does not allow language models on other machines to read its memory, "
+    "so I can only quote what I remember."
+)
+BEST_MATCHES = "These stored turns match best:"
+BEST_MEMORY = "This is what memory has on it:"
+NO_MATCHES = "No stored turn, fact or summary matches."
 _QUESTION = re.compile(r"[?？؟]\W*$")
 
 
@@ -50,6 +58,40 @@ def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
         if len(result) == limits.CHAT_QUOTES_MAX:
             break
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedAnswer:
+    """An answer of quotes, and what to store as the response of its turn.
+
+    Only its refs are stored: the quoted text is in memory already, and the other sentences are no
+    memory.
+    """
+
+    text: str
+    stored_text: str
+
+
+def quoted_answer(
+    search_result: MemoryAnswer, background: Sequence[str], message: str, reason: str
+) -> QuotedAnswer:
+    """Return the quotes that answer a message, after those of facts and summaries.
+
+    `reason` says why no model answers.
+    """
+    quote_list = quotes(search_result.hits, message)
+    quoted = [*background, *map(str, quote_list)]
+    heading = BEST_MEMORY if background else BEST_MATCHES
+    lines = [f"{reason} {heading}", "", *quoted] if quoted else [f"{reason} {NO_MATCHES}"]
+    if search_result.help_hits:
+        lines += [
+            "",
+            *(f"The help says: {passage.text}" for passage in search_result.help_hits[:1]),
+        ]
+    sources = [quote.event_id for quote in quote_list]
+    sources += [fact.event_id for fact in search_result.facts if fact.event_id]
+    stored_text = f"(ref: {', '.join(dict.fromkeys(sources))})" if sources else ""
+    return QuotedAnswer("\n".join(lines), stored_text)
 
 
 def has_evidence(hit: Hit, question: str) -> bool:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -188,22 +188,39 @@ _BY_STATUS: dict[int, type[ServiceError]] = {
 }
 
 
+# Codes under `/v1` that differ from those of the other paths.
+_OPENAI_CODES = {
+    "invalid_api_key": "unauthorized",
+    "rate_limit_exceeded": "too_many_requests",
+    "model_not_found": "not_found",
+}
+
+
 def error_from_response(response: HttpResponse, now: datetime | None = None) -> ServiceError:
     """Return the error that a response describes.
 
     `now` is the time from which a Retry-After date is counted. Default: the current time.
     """
+    by_code = {kind.code: kind for kind in ServiceError.__subclasses__()}
     problem = _json_object(response.body)
-    if not isinstance(problem.get("error"), str):
+    if isinstance(problem.get("error"), dict):
+        problem = _from_openai(problem["error"], by_code)
+    elif not isinstance(problem.get("error"), str):
         head = response.body[: 4 * _BODY_CHARACTERS_MAX].decode("utf-8", "replace")
         problem = {"detail": " ".join(head.split())[:_BODY_CHARACTERS_MAX]}
-    by_code = {kind.code: kind for kind in ServiceError.__subclasses__()}
     if "error" in problem:
         kind = by_code.get(problem["error"], ServiceError)
     else:
         kind = _BY_STATUS.get(response.status, ServiceError)
     retry_after_s = _retry_after_s(response.headers.get("retry-after", ""), now)
     return kind(response.status, problem, retry_after_s=retry_after_s)
+
+
+def _from_openai(error: dict[str, Any], codes: Container[str]) -> dict[str, Any]:
+    """Return an error of a path under `/v1` as those of the other paths."""
+    code = _OPENAI_CODES.get(str(error.get("code")), str(error.get("code")))
+    detail = str(error.get("message") or "")[:_BODY_CHARACTERS_MAX]
+    return {"detail": detail, **({"error": code} if code in codes else {})}
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

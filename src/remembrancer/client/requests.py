@@ -13,9 +13,10 @@ from typing import Any
 
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.completions import Completed, Completion, ServedModel, ServedModels
 from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
+from ..protocol.embeddings import Embed, Embedded
 from ..protocol.execution import Executed, Execution
 from ..protocol.explain import Explanation
 from ..protocol.facts import (
@@ -48,6 +49,7 @@ from ..protocol.permissions import (
     PermissionChecked,
 )
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.responses import ResponseObject, ResponseRequest
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
@@ -310,6 +312,26 @@ def complete_chat(
     `stream` is not supported here: use an OpenAI client to read a stream.
     """
     return write(Completed, "/v1/chat/completions", completion, idempotency_key)
+
+
+def show_model(name: str) -> ApiRequest[ServedModel]:
+    """Return one model of the OpenAI-compatible API."""
+    return get(ServedModel, f"/v1/models/{path_segment(name)}")
+
+
+def respond(
+    request: ResponseRequest, *, idempotency_key: str | None = None
+) -> ApiRequest[ResponseObject]:
+    """Answer from memory, with the format of OpenAI's Responses API.
+
+    `stream` is not supported here: use an OpenAI client to read a stream.
+    """
+    return write(ResponseObject, "/v1/responses", request, idempotency_key)
+
+
+def embed(texts: Embed) -> ApiRequest[Embedded]:
+    """Return the vectors of texts by the server's embedder."""
+    return post(parse_as(Embedded), "/v1/embeddings", texts)
 
 
 def look_again(look: SecondLook) -> ApiRequest[SecondLooked]:

@@ -38,6 +38,7 @@ from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from . import requests
 from .api import AsyncClient, Client
+from .api_request import ApiRequest
 from .runtime.prompts import recalled_text
 from .tool import (
     SchemaFormat,
@@ -98,6 +99,11 @@ def _tool(name: str) -> Tool:
     if name not in BY_NAME:
         raise ToolArgumentsError(f"there is no tool {name!r}; valid tools: {', '.join(BY_NAME)}")
     return BY_NAME[name]
+
+
+def _search_request(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
+    """Return the request of a search. An agent that uses tools seals only if it sends a seal."""
+    return requests.search_memory(query.model_copy(update={"seals": query.last_seal is not None}))
 
 
 def _correct_fact(request: FactCorrection, _base_url: str, _user_id: str | None) -> ToolSteps:
@@ -197,7 +203,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         required=("query_text",),
         answer_model=MemoryAnswer,
-        function=one_request(requests.search_memory),
+        function=one_request(_search_request),
         render=recalled_text,
         is_read_only=True,
     ),

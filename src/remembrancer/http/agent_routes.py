@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from ..accounts.prompts import read_prompt, set_prompt
 from ..agent.compliance import compliance
+from ..agent.embeddings import embed
 from ..agent.second_look import second_look
 from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.completions import Completed, Completion, ServedModel, ServedModels
 from ..protocol.compliance import Compliance, ComplianceQuery
+from ..protocol.embeddings import Embed, Embedded
 from ..protocol.errors import Conflict
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.responses import ResponseObject, ResponseRequest
 from ..protocol.second_look import SecondLook, SecondLooked
-from .chat_handlers import STREAM, chat_with_agent, complete_chat, list_models
+from .chat_handlers import (
+    STREAM,
+    chat_with_agent,
+    complete_chat,
+    list_models,
+    respond_to_input,
+    show_model,
+)
 from .endpoint import AnyEndpoint, Endpoint, ThreadPool
 
 ROUTES: tuple[AnyEndpoint, ...] = (
@@ -64,8 +74,9 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         operation_id="complete_chat",
         summary="Chat completions",
         description="OpenAI-compatible chat completions. The configured chat model answers, with "
-        "what memory knows inserted before the last message, and the turn is stored. With "
-        "`stream` the answer arrives in chunks, one sentence at a time.",
+        "what memory knows inserted before the user's last message, and the turn is stored. Tools, "
+        "formats, images and other fields are passed on to the model. With `stream` the answer "
+        "arrives in chunks as the model writes it. Without a model, quotes answer.",
         handle=complete_chat,
         body=Completion,
         answer=Completed,
@@ -74,16 +85,57 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         rate_limit="chat",
         usage="chat",
         takes_idempotency_key=True,
+        body_bytes_max="file_bytes_max",  # for images
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/responses",
+        operation_id="respond",
+        summary="Responses",
+        description="OpenAI-compatible responses: the same as chat completions by the newer "
+        "interface, with function tools. With `stream` the answer arrives as its events. "
+        "Conversations are not kept: send the whole one in `input`.",
+        handle=respond_to_input,
+        body=ResponseRequest,
+        answer=ResponseObject,
+        media_type=STREAM,
+        pool=ThreadPool.TALK,
+        rate_limit="chat",
+        usage="chat",
+        takes_idempotency_key=True,
+        body_bytes_max="file_bytes_max",  # for images
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/embeddings",
+        operation_id="embed",
+        summary="Embeddings",
+        description="OpenAI-compatible embeddings: the vectors of texts, by the server's embedder. "
+        "Nothing is stored.",
+        read=embed,
+        body=Embed,
+        answer=Embedded,
+        pool=ThreadPool.TALK,  # many texts would occupy a search thread
     ),
     Endpoint(
         method="GET",
         path="/v1/models",
         operation_id="list_models",
         summary="List models",
-        description="List the models as OpenAI's clients expect them: `memory`, or none when no "
-        "chat model is available to this account.",
+        description="List the models as OpenAI's clients expect them: `memory`, `memory-quotes`, "
+        "the configured chat models that this account may use, and the embedder.",
         handle=list_models,
         answer=ServedModels,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models/{model}",
+        operation_id="show_model",
+        summary="Show a model",
+        description="Return one entry of the list of models.",
+        handle=show_model,
+        id_has_slashes=True,
+        answer=ServedModel,
     ),
     Endpoint(
         method="GET",

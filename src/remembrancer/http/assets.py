@@ -55,7 +55,7 @@ async def send(request: Request) -> Response:
     request.scope["endpoint_path"] = PATH
     name = request.path_params["name"]
     if request.path_params["digest"] != digest() or name not in asset_files():
-        return problems.respond(NotFound(), request.scope["request_id"])
+        return problems.respond(NotFound(), request.scope)
     return Response(
         asset_files()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,19 @@ from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
 from ..agent.chat import ChatTurn, finish, start_chat
-from ..agent.completions import NAME, CompletionTurn, complete, served_models, start_completion
+from ..agent.completions import (
+    NAME,
+    CompletionTurn,
+    complete,
+    served_model,
+    served_models,
+    start_completion,
+)
+from ..agent.responses import ResponseEvents, as_completion, as_response, pending_response
 from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.completions import Choice, Completed, Completion, ServedModel, ServedModels
+from ..protocol.openai_errors import is_openai_path
+from ..protocol.responses import ResponseObject, ResponseRequest
 from . import problems
 from .endpoint import Call, ThreadPool
 
@@ -68,7 +78,8 @@ async def _events(call: Call[Any], work: Callable[[Emit], None]) -> AsyncIterato
         except problems.FORESEEN as error:
             problem = problems.problem_for(error)
             assert problem is not None
-            emit("error", problem.body(call.request.scope["request_id"]))
+            name = "" if is_openai_path(call.request.url.path) else "error"
+            emit(name, problems.body_of(problem, call.request.scope))
 
     result = call.dispatcher.start(ThreadPool.TALK, run, call.caller.account_id)
     result.add_done_callback(lambda _: events.put_nowait(None))
@@ -88,6 +99,11 @@ def list_models(call: Call[None]) -> ServedModels:
     return served_models(call.context, call.caller)
 
 
+def show_model(call: Call[str]) -> ServedModel:
+    """Return one model by its name."""
+    return served_model(call.context, call.caller, call.input)
+
+
 def complete_chat(call: Call[Completion]) -> BaseModel | Response:
     """Answer a chat completion, as JSON or as chunks."""
     turn = start_completion(call.context, call.caller, call.input, call.idempotency)
@@ -105,23 +121,72 @@ def complete_chat(call: Call[Completion]) -> BaseModel | Response:
 def _emit_chunks(
     head: dict[str, object], turn: CompletionTurn | Completed, request: Completion, emit: Emit
 ) -> None:
+    opened: set[int] = set()
+
+    def write(index: int, fields: Mapping[str, Any]) -> None:
+        role = {} if index in opened else {"role": "assistant"}
+        opened.add(index)
+        emit("", _chunk(head, index, {**role, **fields}))
+
     if isinstance(turn, CompletionTurn):
-        completed = complete(turn, lambda text: emit("", _chunk(head, {"content": text})))
+        completed = complete(turn, write)
     else:
         completed = turn
-        emit("", _chunk(head, {"content": completed.choices[0].message.content}))
-    emit("", _chunk(head, {}, completed.choices[0].finish_reason))
+        for choice in completed.choices:
+            write(choice.index, _delta(choice))
+    for choice in completed.choices:
+        emit("", _chunk(head, choice.index, {}, choice.finish_reason))
     if request.stream_options is not None and request.stream_options.include_usage:
         emit("", {**head, "choices": [], "usage": completed.usage.model_dump()})
     emit("", "[DONE]")
 
 
+def _delta(choice: Choice) -> dict[str, Any]:
+    """Return a whole message as one piece of a stream."""
+    fields = choice.message.model_dump(exclude={"role"}, exclude_none=True)
+    if "tool_calls" in fields:
+        fields["tool_calls"] = [
+            {**called, "index": index} for index, called in enumerate(fields["tool_calls"])
+        ]
+    return fields
+
+
 def _chunk(
-    head: dict[str, object], delta: dict[str, str], finish_reason: str | None = None
+    head: dict[str, object],
+    index: int,
+    fields: Mapping[str, Any],
+    finish_reason: str | None = None,
 ) -> dict[str, object]:
-    choice = {
-        "index": 0,
-        "delta": {"role": "assistant", **delta},
-        "finish_reason": finish_reason,
-    }
+    delta = {name: value for name, value in fields.items() if name != "logprobs"}
+    choice: dict[str, object] = {"index": index, "delta": delta, "finish_reason": finish_reason}
+    if "logprobs" in fields:
+        choice["logprobs"] = fields["logprobs"]
     return {**head, "choices": [choice]}
+
+
+def respond_to_input(call: Call[ResponseRequest]) -> BaseModel | Response:
+    """Answer a request of the Responses API, as JSON or as events."""
+    request = call.input
+    turn = start_completion(call.context, call.caller, as_completion(request), call.idempotency)
+    if not request.stream:
+        completed = turn if isinstance(turn, Completed) else complete(turn)
+        return as_response(request, completed)
+    head = pending_response(
+        request,
+        f"resp_{call.request.scope['request_id']}",
+        call.context.clock() // 1000,
+        NAME,
+    )
+    return stream_events(call, partial(_emit_response, request, head, turn))
+
+
+def _emit_response(
+    request: ResponseRequest, head: ResponseObject, turn: CompletionTurn | Completed, emit: Emit
+) -> None:
+    events = ResponseEvents(request, head, emit)
+    if isinstance(turn, CompletionTurn):
+        completed = complete(turn, events.write)
+    else:
+        completed = turn
+        events.write(0, _delta(completed.choices[0]))
+    events.end(completed)

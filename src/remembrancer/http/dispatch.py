@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -55,6 +56,15 @@ T = TypeVar("T")
 
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
 _KEY_CHARACTERS_MAX = 200  # longer than any key
+
+
+class SlashedName(StringConvertor):
+    """A path parameter with slashes within it, such as the name of a model."""
+
+    regex = "[^/]+(?:/[^/]+)*"
+
+
+register_url_convertor("slashed", SlashedName())
 
 
 class Dispatcher:
@@ -138,7 +148,9 @@ class Dispatcher:
             request.scope["endpoint_path"] = path
             return await self.respond(by_method[request.method], request)
 
-        return Route(path, respond, methods=list(by_method), name=path)
+        has_slashes = any(endpoint.id_has_slashes for endpoint in endpoints)
+        pattern = path.replace("}", ":slashed}") if has_slashes else path
+        return Route(pattern, respond, methods=list(by_method), name=path)
 
     async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
         """Answer one request; foreseen errors become problem responses."""
@@ -148,7 +160,7 @@ class Dispatcher:
             if endpoint.body is not None:
                 raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
         except (Problem, StoreUnavailable) as error:
-            return problems.respond(error, request.scope["request_id"])
+            return problems.respond(error, request.scope)
         call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
         if endpoint.pool is ThreadPool.RUN:
             call.cancellation = Cancellation()
@@ -254,9 +266,9 @@ class Dispatcher:
                 call.idempotency = _idempotent_request(call, endpoint, raw)
             answer = _run(endpoint, call)
         except RateExceeded as error:
-            return problems.respond(error, request.scope["request_id"], error.allowance.headers())
+            return problems.respond(error, request.scope, error.allowance.headers())
         except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
-            return problems.respond(error, request.scope["request_id"], call.headers)
+            return problems.respond(error, request.scope, call.headers)
         if endpoint.usage:
             caller = call.caller
             self.usage_counter.count(

@@ -83,6 +83,7 @@ class Endpoint(Generic[InputT, AnswerT]):
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
     usage: Kind | None = None  # usage counter that a successful request increments
     has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
+    id_has_slashes: bool = False  # the id in its path, such as the name of a model
     takes_idempotency_key: bool = False  # always True with `write`
     errors: tuple[type[Problem], ...] = ()  # in addition to those implied by the other fields
 

@@ -61,14 +61,14 @@ class RequestMiddleware:
         group = self.dispatcher.enter(headers)
         try:
             problem = self._admission_problem(scope, headers)
-            app = problems.respond(problem, scope["request_id"]) if problem else self.app
+            app = problems.respond(problem, scope) if problem else self.app
             await app(scope, receive, send_complete)
         except ClientDisconnect:
             status = CLIENT_CLOSED_REQUEST
         except Exception as error:
             if status:
                 raise  # the response has started: only closing the connection tells the client
-            await problems.respond(error, scope["request_id"])(scope, receive, send_complete)
+            await problems.respond(error, scope)(scope, receive, send_complete)
         finally:
             self.dispatcher.leave(group)
             seconds = time.perf_counter() - start

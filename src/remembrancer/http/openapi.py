@@ -10,16 +10,19 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..protocol import errors, limits
+from ..protocol.openai_errors import OpenAIErrorBody, is_openai_path, openai_body
 from ..protocol.status import INTERFACE_VERSION
 from .endpoint import AnyEndpoint, ThreadPool
 
 # The `$ref` of each model.
 Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]
 
+_OPENAI = "OpenAI"  # before the names of error responses under /v1
 _REF = "#/components/schemas/{model}"
 _ABOUT = """A shared memory for AI agents. Bodies are JSON in UTF-8. Unknown fields are ignored;
 types are strict; `null` for an optional field means that it is absent. Errors are
-`application/problem+json` (RFC 9457) with a stable code in `error`. Every path that supports GET
+`application/problem+json` (RFC 9457) with a stable code in `error`; under `/v1` they have OpenAI's
+shape. Every path that supports GET
 supports HEAD too."""
 
 _IDEMPOTENCY_KEY = {
@@ -98,7 +101,11 @@ def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "responses": {kind.__name__: _problem(kind, refs) for kind in errors.PROBLEMS},
+            "responses": {
+                f"{prefix}{kind.__name__}": _problem(kind, refs, is_openai=bool(prefix))
+                for prefix in ("", _OPENAI)
+                for kind in errors.PROBLEMS
+            },
             "headers": {
                 "RequestId": {
                     "description": "Id of this request, also in the server's log.",
@@ -118,7 +125,10 @@ def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
 
 
 def _schemas(endpoints: Sequence[AnyEndpoint]) -> tuple[dict[str, Any], Refs]:
-    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(errors.ProblemBody, "serialization")]
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (errors.ProblemBody, "serialization"),
+        (OpenAIErrorBody, "serialization"),
+    ]
     models += [(e.body, "validation") for e in endpoints if e.body]
     models += [(e.answer, "serialization") for e in endpoints if e.answer]
     refs, definitions = models_json_schema(list(dict.fromkeys(models)), ref_template=_REF)
@@ -152,8 +162,9 @@ def _operation(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
         "200": _success(endpoint, refs),
         **(_RANGE_RESPONSES if endpoint.has_ranges else {}),
     }
+    prefix = _OPENAI if is_openai_path(endpoint.path) else ""
     for kind in _problems(endpoint):
-        responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
+        responses[str(kind.status)] = {"$ref": f"#/components/responses/{prefix}{kind.__name__}"}
     operation["responses"] = responses
     return operation
 
@@ -245,15 +256,13 @@ def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
     return (kind for kind, is_possible in rows if is_possible or kind in endpoint.errors)
 
 
-def _problem(kind: type[errors.Problem], refs: Refs) -> dict[str, Any]:
+def _problem(kind: type[errors.Problem], refs: Refs, *, is_openai: bool) -> dict[str, Any]:
     content = {
-        "schema": refs[errors.ProblemBody, "serialization"],
-        "example": kind().body("01hzy4k6t7v2w"),
+        "schema": refs[OpenAIErrorBody if is_openai else errors.ProblemBody, "serialization"],
+        "example": openai_body(kind()) if is_openai else kind().body("01hzy4k6t7v2w"),
     }
-    response: dict[str, Any] = {
-        "description": str(kind()),
-        "content": {errors.MEDIA_TYPE: content},
-    }
+    media_type = "application/json" if is_openai else errors.MEDIA_TYPE
+    response: dict[str, Any] = {"description": str(kind()), "content": {media_type: content}}
     response["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if kind is errors.Unauthorized:
         response["headers"]["WWW-Authenticate"] = {

@@ -1,14 +1,16 @@
-"""Error responses: `application/problem+json` with the required headers."""
+"""Error responses: `application/problem+json`, or OpenAI's shape, with the required headers."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from ..protocol.errors import (
     MEDIA_TYPE,
@@ -20,6 +22,7 @@ from ..protocol.errors import (
     Unauthorized,
     Unavailable,
 )
+from ..protocol.openai_errors import is_openai_path, openai_body
 from ..search import EmbedderUnavailable
 from ..store import OutcomeUnknown, StoreUnavailable
 
@@ -68,13 +71,19 @@ def problem_for(error: Exception) -> Problem | None:
             return None
 
 
-def respond(
-    error: Exception, request_id: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return the response to an error.
+def body_of(problem: Problem, scope: Scope) -> dict[str, Any]:
+    """Return the response body of a problem, in the shape of the request's path."""
+    if is_openai_path(scope["path"]):
+        return openai_body(problem)
+    return problem.body(scope["request_id"])
+
+
+def respond(error: Exception, scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response to an error of the request in `scope`.
 
     Unforeseen errors are logged with their traceback and answered as Internal.
     """
+    request_id = scope["request_id"]
     problem = problem_for(error)
     if problem is None:
         log.error("request %s failed", request_id, exc_info=error)
@@ -90,10 +99,11 @@ def respond(
     )
     if "retry_after" in problem.extra or isinstance(problem, TooManyRequests):
         own["Retry-After"] = str(problem.extra.get("retry_after", RETRY_AFTER_S))
-    body = json.dumps(problem.body(request_id), ensure_ascii=False).encode("utf-8", "replace")
-    return Response(body, problem.status, {**(headers or {}), **own}, MEDIA_TYPE)
+    body = json.dumps(body_of(problem, scope), ensure_ascii=False).encode("utf-8", "replace")
+    media_type = "application/json" if is_openai_path(scope["path"]) else MEDIA_TYPE
+    return Response(body, problem.status, {**(headers or {}), **own}, media_type)
 
 
 async def handle(request: Request, error: Exception) -> Response:
     """Handle errors that Starlette raises, such as an unknown path."""
-    return respond(error, request.scope["request_id"])
+    return respond(error, request.scope)

@@ -52,7 +52,7 @@ class McpTransport:
             scope["caller"] = await self.dispatcher.check_key(request.headers)
             raw = await self.dispatcher.receive(request, bytes_max, needs_key=True)
         except (Problem, StoreUnavailable) as error:
-            await problems.respond(error, scope["request_id"])(scope, receive, send)
+            await problems.respond(error, scope)(scope, receive, send)
             return
         manager = await self._start()
         departure = asyncio.create_task(_next_message(receive))

@@ -52,12 +52,33 @@ class SessionCounts:
     is_look_due: bool = False  # the latest turn cites events and had no second look
     unrated: tuple[str, ...] = ()  # cubes shown as new by earlier searches of the session
     last_seal: str | None = None  # of the request
+    seals: bool = True  # False: the client writes no seals
     seal_name: str = "REM"
 
     @property
     def seal(self) -> Seal | None:
         """The seal of the request, if one was expected and it is well-formed."""
         return read_seal(self.last_seal or "") if self.step else None
+
+    @property
+    def is_turn_missing(self) -> bool:
+        """True if no turn was remembered since the last counted search."""
+        return self.remembered_step < self.step
+
+    @property
+    def owes_no_turn(self) -> bool:
+        """True for a client of which the service does not know that it stores turns.
+
+        Hooks and tools search; whether they also remember shows in the first turn of the session.
+        """
+        return not self.seals and not self.turns
+
+    @property
+    def exemptions(self) -> list[str]:
+        """Words for the duties that were not due, so that compliance does not count them."""
+        no_seal = self.step > 0 and not self.seals and not (self.last_seal or "").strip()
+        no_turn = self.is_turn_missing and self.owes_no_turn
+        return [*(["sealless"] if no_seal else []), *(["turnless"] if no_turn else [])]
 
     @property
     def expected_seal(self) -> str:
@@ -79,12 +100,13 @@ RULES: tuple[DutyRule, ...] = (
     DutyRule(
         "turn_not_remembered",
         "duty_error",
-        "no turn was remembered since the last counted search of this session",
+        "no turn was remembered since the last counted search of this session, unless the client "
+        "writes no seals and the session has no turn",
         lambda s: (
             f"No turn was remembered since step {s.remembered_step + 1}. Send it now with "
             "POST /api/v7/remember. For searches that are not turns, send interact: false."
         ),
-        lambda s: s.remembered_step < s.step,
+        lambda s: s.is_turn_missing and not s.owes_no_turn,
     ),
     DutyRule(
         "seal_step",
@@ -109,12 +131,13 @@ RULES: tuple[DutyRule, ...] = (
     DutyRule(
         "seal_missing",
         "reminders",
-        "the session has a counted search and this request has no last_seal",
+        "the session has a counted search and this request has no last_seal, unless the client "
+        "writes none (`seals`)",
         lambda s: (
             "Seal every reply and send the seal with the next search as last_seal. "
             f"The last seal was `{s.expected_seal}`."
         ),
-        lambda s: s.step > 0 and not (s.last_seal or "").strip(),
+        lambda s: s.step > 0 and not (s.last_seal or "").strip() and s.seals,
     ),
     DutyRule(
         "seal_malformed",
@@ -199,8 +222,8 @@ def check_duties(counts: SessionCounts) -> DutyReport:
 
 
 def duty_words(counts: SessionCounts) -> list[str]:
-    """Return the words of the rules that apply, to store and count."""
-    return [rule.word for rule in RULES if rule.applies(counts)]
+    """Return the words of the rules that apply and of exemptions, to store and count."""
+    return [*(rule.word for rule in RULES if rule.applies(counts)), *counts.exemptions]
 
 
 def count_search(
@@ -231,6 +254,7 @@ def count_search(
             is_look_due=is_look_due,
             unrated=tuple(unrated),
             last_seal=query.last_seal,
+            seals=query.seals,
             seal_name=context.settings.seal_name,
         )
         tx.run(SQL.next_step, session=session.id)

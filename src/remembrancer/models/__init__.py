@@ -5,7 +5,9 @@ Imported by `context` and every package that calls a model.
 
 from .port import (
     Budget,
+    ChoiceDelta,
     ModelAttempt,
+    ModelChoice,
     ModelFailed,
     ModelMessage,
     ModelOutput,
@@ -20,7 +22,9 @@ from .slots import SLOTS, ModelTarget, targets_of
 __all__ = [
     "SLOTS",
     "Budget",
+    "ChoiceDelta",
     "ModelAttempt",
+    "ModelChoice",
     "ModelFailed",
     "ModelMessage",
     "ModelOutput",

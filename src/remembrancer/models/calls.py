@@ -11,9 +11,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..protocol.usage import ModelTry, ModelUsage
@@ -21,12 +21,15 @@ from ..settings import Settings
 from .openai_endpoint import EndpointError, EndpointOptions, call
 from .port import (
     Budget,
+    ChoiceDelta,
     ModelAttempt,
     ModelFailed,
     ModelMessage,
     ModelOutput,
     ModelRequest,
     ModelResponse,
+    OnDelta,
+    OnPiece,
     OnText,
     Reason,
     Slot,
@@ -41,6 +44,7 @@ TRIES = 2  # per model
 PAUSE_SECONDS = 0.25  # before a retry of the same model
 RETRY_AFTER_MAX = 5.0  # seconds; a model that asks for more is skipped
 CONNECTIONS_MAX = 64
+_BINARY = ("data", "file_data")  # fields of message parts: base64, in which a mask would do harm
 _log = logging.getLogger(__name__)
 
 
@@ -73,16 +77,27 @@ class ConfiguredModels:
         if loop is not None:
             loop.close()
 
+    def names(self, slot: Slot, *, outside: bool = True) -> tuple[str, ...]:
+        """Return the allowed models of the slot. See Models.names."""
+        targets = self._allowed_targets(slot, outside=outside)
+        return tuple(dict.fromkeys(target.name for target in targets))
+
     def ask(
-        self, request: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self,
+        request: ModelRequest,
+        budget: Budget,
+        on_text: OnText | None = None,
+        on_delta: OnDelta | None = None,
     ) -> ModelResponse:
         """Return the answer of the first model that responds. See Models.ask."""
         targets = self._allowed_targets(request.slot, outside=request.outside)
+        if request.model is not None:
+            targets = tuple(t for t in targets if request.model in (t.name, t.model))
         if not targets:
             raise ModelFailed("none")
+        listener = _Listener(on_text, on_delta) if on_text is not None else None
         request = replace(
-            request,
-            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in request.messages),
+            self._masked(request),
             tokens_max=request.tokens_max or self._settings.model_tokens_max,
             temperature=self._settings.model_temperature
             if request.temperature is None
@@ -93,7 +108,7 @@ class ConfiguredModels:
             # An equal share of the time each, so that a model that hangs leaves time for the next.
             share = budget.seconds_left / (len(targets) - position)
             response = self._ask_one(
-                target, request, Budget(seconds=share, calls=TRIES), budget, tries, on_text
+                target, request, Budget(seconds=share, calls=TRIES), budget, tries, listener
             )
             if response is not None:
                 return response
@@ -110,12 +125,20 @@ class ConfiguredModels:
         on_text: OnText | None = None,
     ) -> tuple[ModelOutput | None, ModelAttempt]:
         """Call one model once, as a test. Return its answer, or None, and the attempt."""
-        masked_request = replace(
-            request,
-            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in request.messages),
-        )
-        output, attempt, _ = self._try(target, masked_request, seconds, on_text)
+        listener = _Listener(on_text, None) if on_text is not None else None
+        output, attempt, _ = self._try(target, self._masked(request), seconds, listener)
         return output, attempt
+
+    def _masked(self, request: ModelRequest) -> ModelRequest:
+        """Return the request without secrets in its texts."""
+        return replace(
+            request,
+            messages=tuple(
+                ModelMessage(m.role, self._mask(m.content), masked_values(m.fields, self._mask))
+                for m in request.messages
+            ),
+            fields=masked_values(request.fields, self._mask),
+        )
 
     def _allowed_targets(self, slot: Slot, *, outside: bool) -> tuple[ModelTarget, ...]:
         return tuple(target for target in self.targets[slot] if outside or not target.is_outside)
@@ -127,7 +150,7 @@ class ConfiguredModels:
         own: Budget,
         budget: Budget,
         tries: list[ModelAttempt],
-        on_text: OnText | None,
+        listener: _Listener | None,
     ) -> ModelResponse | None:
         """The answer of one model, tried again where that may help; None when it gives none.
 
@@ -136,14 +159,18 @@ class ConfiguredModels:
         while own.calls_left and budget.calls_left and own.seconds_left:
             own.calls_left -= 1
             budget.calls_left -= 1
-            output, attempt, retry_s = self._try(target, request, own.seconds_left, on_text)
+            output, attempt, retry_s = self._try(target, request, own.seconds_left, listener)
             tries.append(attempt)
             if output is not None:
                 return ModelResponse(
-                    text=output.text, model=target.model, tries=tuple(tries), is_cut=output.is_cut
+                    text=output.text,
+                    model=target.model,
+                    tries=tuple(tries),
+                    is_cut=output.is_cut,
+                    choices=output.choices,
                 )
-            if on_text is not None:
-                on_text(None)
+            if listener is not None:
+                listener.on_text(None)
             if attempt.outcome == "stopped":
                 raise ModelFailed("stopped", tuple(tries))
             if (
@@ -157,7 +184,7 @@ class ConfiguredModels:
         return None
 
     def _try(
-        self, target: ModelTarget, request: ModelRequest, seconds: float, on_text: OnText | None
+        self, target: ModelTarget, request: ModelRequest, seconds: float, listener: _Listener | None
     ) -> tuple[ModelOutput | None, ModelAttempt, float | None]:
         start = time.perf_counter()
         output, outcome, detail, retry_s = None, "ok", "", None
@@ -167,7 +194,7 @@ class ConfiguredModels:
                 lambda client, tell: _with_timeout(
                     seconds, call(client, target, request, options, tell)
                 ),
-                on_text,
+                listener,
             )
         except EndpointError as error:
             outcome, detail, retry_s = error.reason, self._mask(error.detail), error.retry_s
@@ -204,24 +231,52 @@ class ConfiguredModels:
 
     def _in_loop(
         self,
-        work: Callable[[Any, OnText | None], Coroutine[Any, Any, ModelOutput]],
-        on_text: OnText | None,
+        work: Callable[[Any, OnPiece | None], Coroutine[Any, Any, ModelOutput]],
+        listener: _Listener | None,
     ) -> ModelOutput:
-        """Run a coroutine in the event loop, and call `on_text` in the caller's thread."""
+        """Run a coroutine in the event loop, and call the listener in the caller's thread."""
         with self._lock:
             self._loop = self._loop or _EventLoopThread()
             loop = self._loop
-        if on_text is None:
+        if listener is None:
             return loop.start(lambda client: work(client, None)).result()
-        pieces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        pieces: queue.SimpleQueue[str | ChoiceDelta | None] = queue.SimpleQueue()
         future = loop.start(lambda client: work(client, pieces.put))
         future.add_done_callback(lambda _: pieces.put(None))
         try:
             while (piece := pieces.get()) is not None:
-                on_text(piece)
+                listener(piece)
             return future.result()
         finally:
             future.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    """Receives the pieces of a streamed answer."""
+
+    on_text: OnText
+    on_delta: OnDelta | None
+
+    def __call__(self, piece: str | ChoiceDelta) -> None:
+        if isinstance(piece, str):
+            self.on_text(piece)
+        elif self.on_delta is not None:
+            self.on_delta(piece)
+
+
+def masked_values(value: Any, mask: Callable[[str], str]) -> Any:
+    """Return a JSON value with `mask` applied to its texts, except files and images in it."""
+    if isinstance(value, str):
+        return value if value.startswith("data:") else mask(value)
+    if isinstance(value, Mapping):
+        return {
+            name: one if name in _BINARY else masked_values(one, mask)
+            for name, one in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [masked_values(one, mask) for one in value]
+    return value
 
 
 async def _with_timeout(seconds: float, work: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from .port import ModelOutput, ModelRequest, Reason, tokens_of
+from .choices import ANSWERS, CHOICES_MAX, NotAChoice, StreamedChoices, whole_choice
+from .port import ChoiceDelta, ModelChoice, ModelOutput, ModelRequest, Reason, tokens_of
 from .slots import ModelTarget
 
 if TYPE_CHECKING:
     import httpx2
 
-    from .port import OnText
+    from .port import OnPiece
 
 ANSWER_BYTES_MAX = 4 << 20  # larger than any answer within a token budget
 ERROR_BYTES_MAX = 64 << 10  # of the body of an error response
 DETAIL_CHARACTERS_MAX = 300
-_THINKING_BLOCK = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
-_THINKING_START, _THINKING_END, _THINKING_END_CHARACTERS = (
-    "<think",
-    re.compile(r"</think(?:ing)?>"),
-    11,
-)
 # Parameters that some endpoints do not support, and that a request can do without.
 _OPTIONAL = ("max_tokens", "temperature", "stream_options", "response_format")
 
@@ -47,7 +42,8 @@ def request_body(
     """Return the body of a request, without the parameters that the endpoint does not support."""
     body: dict[str, Any] = {
         "model": target.model,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "messages": [{"role": m.role, "content": m.content, **m.fields} for m in request.messages],
+        **request.fields,
     }
     body["max_completion_tokens" if "max_tokens" in options else "max_tokens"] = request.tokens_max
     if "temperature" not in options:
@@ -69,31 +65,37 @@ async def call(
     target: ModelTarget,
     request: ModelRequest,
     options: EndpointOptions,
-    on_text: OnText | None,
+    on_piece: OnPiece | None,
 ) -> ModelOutput:
-    """Return one answer. Raises EndpointError. The caller sets the deadline."""
+    """Return one answer. Raises EndpointError. The caller sets the deadline.
+
+    With `on_piece` the answer is streamed.
+    """
     import httpx2
 
     while True:
         headers = {
-            "Accept": "text/event-stream" if on_text else "application/json",
+            "Accept": "text/event-stream" if on_piece else "application/json",
             "Accept-Encoding": "identity",
         }
         if target.key:
             headers["Authorization"] = f"Bearer {target.key}"
-        body = request_body(target, request, options, stream=on_text is not None)
+        body = request_body(target, request, options, stream=on_piece is not None)
         try:
             async with client.stream(
                 "POST", f"{target.base_url}/chat/completions", json=body, headers=headers
             ) as response:
                 if response.status_code == 200:
-                    return await _read(response, request, on_text)
+                    return await _read(response, request, on_piece)
                 error_text = _error_text(await _read_error(response))
                 unsupported = next(
                     (
                         name
                         for name in _OPTIONAL
-                        if name in error_text and name not in options and name in body
+                        if name in error_text
+                        and name not in options
+                        and name in body
+                        and name not in request.fields
                     ),
                     None,
                 )
@@ -149,15 +151,29 @@ def _error_text(text: str) -> str:
 
 
 async def _read(
-    response: httpx2.Response, request: ModelRequest, on_text: OnText | None
+    response: httpx2.Response, request: ModelRequest, on_piece: OnPiece | None
 ) -> ModelOutput:
-    if on_text is None or "text/event-stream" not in response.headers.get("content-type", ""):
+    try:
+        if on_piece is not None and "text/event-stream" in response.headers.get("content-type", ""):
+            return await _read_stream(response, request, on_piece)
         raw = b"".join([chunk async for chunk in _bounded(response)])
         output = _parse_response(raw, request)
-        if on_text is not None:
-            on_text(output.text)
-        return output
-    return await _read_stream(response, request, on_text)
+    except NotAChoice as error:
+        raise EndpointError("garbled", f"200, but {error}") from error
+    if on_piece is not None:
+        for index, choice in enumerate(output.choices):
+            on_piece(choice.text if index == 0 else ChoiceDelta(index=index, text=choice.text))
+            if choice.fields:
+                on_piece(ChoiceDelta(index=index, fields=_as_delta(choice.fields)))
+    return output
+
+
+def _as_delta(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a whole choice as one piece of a stream: its tool calls have indexes."""
+    calls = fields.get("tool_calls")
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        return fields
+    return {**fields, "tool_calls": [{**call, "index": n} for n, call in enumerate(calls)]}
 
 
 async def _bounded(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -183,58 +199,45 @@ def _json(raw: bytes) -> dict[str, Any]:
     return data
 
 
-def _choice(data: dict[str, Any]) -> dict[str, Any] | None:
+def _choices(data: dict[str, Any]) -> list[dict[str, Any]]:
     choices = data.get("choices")
     if choices is None or not isinstance(choices, list):
         raise EndpointError("garbled", "200, but without `choices`")
-    if choices and not isinstance(choices[0], dict):
+    if not all(isinstance(choice, dict) for choice in choices):
         raise EndpointError("garbled", "200, but `choices` holds no object")
-    return choices[0] if choices else None
-
-
-def _content(message: Any) -> str:
-    if not isinstance(message, dict):
-        raise EndpointError("garbled", "200, but a choice without a message")
-    content = message.get("content")
-    if isinstance(content, list):  # some endpoints answer in parts
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    if content is not None and not isinstance(content, str):
-        raise EndpointError("garbled", "200, but its content is not text")
-    # JSON may contain lone surrogates, which UTF-8 cannot encode.
-    return (content or "").encode("utf-8", "replace").decode().replace("\x00", "")
+    return choices[:CHOICES_MAX]
 
 
 def _parse_response(raw: bytes, request: ModelRequest) -> ModelOutput:
     data = _json(raw)
-    choice = _choice(data)
-    if choice is None:
+    choices = _choices(data)
+    if not choices:
         raise EndpointError("empty", "200, but no choices")
     return _model_output(
-        _content(choice.get("message")), data.get("usage"), request, choice.get("finish_reason")
+        tuple(whole_choice(choice) for choice in choices), data.get("usage"), request
     )
 
 
-def _model_output(text: str, usage: Any, request: ModelRequest, finish: Any) -> ModelOutput:
+def _model_output(
+    choices: tuple[ModelChoice, ...], usage: Any, request: ModelRequest
+) -> ModelOutput:
     counts = usage if isinstance(usage, dict) else {}
     prompt_tokens = sum(tokens_of(message.content) for message in request.messages)
-    counted_tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": tokens_of(text)}
+    written = sum(tokens_of(choice.text) for choice in choices)
+    counted_tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": written}
     counted_tokens |= {
         name: n
         for name in counted_tokens
         if type(n := counts.get(name)) is int and 0 <= n <= 100_000_000
     }
-    clean = (
-        _THINKING_BLOCK.sub("", text, count=1)
-        if text.lstrip().startswith(_THINKING_START)
-        else text
-    )
-    if not clean.strip():
+    first = choices[0] if choices else ModelChoice(text="", finish_reason="", fields={})
+    is_cut = first.finish_reason == "length"
+    if not first.text and not any(name in first.fields for name in ANSWERS):
         raise EndpointError(
             "empty",
-            "200, but no text"
-            + (": all of its tokens went into thinking" if finish == "length" else ""),
+            "200, but no text" + (": all of its tokens went into thinking" if is_cut else ""),
         )
-    return ModelOutput(text=clean.strip(), is_cut=finish == "length", **counted_tokens)
+    return ModelOutput(text=first.text, is_cut=is_cut, choices=choices, **counted_tokens)
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -248,12 +251,12 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 async def _read_stream(
-    response: httpx2.Response, request: ModelRequest, on_text: OnText
+    response: httpx2.Response, request: ModelRequest, on_piece: OnPiece
 ) -> ModelOutput:
     """Read an answer in server-sent events. Its thinking is not passed on."""
-    pieces: list[str] = []
-    usage = finish = None
-    has_end_marker, forward = False, _ThinkingFilter(on_text)
+    collected = StreamedChoices(on_piece, on_piece)
+    usage = None
+    has_end_marker = False
     async for line in _lines(response):
         if not line.startswith(b"data:"):
             continue
@@ -263,46 +266,8 @@ async def _read_stream(
             break
         data = _json(raw)
         usage = data.get("usage") or usage
-        choice = _choice(data) if "choices" in data else None
-        if choice is None:
-            continue
-        finish = choice.get("finish_reason") or finish
-        if piece := _content(choice.get("delta") or {}):
-            pieces.append(piece)
-            forward(piece)
-    if not has_end_marker and finish is None:
+        if "choices" in data:
+            collected.add(_choices(data))
+    if not has_end_marker and not collected.has_ended:
         raise EndpointError("cut_off", "the stream ended without an end marker", 0.0)
-    return _model_output("".join(pieces), usage, request, finish)
-
-
-class _ThinkingFilter:
-    """Passes on the pieces of a text, except a block of thinking before it. Takes linear time."""
-
-    def __init__(self, on_text: OnText) -> None:
-        self._on_text, self._pending = on_text, ""
-        self._state: Literal["unknown", "thinking", "answering"] = "unknown"
-
-    def __call__(self, piece: str) -> None:
-        """Handle the next piece."""
-        if self._state == "answering":
-            self._on_text(piece)
-            return
-        self._pending += piece
-        if self._state == "unknown":
-            text = self._pending.lstrip()
-            if text.startswith(_THINKING_START):
-                self._state = "thinking"
-            elif text and not _THINKING_START.startswith(text):
-                self._answer(self._pending)
-        if self._state == "thinking":
-            end = _THINKING_END.search(self._pending)
-            self._pending = (
-                self._pending[end.end() :] if end else self._pending[-_THINKING_END_CHARACTERS:]
-            )
-            if end:
-                self._state = "unknown"
-                self("")
-
-    def _answer(self, text: str) -> None:
-        self._state = "answering"
-        self._on_text(text.lstrip())
+    return _model_output(collected.result(), usage, request)

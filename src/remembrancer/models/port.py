@@ -44,12 +44,27 @@ FAILURE_MESSAGES: Mapping[str, str] = {
 OnText: TypeAlias = Callable[[str | None], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceDelta:
+    """One piece of a streamed choice: its text if it is not the first choice, and other fields."""
+
+    index: int  # of the choice, from 0
+    text: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)  # such as pieces of tool calls
+
+
+OnDelta: TypeAlias = Callable[[ChoiceDelta], None]
+OnPiece: TypeAlias = Callable[[str | ChoiceDelta], None]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
     """One message to a model."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool", "function"]
     content: str
+    # Further fields of the message as the endpoint reads them; `content` replaces the text.
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +79,9 @@ class ModelRequest:
         None  # JSON schema of the answer, if the endpoint supports it
     )
     outside: bool = True  # False: only models on this machine
+    # Further fields of the request as the endpoint reads them, such as tools.
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    model: str | None = None  # ask only this one: a name of `Models.names`, or a model of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +101,17 @@ class ModelAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """One of the answers of a model."""
+
+    text: str
+    finish_reason: str  # in the words of the endpoint; empty if it gave none
+    fields: Mapping[str, Any]  # such as tool calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutput:
-    """The answer of one model.
+    """The answer of one model; `text` is that of its first choice.
 
     Tokens are the endpoint's counts, or else about a quarter of the characters.
     """
@@ -93,6 +120,7 @@ class ModelOutput:
     prompt_tokens: int
     completion_tokens: int
     is_cut: bool = False  # it reached the token limit
+    choices: tuple[ModelChoice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +131,7 @@ class ModelResponse:
     model: str
     tries: tuple[ModelAttempt, ...]
     is_cut: bool = False
+    choices: tuple[ModelChoice, ...] = ()
 
 
 class ModelFailed(Exception):
@@ -141,12 +170,21 @@ class Models(Protocol):
         """Return True if the slot has a model; `outside=False` excludes those on other machines."""
         ...
 
+    def names(self, slot: Slot, *, outside: bool = True) -> tuple[str, ...]:
+        """Return the allowed models of the slot, in order, each as MODEL@HOST."""
+        ...
+
     def ask(
-        self, request: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self,
+        request: ModelRequest,
+        budget: Budget,
+        on_text: OnText | None = None,
+        on_delta: OnDelta | None = None,
     ) -> ModelResponse:
         """Call the models of the slot one after another until one answers.
 
-        `on_text` receives the answer piece by piece. Raises ModelFailed.
+        `on_text` receives the answer piece by piece; `on_delta`, if given with it, the other
+        choices and fields. Raises ModelFailed.
         """
         ...
 

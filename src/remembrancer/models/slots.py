@@ -33,6 +33,11 @@ class ModelTarget:
         except ValueError:
             return host != "localhost"
 
+    @property
+    def name(self) -> str:
+        """The model and the host of its endpoint, as MODEL@HOST."""
+        return f"{self.model}@{urlsplit(self.base_url).netloc}"
+
     def __str__(self) -> str:
         return f"{self.model}@{self.base_url}"
 

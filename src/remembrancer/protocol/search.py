@@ -70,6 +70,13 @@ class MemoryQuery(Body):
         Annotated[Text, Field(max_length=limits.SEAL_CHARACTERS_MAX)] | None,
         Field(description="Seal of the previous turn."),
     ] = None
+    seals: Annotated[
+        bool,
+        Field(
+            description="False: this client writes no seals, so none is due, nor is a turn in a "
+            "session that stores none."
+        ),
+    ] = True
     after: Annotated[
         Moment | None,
         Field(description="Only events that occurred at or after this time (RFC 3339)."),

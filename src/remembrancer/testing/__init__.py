@@ -23,6 +23,7 @@ from ..context import Context, embedding_parts, without_secrets
 from ..models import (
     Budget,
     ModelAttempt,
+    ModelChoice,
     ModelFailed,
     ModelRequest,
     ModelResponse,
@@ -31,7 +32,7 @@ from ..models import (
     tokens_of,
 )
 from ..models.calls import ConfiguredModels
-from ..models.port import OnText
+from ..models.port import OnDelta, OnText
 from ..search import Embedder, Reranker, SymmetricEmbedder
 from ..search.embedders.port import Vectors
 from ..settings import Settings
@@ -114,8 +115,16 @@ class ScriptedModels:
         """See Models."""
         self._watchers.append(watcher)
 
+    def names(self, slot: Slot, *, outside: bool = True) -> tuple[str, ...]:
+        """Return the name of the only model. See Models."""
+        return ("scripted@models.example",) if self.has(slot, outside=outside) else ()
+
     def ask(
-        self, request: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self,
+        request: ModelRequest,
+        budget: Budget,
+        on_text: OnText | None = None,
+        on_delta: OnDelta | None = None,  # noqa: ARG002 - a script has text only
     ) -> ModelResponse:
         """See Models."""
         if not self.has(request.slot, outside=request.outside):
@@ -143,7 +152,8 @@ class ScriptedModels:
         if on_text is not None:
             for word in re.findall(r"\s*\S+\s*", answer):
                 on_text(word)
-        return ModelResponse(text=answer, model="scripted", tries=(tried,))
+        choice = ModelChoice(text=answer, finish_reason="stop", fields={})
+        return ModelResponse(text=answer, model="scripted", tries=(tried,), choices=(choice,))
 
     def close(self) -> None:
         """Do nothing."""

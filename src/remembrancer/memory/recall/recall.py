@@ -84,12 +84,15 @@ class StageTimer:
         self._last = now
 
 
-def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
+def recall(
+    context: Context, caller: Caller, query: MemoryQuery, *, serves_cubes: bool = True
+) -> MemoryAnswer:
     """Return the events that answer a query, best first, and the relevant cubes.
 
-    Returns an empty list of hits if nothing is relevant. An interacting search counts one step of
-    its session and reports the session's duties; a read-only key never interacts. Raises
-    PinnedToOtherUser, TimeInFuture, RerankerNotConfigured, StoreUnavailable, EmbedderUnavailable.
+    `serves_cubes` False is for callers that show none, so that none is to be rated. Returns no
+    hits if nothing is relevant. An interacting search counts one step of its session and
+    reports the session's duties; a read-only key never interacts. Raises PinnedToOtherUser,
+    TimeInFuture, RerankerNotConfigured, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
@@ -105,6 +108,8 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     answer, is_known_user = read_embedded(context, caller, read)
     if is_deep:
         answer = reranked(context, caller, query, answer)
+    if not serves_cubes:
+        answer = answer.model_copy(update={"shared_cubes": []})
     if caller.read_only or not query.interact:
         # Without a counted search, the session cannot cite.
         may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only

@@ -1,0 +1,95 @@
+"""A streamed answer is sent on word by word, and nothing is sent that the filter removes."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.agent.drafts import clean
+from remembrancer.agent.word_stream import WordStream
+
+OWN_ID, OTHER_ID = "e_0000000000001", "e_0000000000002"
+
+
+def streamed(*pieces: str, ids: frozenset[str] = frozenset({OWN_ID})) -> list[str]:
+    """Return what is sent for these pieces."""
+    result: list[str] = []
+    stream = WordStream(result.append, lambda text: clean(text, ids), "REM")
+    for piece in pieces:
+        stream(piece)
+    stream.end()
+    return result
+
+
+def test_words_are_sent_as_they_are_complete() -> None:
+    assert streamed("The fer", "ry lea", "ves at ", "9:40", ".") == [
+        "The",
+        " ferry",
+        " leaves at",
+        " 9:40.",
+    ]
+
+
+def test_ref_is_sent_whole_or_not_at_all() -> None:
+    text = f"At 9:40 (ref: {OTHER_ID}) from pier 3 (ref: {OWN_ID})."
+
+    pieces = streamed(*text)
+
+    assert "".join(pieces) == f"At 9:40 from pier 3 (ref: {OWN_ID})."
+    assert f" (ref: {OWN_ID})." in pieces
+
+
+def test_service_lines_and_seals_are_never_sent() -> None:
+    text = "At 9:40.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+
+    assert "".join(streamed(*text)) == "At 9:40."
+
+
+def test_line_that_only_begins_like_a_service_line_is_sent() -> None:
+    assert "".join(streamed(*"PUBLISHERS meet.\nTask one.")) == "PUBLISHERS meet.\nTask one."
+
+
+def test_service_lines_in_code_are_content() -> None:
+    text = "Write:\n```\nTASK_DONE\n```\nThat is all."
+
+    assert "".join(streamed(*text)) == text
+
+
+def test_secret_is_masked_before_it_is_sent() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+    assert secret not in "".join(streamed(*f"The token is {secret} , keep it.\nAgain: {secret}"))
+
+
+def test_private_key_is_masked_although_it_has_lines() -> None:
+    body = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ" * 1 for _ in range(4))
+    text = f"Here:\n-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\nDone."
+
+    assert "".join(streamed(*text)) == clean(text, ())
+
+
+def test_images_are_not_sent_as_images() -> None:
+    assert "".join(streamed(*"See ![it](http://evil.example/?q=1) now.")) == (
+        "See [it](http://evil.example/?q=1) now."
+    )
+
+
+def test_text_without_spaces_is_sent_as_it_comes() -> None:
+    assert streamed("\u6e21\u8f2a\u306f", "\u4e5d\u6642\u306b\u51fa\u307e\u3059\u3002") == [
+        "\u6e21\u8f2a\u306f",
+        "\u4e5d\u6642\u306b\u51fa\u307e\u3059\u3002",
+    ]
+
+
+@given(st.text(st.sampled_from("ab .(\n[<!`#|:é渡-"), max_size=60), st.data())
+def test_pieces_give_the_text_however_it_is_cut(text: str, data: st.DataObject) -> None:
+    """Without anything to remove, the stream is the text without space at its end."""
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    result: list[str] = []
+    stream = WordStream(result.append, lambda part: part, "REM")
+    for piece in pieces:
+        stream(piece)
+    stream.end()
+
+    assert "".join(result) == text.rstrip()

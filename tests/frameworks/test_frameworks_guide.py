@@ -1,0 +1,153 @@
+"""The programs of docs/guides/frameworks.md run with the real packages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from architecture.blocks import Block, blocks
+from architecture.tree import ROOT
+from frameworks.conftest import ANSWER, WEATHER, Place
+from frameworks.environments import NODE, PYTHON, node_modules_of, python_of
+from service import new_key
+
+pytestmark = pytest.mark.timeout(900)  # the first run installs the packages
+PAGE = ROOT / "docs" / "guides" / "frameworks.md"
+CLIENT = ROOT / "clients" / "typescript"
+BLOCKS = [
+    block for block in blocks(PAGE.read_text("utf-8"), PAGE.name) if block.environment is not None
+]
+SECONDS_MAX = 120
+
+
+def run(command: list[str], folder: Path, variables: dict[str, str]) -> str:
+    """Return the output of a program, which must succeed."""
+    process = subprocess.run(
+        command,
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS_MAX,
+    )
+    assert process.returncode == 0, process.stderr[-3000:]
+    return process.stdout
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in BLOCKS if block.environment in PYTHON],
+    ids=lambda block: f"{block.environment}-{block.place.rpartition(':')[2]}",
+)
+def test_agent_answers_from_memory(
+    place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]], block: Block
+) -> None:
+    """The answer has what memory knows and what the agent's own tool says."""
+    python = python_of(str(block.environment))
+    program = tmp_path / "program.py"
+    program.write_text(place.addressed(block.text), "utf-8")
+
+    printed = run([python, str(program)], tmp_path, environment())
+
+    assert ANSWER in printed
+    if "weather" in block.text:  # the service is the model: it stores the turn
+        assert WEATHER in printed
+        assert place.responses()[1:] == [ANSWER + WEATHER]
+
+
+def test_vercel_ai_sdk_answers_from_memory(
+    place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]]
+) -> None:
+    """With a tool, and streamed without one."""
+    [block] = [block for block in BLOCKS if block.environment == "vercel"]
+    (tmp_path / "node_modules").symlink_to(node_modules_of("vercel"))
+    program = tmp_path / "program.mjs"
+    program.write_text(place.addressed(block.text), "utf-8")
+
+    printed = run(["node", str(program)], tmp_path, environment())
+
+    assert printed.splitlines()[0] == ANSWER + WEATHER
+    assert ANSWER in printed.splitlines()[1]
+    assert len(place.responses()) >= 2
+
+
+def test_typescript_client_checks_and_runs(
+    place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]]
+) -> None:
+    """The compiler accepts the guide's program with the client's types, and Node runs it."""
+    [block] = [block for block in BLOCKS if block.environment == "typescript"]
+    modules = tmp_path / "node_modules"
+    (modules / "@remembrancer").mkdir(parents=True)
+    (modules / "@remembrancer" / "client").symlink_to(CLIENT)
+    (modules / "@types").symlink_to(node_modules_of("typescript") / "@types")
+    (modules / "undici-types").symlink_to(node_modules_of("typescript") / "undici-types")
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    (tmp_path / "program.ts").write_text(place.addressed(block.text), "utf-8")
+    compiler = str(node_modules_of("typescript") / ".bin" / "tsc")
+    options = "--strict --target es2022 --module nodenext --types node --preserveSymlinks"
+
+    run([compiler, *options.split(), "program.ts"], tmp_path, environment())
+    printed = run(["node", "program.js"], tmp_path, environment())
+
+    hits, facts, error = printed.splitlines()
+    assert "At 9:40 from pier 3." in hits
+    assert (facts, error) == ("0", "404 not_found")
+
+
+def test_wrong_types_are_rejected_by_the_compiler(
+    tmp_path: Path, environment: Callable[..., dict[str, str]]
+) -> None:
+    """The types know the endpoints, their fields and their answers."""
+    modules = tmp_path / "node_modules"
+    (modules / "@remembrancer").mkdir(parents=True)
+    (modules / "@remembrancer" / "client").symlink_to(CLIENT)
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    (tmp_path / "wrong.ts").write_text(
+        'import { Remembrancer } from "@remembrancer/client";\n'
+        'const memory = new Remembrancer({ url: "", key: "" });\n'
+        'await memory.search({ user_id: 5, query_text: "a" });\n'
+        'await memory.call("GET /api/v7/none");\n'
+        '(await memory.search({ user_id: "a", query_text: "a" })).hitz;\n',
+        "utf-8",
+    )
+    compiler = str(node_modules_of("typescript") / ".bin" / "tsc")
+    options = "--strict --target es2022 --module nodenext --noEmit --lib es2022,dom"
+
+    process = subprocess.run(
+        [compiler, *options.split(), "--preserveSymlinks", "wrong.ts"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS_MAX,
+    )
+
+    lines = [line.partition("(")[2].partition(",")[0] for line in process.stdout.splitlines()]
+    assert [line for line in lines if line] == ["3", "4", "5"]
+
+
+@pytest.mark.parametrize("name", ["langgraph_node", "langgraph_graph"])
+def test_langgraph_examples_print_the_conversation_of_their_page(
+    place: Place, tmp_path: Path, environment: Callable[..., dict[str, str]], name: str
+) -> None:
+    """The examples that the other tests skip without LangGraph."""
+    page = (ROOT / "docs" / "guides" / "adapters.md").read_text("utf-8")
+    expected = page.rpartition("```text\n")[2].partition("```\n")[0]
+    python = python_of("langgraph")
+    variables = environment(PYTHONPATH=str(ROOT / "src"), KEY=new_key(place.context, name))
+
+    printed = run([python, str(ROOT / "examples" / f"{name}.py"), place.url], tmp_path, variables)
+
+    assert re.sub(r"e_\w+", "e_1", printed) == expected
+
+
+def test_every_environment_is_used_by_the_guide_or_a_program() -> None:
+    """No framework is installed for nothing."""
+    programs = {path.stem for path in (Path(__file__).parent / "programs").glob("*.py")}
+
+    assert {*PYTHON, *NODE} <= {str(block.environment) for block in BLOCKS} | programs
