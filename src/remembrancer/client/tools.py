@@ -27,15 +27,16 @@ from ..protocol.agent_tools import (
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.execution import Executed, Execution
 from ..protocol.facts import FactChange, FactList, FactsQuery
-from ..protocol.fence import fenced, new_delimiter
+from ..protocol.fence import one_line
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
 from ..protocol.permissions import PermissionCheck, PermissionChecked
-from ..protocol.recalled import RECALLED, fenced_items
+from ..protocol.recalled import event_item, fenced_items, stored_fact_item
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
+from ..protocol.text import beginning
 from . import requests
 from .api import AsyncClient, Client
 from .runtime.prompts import recalled_text
@@ -137,7 +138,7 @@ def _fetch(request: Named, base_url: str, _user_id: str | None) -> ToolSteps:
     return Document(
         id=event.event_id,
         title=_title(event.topic, event.query or event.response),
-        text=event.raw_dialogue,
+        text=_event_text(event),
         url=_event_url(base_url, event.event_id),
         metadata={
             "occurred_at": event.occurred_at,
@@ -148,10 +149,12 @@ def _fetch(request: Named, base_url: str, _user_id: str | None) -> ToolSteps:
 
 
 def _title(topic: str | None, text: str) -> str:
-    title = " ".join((topic or text).split())
-    if len(title) <= TITLE_CHARACTERS_MAX:
-        return title
-    return f"{title[: TITLE_CHARACTERS_MAX - 1]}\u2026"
+    """Return the title of an event, in quotation marks unless it begins with a letter or digit.
+
+    A host may show it at the beginning of a line, where a bracket would look like a label.
+    """
+    title = beginning(one_line(topic or text), TITLE_CHARACTERS_MAX)
+    return title if title[:1].isalnum() else f"\u201c{title}\u201d"
 
 
 def _event_url(base_url: str, event_id: str) -> str:
@@ -159,17 +162,21 @@ def _event_url(base_url: str, event_id: str) -> str:
 
 
 def _event_text(event: Event) -> str:
-    text = f"[event {event.event_id}] {event.occurred_at}\n{event.raw_dialogue}"
-    return f"{RECALLED}\n{fenced(text, new_delimiter())}"
+    return fenced_items([event_item(event.model_dump(mode="json"))])
 
 
 def _facts_text(answer: FactList) -> str:
-    items = [
-        f"[fact {fact.fact_id}] {fact.status}, since {fact.valid_from[:10]}: "
-        f"{'its text is erased' if fact.text is None else fact.text}"
-        for fact in answer.facts
-    ]
+    items = [stored_fact_item(fact.model_dump(mode="json")) for fact in answer.facts]
     return fenced_items(items) or "No facts."
+
+
+def _corrected_fact_text(answer: FactCorrected) -> str:
+    changed = answer.changed
+    if changed is None:
+        return answer.model_dump_json()
+    receipt = changed.model_dump_json(include={"saved", "outcome", "may_supersede", "detail"})
+    item = stored_fact_item(changed.fact.model_dump(mode="json"))
+    return f"{receipt}\n{fenced_items([item])}"
 
 
 def _start_pack_text(pack: StartPack) -> str:
@@ -263,6 +270,7 @@ TOOLS: tuple[Tool, ...] = (
         required=("fact_id",),
         answer_model=FactCorrected,
         function=_correct_fact,
+        render=_corrected_fact_text,
         is_destructive=True,
     ),
     Tool(

@@ -167,9 +167,11 @@ async def _call(tool: Tool, session: McpSession, arguments: dict[str, Any]) -> t
         return _error_result(str(error))
     except ClientError as error:
         return _error_result(_error_message(error))
-    text = tool.render(answer) if tool.render else answer.model_dump_json()
+    if tool.render:  # a host would show the model an unfenced copy instead of the fenced text
+        return types.CallToolResult(content=[types.TextContent(text=tool.render(answer))])
     return types.CallToolResult(
-        content=[types.TextContent(text=text)], structured_content=answer.model_dump(mode="json")
+        content=[types.TextContent(text=answer.model_dump_json())],
+        structured_content=answer.model_dump(mode="json"),
     )
 
 
