@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from integrations.agent import context as context_of
 from service import Http, new_key
 
 from remembrancer.context import Context
+from remembrancer.protocol.notices import is_notice
 
 
 def test_complete_session(agent: Agent, owner: Http) -> None:
@@ -312,6 +314,14 @@ def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Ag
     assert "constitution" in context_of(session_start)
 
 
+SHAPES = tomllib.loads(
+    (Path(__file__).parents[1] / "protocol" / "notice_shapes.toml").read_text("utf-8")
+)["shape"]
+EVENTS = {  # those of a prompt and of the end of a turn
+    "claude-code": ("UserPromptSubmit", "Stop"),
+    "codex": ("UserPromptSubmit", "Stop"),
+    "cursor": ("beforeSubmitPrompt", "stop"),
+}
 NOTICE = (
     "<task-notification>\n<task-id>a81</task-id>\n<summary>The ferry search ended</summary>\n"
     "</task-notification>"
@@ -333,6 +343,37 @@ def test_machine_notice_is_neither_searched_nor_stored_as_a_query(
         (PROMPT, "I look for it in the background."),
         ("", "The search says that the ferry leaves at noon."),
     }
+
+
+def test_no_shape_of_a_notice_is_searched_stored_or_ends_a_turn(
+    home: Path, service_url: str, owner: Http
+) -> None:
+    """All shapes of each agent, within a turn of the user and as a turn of their own."""
+    key = str(owner.key)
+    for name in ("claude-code", "codex", "cursor"):
+        shapes = [shape["text"] for shape in SHAPES if shape["agent"] == name]
+        notices = [text for text in shapes if is_notice(text)]
+        agent = Agent(home / name, service_url, key, name, REMEMBRANCER_USER=f"u-{name}")
+        agent.session = name
+        submit, stop = EVENTS[name]
+
+        agent.trigger(submit, prompt="When does the ferry leave?")
+        answers = [agent.trigger(submit, prompt=text) for text in notices]
+        finish(agent, stop, "The ferry leaves at noon.")
+        for text in notices[:3]:
+            answers.append(agent.trigger(submit, prompt=text))
+            finish(agent, stop, "Noted: the ferry search ended.")
+
+        turns = owner.memory("ferry", user_id=f"u-{name}", top_k=50)["hits"]
+        assert {turn["query"] for turn in turns} == {"When does the ferry leave?", ""}
+        assert [answer for answer in answers if answer not in ({}, {"continue": True})] == []
+
+
+def finish(agent: Agent, stop: str, answer: str) -> None:
+    """End a turn with this answer."""
+    if agent.name == "cursor":
+        agent.trigger("afterAgentResponse", text=answer)
+    agent.trigger(stop, last_assistant_message=answer)
 
 
 def test_prompt_is_stored_without_the_reminder_in_it(agent: Agent, owner: Http) -> None:

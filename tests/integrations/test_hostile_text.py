@@ -119,8 +119,8 @@ class Host:
                     yield tool.render(call_tool(client, tool.name, values[tool.name]))
             document: Any = call_tool(client, "fetch", {"id": event_id})
             yield document.text
-            found: Any = call_tool(client, "search", {"query": "rope"})
-            yield from (result.title for result in found.results)
+            results: Any = call_tool(client, "search", {"query": "rope"})
+            yield from (result.title for result in results.results)
 
     def _runtime_prompts(self, key: str, user: str) -> Iterator[str]:
         prompts: list[str] = []

@@ -105,7 +105,7 @@ def recall(
     event: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
     """Return search results for the prompt; nothing if there are none."""
-    prompt = save_prompt(event, session)
+    prompt = save_prompt(event, settings, session)
     if not prompt:
         return {}
     from remembrancer_protocol.pasted import without_keys
@@ -129,6 +129,7 @@ def recall(
         for cube in results["shared_cubes"]
         if str(cube.get("note", "")).startswith("new")
     ]
+    results["hits"] = [hit for hit in results["hits"] if not _is_of_machine(hit)]
     recalled = Recalled(results, state, settings.tokens)
     session.update(
         step=results["step"],
@@ -141,7 +142,12 @@ def recall(
     return hook_output.context(settings.agent, "UserPromptSubmit", text)
 
 
-def save_prompt(event: dict[str, Any], session: Session) -> str:
+def _is_of_machine(hit: dict[str, Any]) -> bool:
+    """Return True if nobody wrote an event: an agent asks for those itself."""
+    return any(signal.get("signal") == "machine_notice" for signal in hit.get("why") or ())
+
+
+def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> str:
     """Store the prompt until its turn is remembered; return it, or "" if it is not a user prompt.
 
     Machine notices are no part of a prompt: a program sends them, for example when a task ends.
@@ -150,6 +156,8 @@ def save_prompt(event: dict[str, Any], session: Session) -> str:
     text = event.get("prompt")
     if not isinstance(text, str) or not text.strip() or _is_command(text):
         return ""
+    if settings.user_id:
+        session.update(user_id=settings.user_id)
     prompt = without_notices(text)
     if not prompt.strip():
         session.change(_start_without_prompt)
