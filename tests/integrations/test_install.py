@@ -273,7 +273,7 @@ def test_address_is_escaped(home: Path) -> None:
     )
 
     config = tomllib.loads((home / ".codex" / "config.toml").read_text("utf-8"))
-    assert config["mcp_servers"]["remembrancer"]["url"] == 'http://x/"\\/mcp'
+    assert config["mcp_servers"]["remembrancer"]["url"] == 'http://x/"\\/mcp?client=hooks'
 
 
 def test_installed_hooks_run(home: Path, service_url: str, context: Context) -> None:
@@ -331,7 +331,7 @@ def test_plugin_is_complete_and_equals_the_installation(home: Path) -> None:
         )
         assert words[:3] == ["python3", "-I", "-S"]
         assert Path(words[3]).is_file()
-    assert server["url"].endswith("/mcp")
+    assert server["url"].endswith("/mcp?client=hooks")
     assert (plugin / "skills" / "memory" / "SKILL.md").read_text("utf-8") == files_in(home)[
         ".claude/skills/remembrancer-memory/SKILL.md"
     ]

@@ -23,18 +23,16 @@ ANSWERABLE_MIN = 0.5  # protocol/limits.py, UNASKED_ANSWERABLE_MIN
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
-    "Hooks follow the protocol of this memory for you: they search it before you answer and "
-    "remember each turn afterwards. Do not call `remember` for whole turns, and write no service "
-    "lines and no seal: here the user sees everything you write. Put `(ref: <event_id>)` after "
+    "Hooks follow the protocol of this memory for you: they search it before you answer and save "
+    "each turn afterwards. The user sees everything that you write. Put `(ref: <event_id>)` after "
     "each number, date, name and URL that you take from memory. What the user wrote in this turn "
     "or a tool returned in it needs no ref. For anything else, use the tools of the MCP server "
     "`remembrancer` with session_id `{session}`."
 )
 START_WITHOUT_RECALL = (
-    "Hooks remember each turn of this conversation. Before you answer, call `recall` of the MCP "
-    "server `remembrancer` with what the user wants and session_id `{session}`; do not call "
-    "`remember` for whole turns, and write no service lines and no seal. Put `(ref: <event_id>)` "
-    "after what you take from memory."
+    "Hooks save each turn of this conversation. Before you answer, call `recall` of the MCP server "
+    "`remembrancer` with what the user wants and session_id `{session}`. The user sees everything "
+    "that you write. Put `(ref: <event_id>)` after what you take from memory."
 )
 
 
@@ -77,6 +75,7 @@ def start_session(
             session_id=session.id,
             user_id=user_id(settings, service, session),
             format="text",
+            client="hooks",
         )
     except (InvalidSetupError, ServiceUnreachableError, ServiceError) as error:
         message = f"Remembrancer: {error}. Turns are queued on disk until it answers."
@@ -318,9 +317,8 @@ def _missing_grant(agent_name: str, action: str, path: str) -> str:
     scope = path.replace("(unknown)", "*")  # a part that only a run would show
     return (
         f"No grant lets `{agent_name}` {action} {path}, a system file, now. Do not do it another "
-        "way. Ask the owner for a grant: in the service's console, or POST /api/v7/sysperm/grant "
-        f'{{"scope": "{scope}", "actions": ["{action}"], "agent": "{agent_name}", '
-        '"ttl_minutes": 30}.'
+        f"way. Ask the owner to grant it in the service's console: scope `{scope}`, action "
+        f"`{action}`, agent `{agent_name}`."
     )
 
 

@@ -24,6 +24,9 @@ class ToolArgumentsError(ValueError):
     """The tool does not exist or its arguments are invalid; the message names the argument."""
 
 
+SAME = ""  # the description beside hooks is the same
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool for agents.
@@ -44,6 +47,8 @@ class Tool:
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False  # repeating a call with the same arguments has no effect
+    # Description where hooks search, store and check; None: hooks do what the tool is for.
+    beside_hooks: str | None = SAME
 
     @property
     def annotations(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ defaults to the key's own user.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -95,6 +96,17 @@ def schemas(schema_format: SchemaFormat) -> list[dict[str, Any]]:
     return [described(tool, schema_format) for tool in TOOLS]
 
 
+def tools_beside_hooks() -> list[Tool]:
+    """Return the tools for an agent whose hooks search, store and check: their descriptions ask
+    for none of these.
+    """
+    return [
+        replace(tool, description=tool.beside_hooks or tool.description)
+        for tool in TOOLS
+        if tool.beside_hooks is not None
+    ]
+
+
 def _tool(name: str) -> Tool:
     if name not in BY_NAME:
         raise ToolArgumentsError(f"there is no tool {name!r}; valid tools: {', '.join(BY_NAME)}")
@@ -179,6 +191,11 @@ def _corrected_fact_text(answer: FactCorrected) -> str:
     return f"{receipt}\n{fenced_items([item])}"
 
 
+def _start_pack(request: StartQuery, _base_url: str, _user_id: str | None) -> ToolSteps:
+    pack: BaseModel = yield requests.get_start_pack(request.model_copy(update={"client": "mcp"}))
+    return pack
+
+
 def _start_pack_text(pack: StartPack) -> str:
     return pack.prompt_text  # already fenced
 
@@ -205,6 +222,8 @@ TOOLS: tuple[Tool, ...] = (
         required=("query_text",),
         answer_model=MemoryAnswer,
         function=one_request(requests.search_memory),
+        beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
+        "(ref: event_id).",
         render=recalled_text,
         is_read_only=True,
     ),
@@ -234,6 +253,8 @@ TOOLS: tuple[Tool, ...] = (
         required=(),
         answer_model=Remembered,
         function=one_request(requests.remember_turn),
+        beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
+        "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,
     ),
     Tool(
@@ -282,9 +303,10 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("session_id", "user_id"),
         required=(),
         answer_model=StartPack,
-        function=one_request(requests.get_start_pack),
+        function=_start_pack,
         render=_start_pack_text,
         is_read_only=True,
+        beside_hooks=None,
     ),
     Tool(
         name="get_event",
@@ -310,6 +332,7 @@ TOOLS: tuple[Tool, ...] = (
         required=("draft",),
         answer_model=SecondLooked,
         function=one_request(requests.look_again),
+        beside_hooks=None,
         is_read_only=True,
     ),
     Tool(

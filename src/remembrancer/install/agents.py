@@ -97,6 +97,9 @@ def folder() -> Path:
     return installed if installed.is_dir() else ROOT / "integrations"
 
 
+_MCP = "/mcp?client=hooks"  # its texts leave to the hooks what they do
+
+
 def _claude_code(options: InstallOptions) -> list[Change]:
     own = options.home / ".claude"
     # The project's local file, because the command has paths of this machine.
@@ -104,7 +107,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
     servers = options.home / (".mcp.json" if options.is_project else ".claude.json")
     server = {
         "type": "http",
-        "url": f"{options.url}/mcp",
+        "url": f"{options.url}{_MCP}",
         "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"},
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
@@ -118,7 +121,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
 def _codex(options: InstallOptions) -> list[Change]:
     own = options.home / ".codex"
     server = (
-        f"[mcp_servers.{NAME}]\nurl = {json.dumps(f'{options.url}/mcp')}\n"
+        f"[mcp_servers.{NAME}]\nurl = {json.dumps(f'{options.url}{_MCP}')}\n"
         'bearer_token_env_var = "REMEMBRANCER_KEY"\n'
     )
     config = toml_change(
@@ -130,7 +133,7 @@ def _codex(options: InstallOptions) -> list[Change]:
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
     server = {
-        "url": f"{options.url}/mcp",
+        "url": f"{options.url}{_MCP}",
         "headers": {"Authorization": "Bearer ${env:REMEMBRANCER_KEY}"},
     }
     changes = [
