@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -393,3 +394,50 @@ def test_notice_within_a_turn_leaves_the_prompt_as_it_is(agent: Agent, owner: Ht
     assert [(hit["query"], hit["response"]) for hit in owner.memory(PROMPT)["hits"]] == [
         (PROMPT, "At noon.")
     ]
+
+
+def test_turns_of_the_conversation_are_recalled_only_after_its_compaction(
+    agent: Agent, owner: Http
+) -> None:
+    """What is in the context is not injected again; a compaction removes it."""
+    agent.trigger("SessionStart", source="startup")
+    agent.turn(PROMPT, "The ferry to Elba leaves Piombino at 9:40.")
+    again = "From where does the Elba ferry leave?"
+
+    before = agent.trigger("UserPromptSubmit", prompt=again)
+    agent.trigger("Stop", last_assistant_message="From Piombino.")
+    for session_file in (agent.home / ".local/state/remembrancer/hooks").glob("*.json"):
+        state = json.loads(session_file.read_text("utf-8"))
+        # The next second, without waiting for it.
+        session_file.write_text(json.dumps(state | {"context_from": "2100-01-01T00:00:00Z"}))
+    after = agent.trigger("UserPromptSubmit", prompt=again)
+
+    assert before == {}
+    assert "leaves Piombino at 9:40" in context_of(after)
+
+
+def test_a_session_start_forgets_what_the_context_had_unless_it_resumes(agent: Agent) -> None:
+    def context_from() -> str:
+        [file] = (agent.home / ".local/state/remembrancer/hooks").glob("*.json")
+        return str(json.loads(file.read_text("utf-8")).get("context_from"))
+
+    agent.trigger("SessionStart", source="resume")
+    unknown = context_from()
+    agent.trigger("SessionStart", source="compact")
+
+    assert unknown == "None"
+    assert context_from()[:2] == "20"
+
+
+def test_revision_request_names_each_claim_once(agent: Agent) -> None:
+    """Claims that fail in the same way share a line."""
+    agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = "always"
+
+    reason = agent.turn(
+        "How long is the crossing?",
+        "It takes 55 minutes and costs 17 EUR. On 3 May 2026 it took 55 minutes, too.",
+    )["reason"]
+
+    lines = [line for line in reason.splitlines() if line.startswith("- ")]
+    assert [reason.count(claim) for claim in ("55 minutes", "17 EUR", "3 May 2026")] == [1, 1, 1]
+    assert len(lines) == len({line.split(" (")[0] for line in lines}) < 4

@@ -64,9 +64,12 @@ def start_session(
 ) -> dict[str, Any]:
     """Send what earlier sessions could not send, and return the start pack.
 
-    Also after a compaction, which removes what was recalled before from the context.
+    Also after a compaction, which removes what was recalled before from the context. A resumed
+    session has its own turns in its context.
     """
     session.update(project=settings.project or event.get("cwd") or "", start_pack="", shown=[])
+    if event.get("source") != "resume":
+        session.update(context_from=now())
     try:
         session.send_all(service)
         instructions = START_WITHOUT_RECALL if settings.agent == "cursor" else START
@@ -128,7 +131,12 @@ def recall(
         for cube in results["shared_cubes"]
         if str(cube.get("note", "")).startswith("new")
     ]
-    results["hits"] = [hit for hit in results["hits"] if not _is_of_machine(hit)]
+    since = state.get("context_from")
+    results["hits"] = [
+        hit
+        for hit in results["hits"]
+        if not _is_of_machine(hit) and not _is_in_conversation(hit, session.id, since)
+    ]
     recalled = Recalled(results, state, settings.tokens)
     session.update(
         step=results["step"],
@@ -144,6 +152,12 @@ def recall(
 def _is_of_machine(hit: dict[str, Any]) -> bool:
     """Return True if nobody wrote an event: an agent asks for those itself."""
     return any(signal.get("signal") == "machine_notice" for signal in hit.get("why") or ())
+
+
+def _is_in_conversation(hit: dict[str, Any], session_id: str, since: object) -> bool:
+    """Return True if an event is a turn of this session since its context began (RFC 3339)."""
+    is_own = hit.get("session_id") == session_id
+    return is_own and isinstance(since, str) and str(hit.get("occurred_at"))[:19] >= since[:19]
 
 
 def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> str:

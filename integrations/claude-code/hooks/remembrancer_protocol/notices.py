@@ -12,6 +12,24 @@ import re
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
+
+
+class _Pattern:
+    """A pattern that is compiled at its first use: most texts need none but `_HINT`.
+
+    Compiling them all takes a hook 5 ms of its start-up.
+    """
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._pattern, self._flags = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of the compiled pattern, and keep it."""
+        method = getattr(re.compile(self._pattern, self._flags), name)
+        setattr(self, name, method)
+        return method
+
 
 SPANS_MAX = 32  # of one text; later ones are read as the writer's own words
 _BLOCKS = (  # elements whose content a program wrote
@@ -83,28 +101,28 @@ _OPENING_FORMS = (
     r"<(?P<single>skill|rules|timestamp)>(?:(?!</(?P=single)>).)*</(?P=single)>\s*\Z",
 )
 _NAMES = "|".join(re.escape(name) for name in _BLOCKS)
-_PREFIX = re.compile(
+_PREFIX = _Pattern(
     rf"\s*(?:{'|'.join(map(re.escape, _OPENINGS))}|{'|'.join(_OPENING_FORMS)})"
     rf"|\s*(?:{'|'.join(map(re.escape, _SENTENCES))})\s*\Z",
     re.DOTALL,
 )
 # Codex's extensions put what they know before the user's message.
-_BEFORE_REQUEST = re.compile(
+_BEFORE_REQUEST = _Pattern(
     r"\s*# (?:Context from my IDE setup|Files mentioned by the user):[ \t]*\n"
     r".*?^## My request for Codex:[ \t]*\n",
     re.DOTALL | re.MULTILINE,
 )
 # A tag in backticks is spoken about.
-_OPENING = re.compile(
+_OPENING = _Pattern(
     rf"(?<!`)<(?P<name>{_NAMES})(?:\s[^<>]{{0,500}})?>|</?(?:{'|'.join(_WRAPPERS)})>"
     r"|\[Request interrupted by user[^\[\]\n]{0,100}\]"
     r"|\[Image: (?:original \d|source: )[^\[\]\n]{0,300}\]"
 )
 # A block at the start may be cut off before its end.
-_CUT_OFF = re.compile(rf"\s*<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
+_CUT_OFF = _Pattern(rf"\s*<(?P<name>{_NAMES})(?:\s[^<>]*)?>\s*\n")
 # Elements with compound names, such as <new-kind-of-notice>, are a program's if they are the whole
 # text: HTML has no such names, and a person who quotes one writes something about it.
-_UNKNOWN = re.compile(
+_UNKNOWN = _Pattern(
     r"(?:\s*<(?P<name>[A-Za-z]+(?:[-_][A-Za-z]+)+)(?:\s[^<>]*)?>.*?</(?P=name)>)", re.DOTALL
 )
 # A text in brackets about the conversation itself, or the result of a named tool.
@@ -112,7 +130,7 @@ _EVENTS = (
     "aborted", "call", "cancelled", "compacted", "denied", "exceeded", "interrupted", "omitted",
     "reached", "rejected", "removed", "result", "truncated",
 )  # fmt: skip
-_BRACKETED = re.compile(
+_BRACKETED = _Pattern(
     rf"\s*\[[A-Z](?=[^\[\]\n]{{0,80}}\b(?:{'|'.join(_EVENTS)})\b)[^\[\]\n]{{3,200}}\]\s*"
     r"|\s*\[[a-z]+(?:_[a-z]+)+ [^\[\]\n]{1,300}\] Result:.*",
     re.DOTALL,
