@@ -399,7 +399,7 @@ def test_notice_within_a_turn_leaves_the_prompt_as_it_is(agent: Agent, owner: Ht
 def test_turns_of_the_conversation_are_recalled_only_after_its_compaction(
     agent: Agent, owner: Http
 ) -> None:
-    """What is in the context is not injected again; a compaction removes it."""
+    """Recall injects nothing that is in the context; a compaction empties it."""
     agent.trigger("SessionStart", source="startup")
     agent.turn(PROMPT, "The ferry to Elba leaves Piombino at 9:40.")
     again = "From where does the Elba ferry leave?"

@@ -273,12 +273,12 @@ def _second_look(
 def _listed(checks: list[dict[str, Any]]) -> list[str]:
     """Return a line for each way to fail, with its claims; each claim is in one line only."""
     claims: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    named_claims: set[str] = set()
     for check in checks:
         claim = check.get("claim") or ""
-        if claim and claim in seen:
+        if claim and claim in named_claims:
             continue
-        seen.add(claim)
+        named_claims.add(claim)
         claims.setdefault(f"{check['check']}: {check['detail']}", []).append(claim)
     lines = []
     for problem, values in claims.items():
