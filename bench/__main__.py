@@ -43,6 +43,7 @@ PARTS = (
     "bench.beginners",
     "bench.permissions",
     "bench.hooks",
+    "bench.quiet",
     "bench.console",
     "bench.mcp",
     "bench.lines",

@@ -157,7 +157,6 @@ def test_tools_answer_with_the_key_file_alone(call: CodexRun) -> None:
     assert not any("sk_" in json.dumps(request) for request in call.requests)
 
 
-@pytest.mark.xfail(strict=False, reason="Codex shows structured content, not the text")
 def test_recalled_turn_is_fenced(call: CodexRun) -> None:
     assert FENCE in call.tool_outputs()[-1]
 

@@ -193,7 +193,7 @@ def test_grant_of_a_folder_covers_an_unknown_name_in_it(agent: Agent, owner: Htt
     after_grant = agent.trigger("PreToolUse", tool_input=command)
 
     assert "write /etc/nginx/(unknown), a system file" in before_grant
-    assert '"scope": "/etc/nginx/*"' in before_grant
+    assert "scope `/etc/nginx/*`" in before_grant
     assert after_grant == {}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from integrations.agent import context as context_of
 from service import Http, new_key
 
 from remembrancer.context import Context
+from remembrancer.protocol.notices import is_notice
 
 
 def test_complete_session(agent: Agent, owner: Http) -> None:
@@ -311,6 +314,14 @@ def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Ag
     assert "constitution" in context_of(session_start)
 
 
+SHAPES = tomllib.loads(
+    (Path(__file__).parents[1] / "protocol" / "notice_shapes.toml").read_text("utf-8")
+)["shape"]
+EVENTS = {  # those of a prompt and of the end of a turn
+    "claude-code": ("UserPromptSubmit", "Stop"),
+    "codex": ("UserPromptSubmit", "Stop"),
+    "cursor": ("beforeSubmitPrompt", "stop"),
+}
 NOTICE = (
     "<task-notification>\n<task-id>a81</task-id>\n<summary>The ferry search ended</summary>\n"
     "</task-notification>"
@@ -334,6 +345,37 @@ def test_machine_notice_is_neither_searched_nor_stored_as_a_query(
     }
 
 
+def test_no_shape_of_a_notice_is_searched_stored_or_ends_a_turn(
+    home: Path, service_url: str, owner: Http
+) -> None:
+    """All shapes of each agent, within a turn of the user and as a turn of their own."""
+    key = str(owner.key)
+    for name in ("claude-code", "codex", "cursor"):
+        shapes = [shape["text"] for shape in SHAPES if shape["agent"] == name]
+        notices = [text for text in shapes if is_notice(text)]
+        agent = Agent(home / name, service_url, key, name, REMEMBRANCER_USER=f"u-{name}")
+        agent.session = name
+        submit, stop = EVENTS[name]
+
+        agent.trigger(submit, prompt="When does the ferry leave?")
+        answers = [agent.trigger(submit, prompt=text) for text in notices]
+        finish(agent, stop, "The ferry leaves at noon.")
+        for text in notices[:3]:
+            answers.append(agent.trigger(submit, prompt=text))
+            finish(agent, stop, "Noted: the ferry search ended.")
+
+        turns = owner.memory("ferry", user_id=f"u-{name}", top_k=50)["hits"]
+        assert {turn["query"] for turn in turns} == {"When does the ferry leave?", ""}
+        assert [answer for answer in answers if answer not in ({}, {"continue": True})] == []
+
+
+def finish(agent: Agent, stop: str, answer: str) -> None:
+    """End a turn with this answer."""
+    if agent.name == "cursor":
+        agent.trigger("afterAgentResponse", text=answer)
+    agent.trigger(stop, last_assistant_message=answer)
+
+
 def test_prompt_is_stored_without_the_reminder_in_it(agent: Agent, owner: Http) -> None:
     agent.trigger(
         "UserPromptSubmit", prompt=f"{PROMPT}\n<system-reminder>\nTodo\n</system-reminder>"
@@ -351,3 +393,50 @@ def test_notice_within_a_turn_leaves_the_prompt_as_it_is(agent: Agent, owner: Ht
     assert [(hit["query"], hit["response"]) for hit in owner.memory(PROMPT)["hits"]] == [
         (PROMPT, "At noon.")
     ]
+
+
+def test_turns_of_the_conversation_are_recalled_only_after_its_compaction(
+    agent: Agent, owner: Http
+) -> None:
+    """Recall injects nothing that is in the context; a compaction empties it."""
+    agent.trigger("SessionStart", source="startup")
+    agent.turn(PROMPT, "The ferry to Elba leaves Piombino at 9:40.")
+    again = "From where does the Elba ferry leave?"
+
+    before = agent.trigger("UserPromptSubmit", prompt=again)
+    agent.trigger("Stop", last_assistant_message="From Piombino.")
+    for session_file in (agent.home / ".local/state/remembrancer/hooks").glob("*.json"):
+        state = json.loads(session_file.read_text("utf-8"))
+        # The next second, without waiting for it.
+        session_file.write_text(json.dumps(state | {"context_from": "2100-01-01T00:00:00Z"}))
+    after = agent.trigger("UserPromptSubmit", prompt=again)
+
+    assert before == {}
+    assert "leaves Piombino at 9:40" in context_of(after)
+
+
+def test_a_session_start_forgets_what_the_context_had_unless_it_resumes(agent: Agent) -> None:
+    def context_from() -> str:
+        [file] = (agent.home / ".local/state/remembrancer/hooks").glob("*.json")
+        return str(json.loads(file.read_text("utf-8")).get("context_from"))
+
+    agent.trigger("SessionStart", source="resume")
+    unknown = context_from()
+    agent.trigger("SessionStart", source="compact")
+
+    assert unknown == "None"
+    assert context_from()[:2] == "20"
+
+
+def test_revision_request_names_each_claim_once(agent: Agent) -> None:
+    """Claims that fail in the same way share a line."""
+    agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = "always"
+
+    reason = agent.turn(
+        "How long is the crossing?",
+        "It takes 55 minutes and costs 17 EUR. On 3 May 2026 it took 55 minutes, too.",
+    )["reason"]
+
+    lines = [line for line in reason.splitlines() if line.startswith("- ")]
+    assert [reason.count(claim) for claim in ("55 minutes", "17 EUR", "3 May 2026")] == [1, 1, 1]
+    assert len(lines) == len({line.split(" (")[0] for line in lines}) < 4

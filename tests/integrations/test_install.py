@@ -379,7 +379,7 @@ def test_plugin_is_complete_and_equals_the_installation(home: Path) -> None:
         )
         assert words[:3] == ["python3", "-I", "-S"]
         assert Path(words[3]).is_file()
-    assert server["url"].endswith("/mcp")
+    assert server["url"].endswith("/mcp?client=hooks")
     assert (plugin / "skills" / "memory" / "SKILL.md").read_text("utf-8") == files_in(home)[
         ".claude/skills/remembrancer-memory/SKILL.md"
     ]

@@ -36,7 +36,7 @@ def test_turn_is_remembered_and_recalled_over_stdio(context: Context, app: Starl
             recalled = await client.call_tool("recall", {"query_text": "ferry"})
             start: Any = (await client.read_resource("memory://start")).contents[0]
             return (
-                recalled.structured_content,
+                recalled.content[0],
                 start.text,
                 [tool.name for tool in (await client.list_tools()).tools],
             )
@@ -44,7 +44,7 @@ def test_turn_is_remembered_and_recalled_over_stdio(context: Context, app: Starl
     with serving(app) as port:
         recalled, start, tools = asyncio.run(whole(port))
 
-    assert recalled["hits"][0]["response"] == "At 9:40."
+    assert "\nanswer: At 9:40.\n" in recalled.text
     assert "Never invent a memory" in start
     assert {"recall", "remember", "search", "fetch"} <= set(tools)
 

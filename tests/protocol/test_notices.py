@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.protocol.notices import SPANS_MAX, is_notice, notices_in, without_notices
 
+SHAPES: list[dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("notice_shapes.toml").read_text("utf-8")
+)["shape"]
 NOTICES = (
     "<task-notification>\n<task-id>a81</task-id>\n</task-notification>",
     "<system-reminder>\nTodo list: 1. tests\n</system-reminder>",
@@ -37,6 +44,13 @@ WORDS = (
     "This session is great.",
     "My component <date-picker>x</date-picker> shows the wrong month.",
     "a < b and c > d",
+    "The Stop hook additional context is empty. Why?",
+    "What does 'Base directory for this skill: x' mean?",
+    "It says [Image #1] but I see no image.",
+    "I get: Wall time: 0.1 seconds\nIs that slow?",
+    "<rules>be kind</rules> is what our XML needs; write a parser.",
+    "# Files mentioned in the ticket\n\na.py, b.py",
+    "Please continue the conversation with Bob.",
     "",
     "   ",
 )
@@ -53,6 +67,27 @@ def test_text_about_notices_or_markup_is_somebody_s_words(text: str) -> None:
     assert notices_in(text) == []
     assert without_notices(text) == text
     assert not is_notice(text)
+
+
+def test_the_table_covers_three_agents() -> None:
+    """At least 60 shapes, each with a source."""
+    assert len(SHAPES) >= 60
+    assert {shape["agent"] for shape in SHAPES} == {"claude-code", "codex", "cursor"}
+    assert all(shape["source"] for shape in SHAPES)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=[f"{n}" for n in range(len(SHAPES))])
+def test_only_what_a_person_wrote_is_left_of_a_message(shape: dict[str, Any]) -> None:
+    words = shape.get("words", "")
+
+    assert without_notices(shape["text"]) == words
+    assert is_notice(shape["text"]) is not bool(words)
+
+
+def test_reminder_within_the_user_s_element_is_a_notice_too() -> None:
+    text = "<user_query>Fix it.\n<system-reminder>\nTodo\n</system-reminder></user_query>"
+
+    assert without_notices(text) == "Fix it."
 
 
 def test_block_in_a_message_is_the_only_part_that_nobody_wrote() -> None:
@@ -91,7 +126,19 @@ def test_notices_are_ordered_and_do_not_overlap(pieces: list[str]) -> None:
     assert all(0 <= edge <= len(text) for edge in edges)
 
 
-@pytest.mark.parametrize("unit", ["<system-reminder>", "<a-b>", "<a-b>x</a-b>", "[Request "])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<system-reminder>",
+        "<a-b>",
+        "<a-b>x</a-b>",
+        "[Request ",
+        "<user_query>",
+        "<user_query></user_query>",
+        "<rules>",
+        "# Context from my IDE setup:\n",
+    ],
+)
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     """A quadratic scan of these texts would take minutes."""
     assert len(notices_in(f"{unit * (400_000 // len(unit))} end")) <= SPANS_MAX

@@ -74,8 +74,8 @@ def test_items_come_in_order_of_precedence_and_name_their_sources() -> None:
         "[fact f_2] since 2026-01-02: Has two cats.",
         "[event e_2] 2026-01-03\nuser: Cats?\nanswer: Two.",
         "[summary l1_1 of session s] Cats were discussed.",
-        "[map, version 3]\n- Cats: two.",
-        "[cube c_1] fact, cats: Count them.\n- MUST count\n(new)",
+        "[map, version 3]\n  - Cats: two.",
+        "[cube c_1] fact, cats: Count them.\n  - MUST count\n(new)",
         "[help] Cubes: Lessons.",
         "[open task in session t] Feed them",
     ]

@@ -96,6 +96,19 @@ class TestMachineNotices:
         assert http.get("/api/v7/memory/facts").json()["facts"] == []
         assert not http.memory("ferry", session_id="c").get("open_tasks")
 
+    def test_answer_to_a_notice_does_not_hide_the_words_of_the_task(self, http: Http) -> None:
+        """Hooks store such an answer without a query."""
+        http.remember("Paint the boat.", "I start.", session_id="a", task_done=False)
+        http.remember("", "The paint has dried.", session_id="a")
+
+        [task] = http.memory("ferry", session_id="c")["open_tasks"]
+        assert task["query"] == "Paint the boat."
+
+    def test_task_that_only_a_notice_describes_is_left_out(self, http: Http) -> None:
+        http.remember(NOTICE, "I shall paint the boat.", session_id="a", task_done=False)
+
+        assert not http.memory("ferry", session_id="c").get("open_tasks")
+
     def test_an_open_task_shows_the_last_words_and_no_notice(self, http: Http) -> None:
         http.remember("Paint the boat.", "I start.", session_id="a", task_done=False)
         http.remember(NOTICE, "", session_id="a")

@@ -31,7 +31,7 @@ def answer(
     """Return the answer for Cursor. Raises the errors of `hook_events.answer`."""
     name = str(event.get("hook_event_name"))
     if name == "beforeSubmitPrompt":
-        hook_events.save_prompt(event, session)
+        hook_events.save_prompt(event, settings, session)
         return {"continue": True}
     if name == "afterAgentResponse":
         if isinstance(event.get("text"), str) and event["text"].strip():

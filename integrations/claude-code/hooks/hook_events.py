@@ -23,18 +23,16 @@ ANSWERABLE_MIN = 0.5  # protocol/limits.py, UNASKED_ANSWERABLE_MIN
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
-    "Hooks follow the protocol of this memory for you: they search it before you answer and "
-    "remember each turn afterwards. Do not call `remember` for whole turns, and write no service "
-    "lines and no seal: here the user sees everything you write. Put `(ref: <event_id>)` after "
+    "Hooks follow the protocol of this memory for you: they search it before you answer and save "
+    "each turn afterwards. The user sees everything that you write. Put `(ref: <event_id>)` after "
     "each number, date, name and URL that you take from memory. What the user wrote in this turn "
     "or a tool returned in it needs no ref. For anything else, use the tools of the MCP server "
     "`remembrancer` with session_id `{session}`."
 )
 START_WITHOUT_RECALL = (
-    "Hooks remember each turn of this conversation. Before you answer, call `recall` of the MCP "
-    "server `remembrancer` with what the user wants and session_id `{session}`; do not call "
-    "`remember` for whole turns, and write no service lines and no seal. Put `(ref: <event_id>)` "
-    "after what you take from memory."
+    "Hooks save each turn of this conversation. Before you answer, call `recall` of the MCP server "
+    "`remembrancer` with what the user wants and session_id `{session}`. The user sees everything "
+    "that you write. Put `(ref: <event_id>)` after what you take from memory."
 )
 
 
@@ -66,9 +64,12 @@ def start_session(
 ) -> dict[str, Any]:
     """Send what earlier sessions could not send, and return the start pack.
 
-    Also after a compaction, which removes what was recalled before from the context.
+    Also after a compaction, which removes what was recalled before from the context. A resumed
+    session has its own turns in its context.
     """
     session.update(project=settings.project or event.get("cwd") or "", start_pack="", shown=[])
+    if event.get("source") != "resume":
+        session.update(context_from=now())
     try:
         session.send_all(service)
         instructions = START_WITHOUT_RECALL if settings.agent == "cursor" else START
@@ -77,6 +78,7 @@ def start_session(
             session_id=session.id,
             user_id=user_id(settings, service, session),
             format="text",
+            client="hooks",
         )
     except (InvalidSetupError, ServiceUnreachableError, ServiceError) as error:
         message = f"Remembrancer: {error}. Turns are queued on disk until it answers."
@@ -105,7 +107,7 @@ def recall(
     event: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
     """Return search results for the prompt; nothing if there are none."""
-    prompt = save_prompt(event, session)
+    prompt = save_prompt(event, settings, session)
     if not prompt:
         return {}
     from remembrancer_protocol.pasted import without_keys
@@ -128,6 +130,12 @@ def recall(
         for cube in results["shared_cubes"]
         if str(cube.get("note", "")).startswith("new")
     ]
+    since = state.get("context_from")
+    results["hits"] = [
+        hit
+        for hit in results["hits"]
+        if not _is_of_machine(hit) and not _is_in_conversation(hit, session.id, since)
+    ]
     recalled = Recalled(results, state, settings.tokens)
     session.update(
         step=results["step"],
@@ -140,7 +148,18 @@ def recall(
     return hook_output.context(settings.agent, "UserPromptSubmit", text)
 
 
-def save_prompt(event: dict[str, Any], session: Session) -> str:
+def _is_of_machine(hit: dict[str, Any]) -> bool:
+    """Return True if nobody wrote an event: an agent asks for those itself."""
+    return any(signal.get("signal") == "machine_notice" for signal in hit.get("why") or ())
+
+
+def _is_in_conversation(hit: dict[str, Any], session_id: str, since: object) -> bool:
+    """Return True if an event is a turn of this session since its context began (RFC 3339)."""
+    is_own = hit.get("session_id") == session_id
+    return is_own and isinstance(since, str) and str(hit.get("occurred_at"))[:19] >= since[:19]
+
+
+def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> str:
     """Store the prompt until its turn is remembered; return it, or "" if it is not a user prompt.
 
     Machine notices are no part of a prompt: a program sends them, for example when a task ends.
@@ -149,6 +168,8 @@ def save_prompt(event: dict[str, Any], session: Session) -> str:
     text = event.get("prompt")
     if not isinstance(text, str) or not text.strip() or _is_command(text):
         return ""
+    if settings.user_id:
+        session.update(user_id=settings.user_id)
     prompt = without_notices(text)
     if not prompt.strip():
         session.change(_start_without_prompt)
@@ -309,9 +330,8 @@ def _missing_grant(agent_name: str, action: str, path: str) -> str:
     scope = path.replace("(unknown)", "*")  # a part that only a run would show
     return (
         f"No grant lets `{agent_name}` {action} {path}, a system file, now. Do not do it another "
-        "way. Ask the owner for a grant: in the service's console, or POST /api/v7/sysperm/grant "
-        f'{{"scope": "{scope}", "actions": ["{action}"], "agent": "{agent_name}", '
-        '"ttl_minutes": 30}.'
+        f"way. Ask the owner to grant it in the service's console: scope `{scope}`, action "
+        f"`{action}`, agent `{agent_name}`."
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 REVISE = (
     "The second look at your answer failed. Fix the following and write the whole answer again:\n"
 )
+FAILURES_MAX = 20  # lines of a request to revise an answer
 UNSURE = "Remembrancer: after a second look this answer may not fully meet the checks."
 _REF = re.compile(r"\(ref: ?([^(),\s]{1,256})")
 # Cheap test that avoids importing the parser for most answers.
@@ -253,9 +254,8 @@ def _second_look(
         return []
     if result["status"] == "pass":
         return []
-    failures = [
-        f"{check['check']}: {check['detail']}"
-        + (f" ({check['claim']})" if check.get("claim") else "")
+    failed = [
+        check
         for check in result["checks"]
         if check["status"] != "pass"
         and (
@@ -263,4 +263,21 @@ def _second_look(
             or claims.must_correct(check["check"], check.get("start"), check.get("end"))
         )
     ]
-    return list(dict.fromkeys(failures))[:20]
+    return _listed(failed)
+
+
+def _listed(checks: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each way to fail, with its claims; each claim is in one line only."""
+    claims: dict[str, list[str]] = {}
+    named_claims: set[str] = set()
+    for check in checks:
+        claim = check.get("claim") or ""
+        if claim and claim in named_claims:
+            continue
+        named_claims.add(claim)
+        claims.setdefault(f"{check['check']}: {check['detail']}", []).append(claim)
+    lines = []
+    for problem, values in claims.items():
+        named = ", ".join(value for value in values if value)
+        lines.append(f"{problem} ({named})" if named else problem)
+    return lines[:FAILURES_MAX]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..context import Caller, Records
-from ..protocol.constitution import protocol_text
+from ..protocol.constitution import ClientKind, protocol_text
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
@@ -20,14 +20,16 @@ _OWN_PART = (
 
 def read_prompt(records: Records, caller: Caller, query: PromptQuery) -> AgentPrompt:
     """Return the prompt of the user that a request names. Raises like prompt_of."""
-    return prompt_of(records, caller, query.user_id)
+    return prompt_of(records, caller, query.user_id, query.client)
 
 
-def prompt_of(records: Records, caller: Caller, user_id: str) -> AgentPrompt:
+def prompt_of(
+    records: Records, caller: Caller, user_id: str, client: ClientKind = "http"
+) -> AgentPrompt:
     """Return the prompt of a user. Raises PinnedToOtherUser, StoreUnavailable."""
     user_id = space_user_id(caller, user_id)
     return records.store.read(
-        lambda tx: _prompt(records, tx, user_id), account_id=caller.account_id
+        lambda tx: _prompt(records, tx, user_id, client), account_id=caller.account_id
     )
 
 
@@ -72,9 +74,11 @@ def erase(tx: Transaction, user_id: str | None = None) -> int:
     return tx.run(SQL.delete_prompts, user_id=user_id)
 
 
-def _prompt(records: Records, tx: Transaction, user_id: str) -> AgentPrompt:
+def _prompt(
+    records: Records, tx: Transaction, user_id: str, client: ClientKind = "http"
+) -> AgentPrompt:
     own = tx.one_or_none(SQL.prompt_of, user_id=user_id)
-    constitution = protocol_text(records.settings.seal_name)
+    constitution = protocol_text(records.settings.seal_name, client)
     return AgentPrompt(
         prompt=f"{constitution}\n\n{_OWN_PART}\n\n{own.text}" if own else constitution,
         user_id=user_id,

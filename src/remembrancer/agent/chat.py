@@ -29,6 +29,7 @@ from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer
 from ..protocol.fence import new_delimiter
+from ..protocol.recalled import cube_lesson
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.second_look import Check
@@ -221,7 +222,7 @@ def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
         background=background_items(turn.search_result),
         history=history,
         lessons=[
-            f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}"
+            cube_lesson(cube.topic, cube.essence, cube.rules_markdown)
             for cube in turn.search_result.shared_cubes
         ],
         help=[f"{passage.title}: {passage.text}" for passage in turn.search_result.help_hits or ()],

@@ -17,14 +17,14 @@ from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelReque
 from ..protocol import limits
 from ..protocol.chat import Earlier
 from ..protocol.constitution import RULES
-from ..protocol.fence import defused, fenced
+from ..protocol.fence import data_line, defused, fenced, indented, one_line
+from ..protocol.recalled import event_blocks
 from ..protocol.search import Hit
 from ..protocol.second_look import Check
 from ..protocol.service_keys import mask_service_keys
 from ..protocol.text import day_of
 from ..store import Row
 from .citations import add_refs
-from .event_blocks import event_blocks, indent
 from .extractive_answer import sanitize
 from .judge import judge
 
@@ -132,27 +132,26 @@ def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:
         blocks.append(
             (
                 "What memory knows about the user: their wishes, facts and summaries",
-                "\n".join(f"- {indent(item).strip()}" for item in brief.background),
+                "\n".join(data_line(item) for item in brief.background),
             )
         )
     if brief.lessons:
         blocks.append(
             (
                 "Lessons of this memory that may be relevant",
-                "\n".join(f"- {indent(lesson).strip()}" for lesson in brief.lessons),
+                "\n".join(data_line(lesson) for lesson in brief.lessons),
             )
         )
     if brief.help:
         blocks.append(
             (
                 "Help texts of this service, which need no ref",
-                "\n".join(f"- {indent(passage).strip()}" for passage in brief.help),
+                "\n".join(data_line(passage) for passage in brief.help),
             )
         )
     if brief.history:
         conversation = "\n".join(
-            f"{' '.join(earlier.role.split())}:\n{indent(earlier.content)}"
-            for earlier in brief.history
+            f"{one_line(earlier.role)}:\n{indented(earlier.content)}" for earlier in brief.history
         )
         blocks.append(("The conversation so far", conversation))
     data = [
@@ -276,7 +275,7 @@ def _request_answer(
 
 def _complaint(failed: Sequence[Check], delimiter: str) -> str:
     lines = [
-        f"- {check.claim}: {check.detail}" if check.claim else f"- {check.detail}"
+        data_line(f"{check.claim}: {check.detail}" if check.claim else check.detail)
         for check in failed[:COMPLAINTS_MAX]
     ]
     details = fenced("\n".join(lines), delimiter)

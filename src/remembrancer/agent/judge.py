@@ -19,8 +19,8 @@ from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelReque
 from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.fence import defused, fenced, new_delimiter
+from ..protocol.recalled import event_blocks
 from ..protocol.second_look import Check
-from .event_blocks import event_blocks
 
 _RULES = resources.files(__package__).joinpath("judge.md").read_text("utf-8").strip()
 _QUOTE_CHARACTERS_MIN = 8  # shorter quotes occur anywhere and prove nothing

@@ -45,11 +45,11 @@ from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.fence import fenced, new_delimiter
+from ..protocol.recalled import event_blocks
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
 from ..store import Row
 from .drafts import RetrievedEvent, clean
-from .event_blocks import event_blocks
 
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (

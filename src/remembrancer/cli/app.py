@@ -251,7 +251,12 @@ def chat(
 
 
 @app.command("mcp")
-def mcp_stdio(url: ServiceUrl = None) -> None:
+def mcp_stdio(
+    url: ServiceUrl = None,
+    beside_hooks: Annotated[
+        bool, typer.Option(help="Hooks search and store for the agent: ask it for neither.")
+    ] = False,
+) -> None:
     """Serve MCP over standard input and output, for agents that start their own tools."""
     import asyncio
 
@@ -266,7 +271,7 @@ def mcp_stdio(url: ServiceUrl = None) -> None:
         client = AsyncClient(base_url, key, timeout_s=900.0)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    asyncio.run(serve_stdio(client, base_url.rstrip("/")))
+    asyncio.run(serve_stdio(client, base_url.rstrip("/"), "hooks" if beside_hooks else "mcp"))
 
 
 @app.command()

@@ -24,6 +24,9 @@ class ToolArgumentsError(ValueError):
     """The tool does not exist or its arguments are invalid; the message names the argument."""
 
 
+SAME = ""  # the description beside hooks is the same
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool for agents.
@@ -44,6 +47,8 @@ class Tool:
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False  # repeating a call with the same arguments has no effect
+    # Description where hooks search, store and check; None: hooks do what the tool is for.
+    beside_hooks: str | None = SAME
 
     @property
     def annotations(self) -> dict[str, Any]:
@@ -64,9 +69,13 @@ class Tool:
         return arguments_schema(self.request_model, self.arguments, self.required)
 
     @cached_property
-    def output_schema(self) -> dict[str, Any]:
-        """JSON Schema of the structured answer."""
-        return self.answer_model.model_json_schema(mode="serialization")
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON Schema of the structured answer; None if the answer is a fenced text.
+
+        Hosts show a model the structured answer instead of the text, so a tool that shows memory
+        has none.
+        """
+        return None if self.render else self.answer_model.model_json_schema(mode="serialization")
 
     def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
         """Yield the requests to send, receive their answers, and return the tool's answer.
@@ -113,12 +122,13 @@ def _for_anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _for_mcp(tool: Tool) -> dict[str, Any]:
+    output = {} if tool.output_schema is None else {"outputSchema": tool.output_schema}
     return {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
+        **output,
         "annotations": tool.annotations,
     }
 

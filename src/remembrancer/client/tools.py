@@ -8,6 +8,7 @@ defaults to the key's own user.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -27,15 +28,16 @@ from ..protocol.agent_tools import (
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.execution import Executed, Execution
 from ..protocol.facts import FactChange, FactList, FactsQuery
-from ..protocol.fence import fenced, new_delimiter
+from ..protocol.fence import one_line
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
 from ..protocol.permissions import PermissionCheck, PermissionChecked
-from ..protocol.recalled import RECALLED, fenced_items
+from ..protocol.recalled import event_item, fenced_items, stored_fact_item
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
+from ..protocol.text import beginning
 from . import requests
 from .api import AsyncClient, Client
 from .api_request import ApiRequest
@@ -95,6 +97,17 @@ def schemas(schema_format: SchemaFormat) -> list[dict[str, Any]]:
     return [described(tool, schema_format) for tool in TOOLS]
 
 
+def tools_beside_hooks() -> list[Tool]:
+    """Return the tools for an agent whose hooks search, store and check: their descriptions ask
+    for none of these.
+    """
+    return [
+        replace(tool, description=tool.beside_hooks or tool.description)
+        for tool in TOOLS
+        if tool.beside_hooks is not None
+    ]
+
+
 def _tool(name: str) -> Tool:
     if name not in BY_NAME:
         raise ToolArgumentsError(f"there is no tool {name!r}; valid tools: {', '.join(BY_NAME)}")
@@ -143,7 +156,7 @@ def _fetch(request: Named, base_url: str, _user_id: str | None) -> ToolSteps:
     return Document(
         id=event.event_id,
         title=_title(event.topic, event.query or event.response),
-        text=event.raw_dialogue,
+        text=_event_text(event),
         url=_event_url(base_url, event.event_id),
         metadata={
             "occurred_at": event.occurred_at,
@@ -154,10 +167,12 @@ def _fetch(request: Named, base_url: str, _user_id: str | None) -> ToolSteps:
 
 
 def _title(topic: str | None, text: str) -> str:
-    title = " ".join((topic or text).split())
-    if len(title) <= TITLE_CHARACTERS_MAX:
-        return title
-    return f"{title[: TITLE_CHARACTERS_MAX - 1]}\u2026"
+    """Return the title of an event, in quotation marks unless it begins with a letter or digit.
+
+    A host may show it at the beginning of a line, where a bracket would look like a label.
+    """
+    title = beginning(one_line(topic or text), TITLE_CHARACTERS_MAX)
+    return title if title[:1].isalnum() else f"\u201c{title}\u201d"
 
 
 def _event_url(base_url: str, event_id: str) -> str:
@@ -165,17 +180,26 @@ def _event_url(base_url: str, event_id: str) -> str:
 
 
 def _event_text(event: Event) -> str:
-    text = f"[event {event.event_id}] {event.occurred_at}\n{event.raw_dialogue}"
-    return f"{RECALLED}\n{fenced(text, new_delimiter())}"
+    return fenced_items([event_item(event.model_dump(mode="json"))])
 
 
 def _facts_text(answer: FactList) -> str:
-    items = [
-        f"[fact {fact.fact_id}] {fact.status}, since {fact.valid_from[:10]}: "
-        f"{'its text is erased' if fact.text is None else fact.text}"
-        for fact in answer.facts
-    ]
+    items = [stored_fact_item(fact.model_dump(mode="json")) for fact in answer.facts]
     return fenced_items(items) or "No facts."
+
+
+def _corrected_fact_text(answer: FactCorrected) -> str:
+    changed = answer.changed
+    if changed is None:
+        return answer.model_dump_json()
+    receipt = changed.model_dump_json(include={"saved", "outcome", "may_supersede", "detail"})
+    item = stored_fact_item(changed.fact.model_dump(mode="json"))
+    return f"{receipt}\n{fenced_items([item])}"
+
+
+def _start_pack(request: StartQuery, _base_url: str, _user_id: str | None) -> ToolSteps:
+    pack: BaseModel = yield requests.get_start_pack(request.model_copy(update={"client": "mcp"}))
+    return pack
 
 
 def _start_pack_text(pack: StartPack) -> str:
@@ -204,6 +228,8 @@ TOOLS: tuple[Tool, ...] = (
         required=("query_text",),
         answer_model=MemoryAnswer,
         function=one_request(_search_request),
+        beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
+        "(ref: event_id).",
         render=recalled_text,
         is_read_only=True,
     ),
@@ -233,6 +259,8 @@ TOOLS: tuple[Tool, ...] = (
         required=(),
         answer_model=Remembered,
         function=one_request(requests.remember_turn),
+        beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
+        "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,
     ),
     Tool(
@@ -269,6 +297,7 @@ TOOLS: tuple[Tool, ...] = (
         required=("fact_id",),
         answer_model=FactCorrected,
         function=_correct_fact,
+        render=_corrected_fact_text,
         is_destructive=True,
     ),
     Tool(
@@ -280,9 +309,10 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("session_id", "user_id"),
         required=(),
         answer_model=StartPack,
-        function=one_request(requests.get_start_pack),
+        function=_start_pack,
         render=_start_pack_text,
         is_read_only=True,
+        beside_hooks=None,
     ),
     Tool(
         name="get_event",
@@ -308,6 +338,7 @@ TOOLS: tuple[Tool, ...] = (
         required=("draft",),
         answer_model=SecondLooked,
         function=one_request(requests.look_again),
+        beside_hooks=None,
         is_read_only=True,
     ),
     Tool(

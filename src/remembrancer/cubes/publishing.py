@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from ..protocol import limits
+from ..protocol.recalled import imitated_line
 from ..search.text.screening import find_secrets, instruction_like
 from .english import is_english, may_be_english
 
@@ -118,4 +119,6 @@ def _find_trick(text: str) -> str | None:
         ),
         None,
     )
+    if imitated_line(text):
+        return "a line that begins like one of the service"
     return trick or ("a sentence that instructs its reader" if instruction_like(text) else None)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from ..client.tools import TOOLS
-from ..protocol.constitution import RULES, VERSION
+from ..client.tools import TOOLS, tools_beside_hooks
+from ..protocol.constitution import RULES, VERSION, compact_text
 
 ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
 SKILL, AGENTS = "integrations/claude-code/skills/memory/SKILL.md", "integrations/AGENTS.md"
@@ -58,8 +58,12 @@ def _render(template: str, base: str = "") -> str:
         "about": _template("about.md"),
         "turn": _template("turn.md"),
         "version": str(VERSION),
+        "rules_beside_hooks": compact_text("REM", "hooks"),
         "rules": "\n".join(f"{number}. {rule}" for number, rule in enumerate(RULES, 1)),
         "tools": "\n".join(f"- `{tool.name}`: {tool.description}" for tool in TOOLS),
+        "tools_beside_hooks": "\n".join(
+            f"- `{tool.name}`: {tool.description}" for tool in tools_beside_hooks()
+        ),
         "base": base,
     }
     text = _template(template)

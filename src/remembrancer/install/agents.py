@@ -86,7 +86,8 @@ def _claude_code(options: InstallOptions) -> list[Change]:
     servers = options.home / (".mcp.json" if options.is_project else ".claude.json")
     server = {
         "type": "http",
-        "url": f"{options.url}/mcp",
+        # the texts of this door leave to the hooks what they do
+        "url": f"{options.url}/mcp?client=hooks",
         "headersHelper": headers_command(),
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
@@ -100,7 +101,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
 def _codex(options: InstallOptions) -> list[Change]:
     own = options.home / ".codex"
     hooks = own / "hooks.json"
-    command, *words = mcp_command(options.url)
+    command, *words = mcp_command(options.url, beside_hooks=True)
     body = (
         f"command = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
         # Codex starts its servers with a few variables only.
@@ -117,7 +118,7 @@ def _codex(options: InstallOptions) -> list[Change]:
 
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
-    command, *words = mcp_command(options.url)
+    command, *words = mcp_command(options.url, beside_hooks=True)
     server = {"command": command, "args": words}
     changes = [
         _cursor_hooks(own / "hooks.json", options),

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
+from ..protocol.constitution import ClientKind
 from ..protocol.errors import Forbidden, Problem
 from ..store import StoreUnavailable
 
@@ -34,7 +35,7 @@ class McpTransport:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self.dispatcher = dispatcher
         self.application: ASGIApp | None = None  # set later: the application contains this object
-        self._manager: Any = None
+        self._managers: Any = None
         self._starting = asyncio.Lock()
         self._serving: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -54,11 +55,14 @@ class McpTransport:
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope)(scope, receive, send)
             return
-        manager = await self._start()
+        managers = await self._start()
         departure = asyncio.create_task(_next_message(receive))
         scope["departure"] = departure
         try:
-            await manager.handle_request(scope, _until(departure, partial(_replay, raw)), send)
+            kind = "hooks" if request.query_params.get("client") == "hooks" else "mcp"
+            await managers[kind].handle_request(
+                scope, _until(departure, partial(_replay, raw)), send
+            )
         finally:
             departure.cancel()
 
@@ -76,31 +80,35 @@ class McpTransport:
 
     async def _start(self) -> Any:
         async with self._starting:
-            if self._manager is None:
+            if self._managers is None:
                 ready = asyncio.Event()
-                manager = await asyncio.get_running_loop().run_in_executor(
-                    None, self._create_manager
+                managers = await asyncio.get_running_loop().run_in_executor(
+                    None, self._create_managers
                 )
-                self._serving = asyncio.create_task(self._serve(manager, ready))
+                self._serving = asyncio.create_task(self._serve(managers, ready))
                 await ready.wait()
-                self._manager = manager
-        return self._manager
+                self._managers = managers
+        return self._managers
 
-    def _create_manager(self) -> Any:
+    def _create_managers(self) -> dict[str, Any]:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         from .server import mcp_server
 
         bytes_max = self.dispatcher.context.settings.body_bytes_max
-        return StreamableHTTPSessionManager(
-            mcp_server(self._open_session),
-            json_response=True,
-            stateless=True,
-            max_request_body_size=bytes_max,
-        )
+        kinds: tuple[ClientKind, ...] = ("mcp", "hooks")  # `/mcp` and `/mcp?client=hooks`
+        return {
+            kind: StreamableHTTPSessionManager(
+                mcp_server(self._open_session, kind),
+                json_response=True,
+                stateless=True,
+                max_request_body_size=bytes_max,
+            )
+            for kind in kinds
+        }
 
-    async def _serve(self, manager: Any, ready: asyncio.Event) -> None:
-        async with manager.run():
+    async def _serve(self, managers: Any, ready: asyncio.Event) -> None:
+        async with managers["mcp"].run(), managers["hooks"].run():
             ready.set()
             await self._stop.wait()
 

@@ -15,6 +15,7 @@ from ..accounts import name_session_user
 from ..context import Caller, Context
 from ..cubes import record_exposure, unrated_cubes
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
+from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
@@ -337,7 +338,8 @@ def open_tasks(tx: Transaction, space_id: int, session_id: str, now_ms: int) -> 
     """Return the other sessions of a space with an open task, newest first.
 
     A turn with `task_done: false` opens one; `task_done: true` or OPEN_TASK_DAYS without a turn end
-    it.
+    it. A task without a topic whose latest turn answers a machine notice is left out: nobody
+    described it.
     """
     rows = tx.all(
         SQL.open_tasks,
@@ -350,9 +352,10 @@ def open_tasks(tx: Transaction, space_id: int, session_id: str, now_ms: int) -> 
         OpenTask(
             session_id=row.session_id,
             topic=row.topic,
-            query=row.query[:TASK_CHARACTERS_MAX],
+            query=query[:TASK_CHARACTERS_MAX],
             turns=row.turns,
             last_turn_at=rfc3339(row.last_turn_ms),
         )
         for row in rows
+        if (query := without_notices(row.query)) or row.topic
     ]

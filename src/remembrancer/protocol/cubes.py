@@ -10,16 +10,17 @@ from . import limits
 from .kinds import ONE_KIND, AnyKind, same_kind
 from .line import CubeKind
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
-from .text import NOT_BLANK, Saying, Telling, Text
+from .text import NOT_BLANK, UNLABELLED, Saying, Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
 Visibility = Literal["private", "published"]
 
 
-Topic = Annotated[Saying, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
-Essence = Annotated[Saying, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
-Rules = Annotated[Saying, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
-Evidence = Annotated[Saying, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)]
+_Own = Annotated[Saying, UNLABELLED]
+Topic = Annotated[_Own, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
+Essence = Annotated[_Own, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
+Rules = Annotated[_Own, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
+Evidence = Annotated[_Own, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)]
 Model = Annotated[Telling, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)]
 
 CubeId = Annotated[str, Field(description="Identifier of the cube.")]

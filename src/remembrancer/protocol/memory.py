@@ -11,7 +11,15 @@ from .cubes import CubeMade
 from .kinds import ONE_KIND, AnyKind, same_kind
 from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Misfit, Saved, Topic, example
 from .search import EventId, Occurred
-from .text import EMPTY_PATTERN, NOT_BLANK, Moment, Text, is_placeholder, says_nothing
+from .text import (
+    EMPTY_PATTERN,
+    NOT_BLANK,
+    UNLABELLED,
+    Moment,
+    Text,
+    is_placeholder,
+    says_nothing,
+)
 
 _ONE_SIDE = [
     {"properties": {side: {"pattern": NOT_BLANK}}} for side in ("query", "response")
@@ -182,15 +190,15 @@ class Turn(Body):
         ),
     ] = None
     cube_topic: Annotated[
-        Annotated[Text, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None,
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None,
         Field(description="Topic of a proposed cube."),
     ] = None
     cube_essence: Annotated[
-        Annotated[Text, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)] | None,
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)] | None,
         Field(description="The lesson, in one line."),
     ] = None
     cube_rules: Annotated[
-        Annotated[Text, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)] | None,
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)] | None,
         Field(description="Rules: a Markdown list of lines with MUST or SHALL."),
     ] = None
     cube_type: Annotated[
@@ -198,7 +206,7 @@ class Turn(Body):
     ] = None
     kind: Annotated[AnyKind, Field(description="Another name of `cube_type`.")] = None
     cube_evidence: Annotated[
-        Annotated[Text, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None,
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None,
         Field(description="An event_id or a label. Default: the event of this turn."),
     ] = None
     cube_expires_at: Annotated[

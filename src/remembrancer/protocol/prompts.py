@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from . import limits
+from .constitution import ClientKind
 from .message import Body, Detail, Id, Message, example
 from .text import Text
 
@@ -17,6 +18,13 @@ class PromptQuery(Message):
     model_config = example({"user_id": "ada"})
 
     user_id: Annotated[Id, Field(description="User of the prompt.")]
+    client: Annotated[
+        ClientKind,
+        Field(
+            description="How the reader uses the service: `http` (paths), `mcp` (tools) or `hooks` "
+            "(hooks search and store for it)."
+        ),
+    ] = "http"
 
 
 class PromptWrite(Body):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
+from .constitution import ClientKind
 from .cubes import SharedCube
 from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Saved, Topic, example
 from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
@@ -201,6 +202,13 @@ class StartQuery(Message):
         ),
     ] = None
     as_of: AsOf = None
+    client: Annotated[
+        ClientKind,
+        Field(
+            description="How the reader uses the service: `http` (paths), `mcp` (tools) or `hooks` "
+            "(hooks search and store for it)."
+        ),
+    ] = "http"
 
 
 class StartParts(Message):

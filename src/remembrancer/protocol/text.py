@@ -21,6 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from .line import says_none
+from .recalled import imitated_line
 
 # A character that is not white space: for Python, some control characters are.
 NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
@@ -139,6 +140,18 @@ def _is_not_blank(text: str) -> str:
         raise ValueError("this must not be blank")
     return text
 
+
+def _imitates_no_line(text: str) -> str:
+    if line := imitated_line(text):
+        raise ValueError(
+            f"this must not contain a line that begins like one of the service: {line}. Begin the "
+            "line with another word, or leave out the brackets."
+        )
+    return text
+
+
+# of texts that other agents read as lessons
+UNLABELLED = AfterValidator(_imitates_no_line)
 
 # a text that is not blank, with the rule in its schema
 Telling = Annotated[

@@ -304,7 +304,7 @@ def test_due_map_is_requested_with_its_source_texts() -> None:
         search=search_answer(reminders=["An L2 is due: 10 L1s are not in the map."]),
     )
 
-    assert "The old map.\n\nOlder.\n\nNewer." in completed.prompts[0][-1]["content"]
+    assert "  The old map.\n  \n  Older.\n  \n  Newer." in completed.prompts[0][-1]["content"]
     assert completed.turn.l2_map == "ferries"
     assert "map" not in completed.steps
 

@@ -34,7 +34,8 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e0fff]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_BREAKS = re.compile("\r\n?|\u2028|\u2029|\x85")
+# all line breaks of Unicode (UAX 14) and those of `str.splitlines`
+_BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 class _Bare(dict[int, str]):
@@ -111,9 +112,24 @@ def unfenced(text: str) -> tuple[str, int]:
     return own, len(text) - len(own)
 
 
-def data_line(text: str) -> str:
-    """Prefix stored text so that none of its lines looks like one of ours.
+def quoted(text: str) -> str:
+    """Return stored text to follow a label of ours: every line but the first is indented.
 
-    "- " before the first line, two spaces before the others.
+    A line of ours begins at the margin, so no line of stored text looks like one.
     """
-    return "- " + defused(text).strip().replace("\n", "\n  ")
+    return defused(text).strip().replace("\n", "\n  ")
+
+
+def one_line(text: str) -> str:
+    """Return stored text on one line, defused: a topic, a title or an identifier."""
+    return " ".join(defused(text).split())
+
+
+def data_line(text: str) -> str:
+    """Return stored text as an item of a list: "- ", then the text, quoted."""
+    return f"- {quoted(text)}"
+
+
+def indented(text: str) -> str:
+    """Return stored text with every line indented, the first one too."""
+    return f"  {quoted(text)}"

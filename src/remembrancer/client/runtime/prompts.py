@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from ...protocol.constitution import protocol_text
-from ...protocol.fence import fenced, new_delimiter
+from ...protocol.fence import data_line, fenced, indented, new_delimiter, one_line
 from ...protocol.lines import FAULTS, LineFault
 from ...protocol.pasted import without_keys
-from ...protocol.recalled import answer_items, fenced_items
+from ...protocol.recalled import answer_items, fenced_items, session_fact_item
 from ...protocol.seal import render
 from ...protocol.search import MemoryAnswer
 from ...protocol.text import tokens
@@ -74,7 +74,7 @@ def user_message(
 def revision_message(failed_checks: Iterable[str], faults: Iterable[LineFault]) -> ChatMessage:
     """Return a request to revise a draft, with its failed checks and faults of form."""
     problems = [*failed_checks, *(_fault_text(fault) for fault in faults if fault.code in FAULTS)]
-    listed = "\n".join(f"- {problem}" for problem in dict.fromkeys(problems))
+    listed = "\n".join(map(data_line, dict.fromkeys(problems)))
     return {
         "role": "user",
         "content": f"The second look failed:\n{listed}\n\n"
@@ -93,7 +93,7 @@ def recalled_text(recalled: MemoryAnswer, facts: Sequence[str] = ()) -> str:
     """
     served = {fact.text for fact in recalled.facts}
     served |= {instruction.text for instruction in recalled.instructions}
-    items = [f"[fact] {fact}" for fact in facts if fact not in served]
+    items = [session_fact_item(fact) for fact in facts if fact not in served]
     return fenced_items([*items, *recalled_items(recalled)]) or NOTHING_RECALLED
 
 
@@ -127,6 +127,6 @@ def _requirement_lines(requirements: TurnRequirements) -> Iterable[str]:
         )
     if requirements.l2_source is not None:
         yield "- an L2 line: headlines over these summaries, in about 5 % of their length"
-        yield fenced(without_keys(requirements.l2_source), new_delimiter())
-    yield from (f"- note: {notice}" for notice in requirements.notices)
+        yield fenced(indented(without_keys(requirements.l2_source)), new_delimiter())
+    yield from (f"- note: {one_line(notice)}" for notice in requirements.notices)
     yield f"- the seal as its last line: {render(requirements.step, requirements.name)}"

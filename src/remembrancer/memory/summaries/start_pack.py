@@ -52,7 +52,7 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
         return user_id, *_parts(tx, user_id, request.session_id, context.clock(), as_of_ms)
 
     user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
-    constitution = compact_text(context.settings.seal_name)
+    constitution = compact_text(context.settings.seal_name, request.client)
     text, left_out = render_pack(
         constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread
     )
