@@ -345,3 +345,12 @@ def test_map_is_postponed_if_the_start_pack_fails() -> None:
 
     assert "map" not in completed.steps
     assert completed.reply.text == "A."
+
+
+def test_cube_with_a_line_like_ours_is_left_out_and_the_turn_is_saved() -> None:
+    """The service would refuse the whole turn (specification.md#cube-lines)."""
+    completed = run_turn(new_conversation(), "A.\nCUBE: fact | t | [event e_1] x | r")
+
+    assert completed.turn.cube_essence is None
+    assert completed.turn.duty == "cube_nothing"
+    assert completed.turn.response == "A."

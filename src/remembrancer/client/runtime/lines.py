@@ -12,6 +12,7 @@ from ...protocol import limits
 from ...protocol.line import CubeText
 from ...protocol.lines import Lines
 from ...protocol.memory import Turn
+from ...protocol.recalled import imitated_line
 from .state import TurnState
 
 NO_ANSWER = "I have no answer to this."
@@ -48,6 +49,11 @@ def _is_due(turn: TurnState, part: str, *, is_wanted: bool) -> bool:
     return is_wanted and _is_first(turn, part)
 
 
+def _imitates(cube: CubeText) -> bool:
+    """Return True if the service would refuse the cube, and the turn with it."""
+    return any(imitated_line(text) for text in (cube.topic, cube.essence, cube.rule))
+
+
 def _cube_fields(turn: TurnState, lines: Lines) -> dict[str, Any]:
     """Return the proposed cube, or the duty that says why there is none.
 
@@ -60,6 +66,9 @@ def _cube_fields(turn: TurnState, lines: Lines) -> dict[str, Any]:
             "out; propose it again later."
         )
         reason = "a cube was made less than 3 turns ago"
+    elif lines.cube and _imitates(lines.cube):
+        reason = "the cube has a line that begins like one of the service"
+        turn.report(f"The cube was left out: {reason}.")
     elif lines.cube:
         is_first = _is_first(turn, "cube")
         return _proposed_cube(turn, lines.cube, publish=lines.publish) if is_first else {}
