@@ -171,7 +171,7 @@ export interface Endpoints {
   /** Read the L2 map */
   "GET /api/v7/memory/map": { query?: { user_id?: string; version?: number; as_of?: string }; answer: MapVersion };
   /** Get the start pack */
-  "GET /api/v7/memory/start": { query?: { session_id?: string; format?: "text" | "json"; user_id?: string; as_of?: string }; answer: StartPack };
+  "GET /api/v7/memory/start": { query?: { session_id?: string; format?: "text" | "json"; user_id?: string; as_of?: string; client?: "http" | "mcp" | "hooks" }; answer: StartPack };
   /** Memory in one call */
   "GET /api/v7/agent/memory": { query?: { query?: string; user_id?: string; top_k?: number }; answer: AgentMemory };
   /** List facts */
@@ -201,7 +201,7 @@ export interface Endpoints {
   /** Show a model */
   "GET /v1/models/{model}": { path: { model: string }; answer: ServedModel };
   /** Get the agent prompt */
-  "GET /api/v7/agent/prompt": { query: { user_id: string }; answer: AgentPrompt };
+  "GET /api/v7/agent/prompt": { query: { user_id: string; client?: "http" | "mcp" | "hooks" }; answer: AgentPrompt };
   /** Set the agent prompt */
   "PUT /api/v7/agent/prompt": { body: PromptWrite; answer: AgentPrompt };
   /** Submit feedback */
