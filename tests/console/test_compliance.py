@@ -45,7 +45,8 @@ def test_session_page_shows_its_compliance(owner: Reader) -> None:
     page_text = words_of(owner.get("/console/sessions?session_id=trip").text)
 
     assert "Protocol compliance" in page_text
-    assert "Requested a second look 50 % 1 2" in page_text
+    assert "Searched before a turn 50 % 1 2" in page_text
+    assert "Requested a second look 100 % 1 1" in page_text
 
 
 def test_session_without_a_search_shows_no_compliance(owner: Reader) -> None:
