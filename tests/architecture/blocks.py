@@ -41,7 +41,8 @@ MODEL_ADDRESS = "http://127.0.0.1:11434"
 RESPONSE = "Response"  # the title of a block that shows a server's response
 SECONDS_MAX = 60  # per block
 _BLOCK = re.compile(
-    r"(?:^<!-- (?:not run: (?P<reason>.+)|environment: (?P<environment>[a-z-]+)) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
+    r"(?:^<!-- (?:not run: (?P<reason>.+)|environment: (?P<environment>[a-z-]+)) -->\n+)?"
+    r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 # the form that the site generator also reads

@@ -27,8 +27,8 @@ from remembrancer.server.app import make_app
 SEARCH_FILES_MAX = 37
 # 35, 3 for standing instructions in a turn, 12 for changed values and what a user takes back, and 4
 # for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers, 3 for
-# associations, 2 for embedders, which were one file, 1 for the events of a pool, 1 for host names, and 2 for turns of
-# accounts
+# associations, 2 for embedders, which were one file, 1 for the events of a pool, 1 for host names,
+# and 2 for turns of accounts
 CHAT_FILES_MAX = 64
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.

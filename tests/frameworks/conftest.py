@@ -1,4 +1,4 @@
-"""A service whose model answers from what memory put into its prompt. See `make test-frameworks`."""
+"""A service whose model answers from what memory put into its prompt (`make test-frameworks`)."""
 
 from __future__ import annotations
 

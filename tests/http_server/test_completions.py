@@ -114,7 +114,7 @@ def test_repeated_idempotency_key_returns_the_first_answer(serve: Callable[..., 
 
 
 def test_quotes_answer_without_a_chat_model(http: Http) -> None:
-    """Without a chat model: quotes, and the turn is stored (specification.md#completions-quotes)."""
+    """Without a chat model: quotes; the turn is stored (specification.md#completions-quotes)."""
     http.remember("When does the ferry to Elba leave?", "At 9:40 from pier 3.")
 
     answer = http.post(PATH, {"model": "memory", "messages": MESSAGES}).json()

@@ -277,7 +277,8 @@ def test_large_file_is_streamed_over_a_real_connection(
     result = make(http, base64.b64encode(content).decode(), "png")
     connection = connect()
     connection.sendall(
-        f"GET {result['download_url']} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        f"GET {result['download_url']} HTTP/1.1\r\n"
+        "Host: localhost\r\nConnection: close\r\n\r\n".encode()
     )
     received = b"".join(iter(lambda: connection.recv(1 << 20), b""))
     head, _, body = received.partition(b"\r\n\r\n")

@@ -23,7 +23,8 @@ def start(context: Context) -> Iterator[Start]:
     clients = []
 
     def one(**settings: str) -> TestClient:
-        changed = replace(context, settings=replace(context.settings, **settings))  # type: ignore[arg-type]
+        own_settings = replace(context.settings, **settings)  # type: ignore[arg-type]
+        changed = replace(context, settings=own_settings)
         client = TestClient(make_app(changed), client=LOOPBACK, base_url="http://127.0.0.1:8460")
         clients.append(client.__enter__())
         return client

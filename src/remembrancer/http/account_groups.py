@@ -7,13 +7,13 @@ from hashlib import blake2b
 
 from starlette.datastructures import Headers
 
-_KNOWN_MAX = 10_000  # credentials; above this, all are learned again
+_KNOWN_MAX = 10_000  # keys; above this, all are learned again
 
 
 class AccountGroups:
-    """The accounts of credentials that were valid before. Thread-safe.
+    """The accounts of keys that were valid before. Thread-safe.
 
-    All requests with other credentials, or with none, are one group: a stranger with a thousand
+    All requests with other keys, or with none, are one group: a stranger with a thousand
     invented keys has no more turns than one.
     """
 
@@ -26,7 +26,7 @@ class AccountGroups:
         return self._accounts.get(self._digest(headers))
 
     def learn(self, headers: Headers, account_id: int) -> None:
-        """Remember whose credentials these are; they have just been checked."""
+        """Remember whose key this is; it has just been checked."""
         digest = self._digest(headers)
         if digest not in self._accounts:
             if len(self._accounts) >= _KNOWN_MAX:
@@ -34,6 +34,6 @@ class AccountGroups:
             self._accounts[digest] = account_id
 
     def _digest(self, headers: Headers) -> bytes:
-        # Never the credentials themselves, which must not stay in the memory.
-        text = f"{headers.get('authorization', '')}\0{headers.get('cookie', '')}"
+        # Never the key itself, which must not stay in the memory.
+        text = headers.get("authorization", "")
         return blake2b(text.encode("latin-1", "replace"), key=self._salt, digest_size=16).digest()

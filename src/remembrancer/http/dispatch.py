@@ -91,9 +91,8 @@ class Dispatcher:
         self._body_limits = body_limits or {}
         self._short_turns = ShortTurns()
         self._in_flight_max = in_flight_max
-        self._shares = Counter[
-            int | None
-        ]()  # requests in flight by account; on the event loop only
+        # Requests in flight by account; on the event loop only.
+        self._shares = Counter[int | None]()
         self.groups = AccountGroups()
         self.in_flight = 0  # changed on the event loop only
         self._slow_bodies = {

@@ -60,7 +60,7 @@ class RequestMiddleware:
 
         group = self.dispatcher.enter(headers)
         try:
-            problem = self._admission_problem(scope, headers)
+            problem = self._admission_problem(scope, headers, group)
             app = problems.respond(problem, scope) if problem else self.app
             await app(scope, receive, send_complete)
         except ClientDisconnect:
@@ -89,7 +89,9 @@ class RequestMiddleware:
         self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
         self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
-    def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
+    def _admission_problem(
+        self, scope: Scope, headers: Headers, group: int | None
+    ) -> Problem | None:
         try:
             check_host(headers, self.dispatcher.context.settings)
         except MisdirectedRequest as problem:
@@ -99,7 +101,7 @@ class RequestMiddleware:
         if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
             return too_large(bytes_max)
         try:
-            self.dispatcher.check_capacity(self.dispatcher.groups.of(headers))
+            self.dispatcher.check_capacity(group)
         except Unavailable as problem:
             return problem
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -23,6 +23,13 @@ _OWN_FIELDS = (
     "temperature",
 )
 _PASSED_ON = ConfigDict(extra="allow")  # unknown fields reach the model as they are
+# Fields of completions and of responses.
+ToolChoice: TypeAlias = Annotated[
+    Text | dict[str, Any] | None, Field(description="Which tool the model must call.")
+]
+ParallelToolCalls: TypeAlias = Annotated[
+    bool | None, Field(description="Several tool calls in one answer.")
+]
 
 
 class TextPart(Body):
@@ -181,12 +188,8 @@ class Completion(Body):
     tools: Annotated[
         list[dict[str, Any]] | None, Field(description="Tools that the model may call.")
     ] = None
-    tool_choice: Annotated[
-        Text | dict[str, Any] | None, Field(description="Which tool the model must call.")
-    ] = None
-    parallel_tool_calls: Annotated[
-        bool | None, Field(description="Several tool calls in one answer.")
-    ] = None
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: ParallelToolCalls = None
     response_format: Annotated[AnswerFormat | None, Field(description="Format of the answer.")] = (
         None
     )

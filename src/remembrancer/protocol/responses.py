@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from . import limits
+from .completions import ParallelToolCalls, ToolChoice
 from .message import Body, Id, Message, example
 from .text import Text
 
@@ -60,12 +61,8 @@ class ResponseRequest(Body):
     tools: Annotated[
         list[dict[str, Any]] | None, Field(description="Tools of the type `function`.")
     ] = None
-    tool_choice: Annotated[
-        Text | dict[str, Any] | None, Field(description="Which tool the model must call.")
-    ] = None
-    parallel_tool_calls: Annotated[
-        bool | None, Field(description="Several tool calls in one answer.")
-    ] = None
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: ParallelToolCalls = None
     previous_response_id: Annotated[
         Text | None, Field(description="Not supported: send the conversation in `input`.")
     ] = None
