@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import shlex
 import signal
 import socket
@@ -40,6 +41,7 @@ _EXAMPLE = {
 }
 _RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
 _GRACE_SECONDS = 20  # for requests in flight at shutdown
+_FILES_MAX = 1 << 16  # open files, one for each connection; `hard` may be infinite
 _IDLE_SECONDS = 30  # before an idle connection is closed
 # read again on SIGHUP
 _EMBEDDER_SETTINGS = ("embedder", "embedder_at_once", "embedder_key", "embedder_seconds")
@@ -57,6 +59,7 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     DataFolderReadable, AddressUnusable, and what opening the store or the embedder raises.
     """
     start_logging(settings.log_level)
+    _permit_connections()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -79,6 +82,13 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
         finally:
             maintenance.stop()
             maintenance.context.close()
+
+
+def _permit_connections() -> None:
+    """Raise the limit of open files, often 1,024, to what the system permits this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # the server works with what it has
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _FILES_MAX)), hard))
 
 
 def _reload_on_hangup(maintenance: Maintenance) -> None:
