@@ -157,10 +157,25 @@ class Settings:
         most=256,
     )
     rate_memory_per_minute: int = setting(
-        0,
-        "Memory requests per key and minute. 0 means unlimited.",
+        30_000,
+        "Memory requests per key and minute, with a burst of as many. 0 means unlimited.",
         unit="requests",
         least=0,
+    )
+    refusal_seconds: int = setting(
+        2,
+        "Maximum delay of a refusal (401, 429) for a caller that gets more than ten of them a "
+        "second. 0 disables.",
+        unit="seconds",
+        least=0,
+        most=60,
+    )
+    request_memory_bytes: int = setting(
+        256 << 20,
+        "Memory for bodies of requests of more than 64 KiB that are received or processed. One "
+        "account may use half of it.",
+        unit="bytes",
+        least=1 << 20,
     )
     rate_feedback_per_minute: int = setting(
         10, "Feedback requests per key and minute. 0 means unlimited.", unit="requests", least=0

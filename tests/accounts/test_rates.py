@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing
 import pytest
 from engines import server
 
-from remembrancer.accounts.rate_limits import count_call, forget_idle
+from remembrancer.accounts.rate_limits import RateCount, count_call, forget_idle
+from remembrancer.http import rate_limiter
 from remembrancer.http.rate_limiter import RateExceeded, RateLimiter
 from remembrancer.store import Store, open_store
 
@@ -25,6 +26,31 @@ def stores() -> Iterator[list[Store]]:
             opened.enter_context(closing(open_store(url, durability="normal")))
             for _ in range(SERVERS)
         ]
+
+
+def test_large_limits_are_counted_in_lots(
+    stores: list[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a search does not cost every server a write. See specification.md#rate-lots."""
+    counted: list[int] = []
+
+    def count(store: Store, kind: str, who: str, *, every_us: int) -> RateCount:
+        counted.append(every_us)
+        return count_call(store, kind, who, every_us=every_us)
+
+    monkeypatch.setattr(rate_limiter, "count_call", count)
+    limiters = [RateLimiter("memory", 1_000, store=store) for store in stores[:2]]
+    remaining = []
+    for _ in range(10):
+        for limiter in limiters:
+            allowance = limiter.take("ada")
+            assert allowance is not None
+            remaining.append(allowance.remaining)
+
+    assert counted == [10 * MINUTE_US // 1_000] * 2
+    assert min(remaining) >= 1_000 - 20
+    limiters[0].take("ada")
+    assert len(counted) == 3
 
 
 def rows(store: Store) -> list[object]:

@@ -9,6 +9,8 @@ import pytest
 from console.pages import EVERY_FORM_OF_A_SESSION, EVERY_PAGE, FOR_OWNERS
 from console.reader import ORIGIN, Reader
 from service import new_key, rows
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import browser_sessions as sessions
@@ -105,6 +107,20 @@ class TestEveryPage:
             ).status_code
             == 303
         )  # an API key does not open pages
+
+
+def test_browser_takes_the_turns_of_its_account(app: Starlette, owner: Reader) -> None:
+    """Until it signs out; others are strangers (specification.md#limit-fair)."""
+    groups = app.state.dispatcher.groups
+    cookie = Headers({"cookie": f"session={owner.cookies['session']}"})
+    assert groups.of(cookie) is None
+
+    owner.get("/console/memory")
+    assert groups.of(cookie) == owner.caller.account_id
+
+    sessions.sign_out_everywhere(owner.context, owner.caller.account_id)
+    owner.get("/console/memory")
+    assert groups.of(cookie) is None
 
 
 @pytest.mark.parametrize("path", EVERY_FORM_OF_A_SESSION)

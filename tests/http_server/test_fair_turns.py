@@ -17,11 +17,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.testclient import TestClient
 
 from remembrancer import testing
+from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.http.account_groups import AccountGroups
 from remembrancer.http.dispatch import Dispatcher
 from remembrancer.http.endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
-from remembrancer.protocol.errors import Unavailable
+from remembrancer.protocol.errors import Unauthorized, Unavailable
 from remembrancer.server.app import make_app
 
 FLOOD = 8
@@ -164,6 +165,28 @@ def test_accounts_are_known_by_keys_that_were_valid(context: Context) -> None:
     dispatcher.close()
 
 
+def test_revoked_key_no_longer_takes_turns_of_its_account(context: Context) -> None:
+    dispatcher = Dispatcher(context)
+    text = new_key(context, "ada")
+    caller = dispatcher.caller(key_header(text))
+    assert keys.revoke(context, caller.key_id)
+    with pytest.raises(Unauthorized):
+        dispatcher.caller(key_header(text))
+
+    assert dispatcher.groups.of(key_header(text)) is None
+    dispatcher.close()
+
+
+@pytest.mark.parametrize("name", ["session", "__Host-session"])
+def test_browsers_are_known_by_their_session_cookie(name: str) -> None:
+    groups = AccountGroups()
+    groups.learn(Headers({"cookie": f"notice=a; {name}=secret"}), 7)
+
+    assert groups.of(Headers({"cookie": f"{name}=secret; notice=b"})) == 7
+    assert groups.of(Headers({"cookie": f"{name}=another"})) is None
+    assert groups.of(Headers({"cookie": "notice=a"})) is None
+
+
 def test_groups_stay_few_and_hold_no_key() -> None:
     groups = AccountGroups()
     for n in range(20_001):
@@ -181,14 +204,14 @@ def test_full_server_still_serves_accounts_below_their_share(context: Context) -
         ada, bob = (key_header(new_key(context, name)) for name in ("ada", "bob"))
         for headers in (ada, bob):
             dispatcher.caller(headers)
-        for _ in range(5):
-            group = dispatcher.enter(ada)
+        requests = [dispatcher.enter(ada) for _ in range(5)]
+        account_id = requests[0].account_id
         with pytest.raises(Unavailable):
-            dispatcher.check_capacity(group)
-        dispatcher.check_capacity(dispatcher.enter(bob))
-        for _ in range(2):
-            dispatcher.leave(group)
-        dispatcher.check_capacity(group)
+            dispatcher.check_capacity(account_id)
+        dispatcher.check_capacity(dispatcher.enter(bob).account_id)
+        for request in requests[:2]:
+            dispatcher.leave(request)
+        dispatcher.check_capacity(account_id)
 
     dispatcher = Dispatcher(context, in_flight_max=4)
     asyncio.run(use(dispatcher))

@@ -49,9 +49,9 @@ def test_top_k_defaults_to_5(http: Http) -> None:
     assert null == {"type": "null"}
 
 
-def test_memory_requests_are_unlimited_by_default(http: Http) -> None:
-    """Memory requests are unlimited by default (specification.md#rate-memory)."""
+def test_memory_requests_have_a_generous_limit_by_default(http: Http) -> None:
+    """500 a second, and a minute's allowance at once (specification.md#rate-defaults)."""
     answers = [http.get("/api/v7/event/e_1") for _ in range(200)]
 
     assert {answer.status_code for answer in answers} == {404}
-    assert "ratelimit" not in answers[0].headers
+    assert answers[-1].headers["ratelimit-policy"] == '"memory";q=30000;w=60'

@@ -100,6 +100,7 @@ def _respond(
             browser.form = read_form(browser.request, raw)
         if not page.is_public:
             caller = browser.caller()
+            browser.dispatcher.groups.learn(browser.request.headers, caller.account_id)
             if page.owner_only and not caller.is_owner:
                 raise NotOwner
             if limiter and browser.request.method == "POST":
@@ -110,6 +111,7 @@ def _respond(
             return browser.redirect(layout.section_of(browser.request.url.path))
         return handle(browser)
     except SignInRequired:
+        browser.dispatcher.groups.forget(browser.request.headers)
         return _redirect_to_sign_in(browser)
     except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
         return _error_response(browser, error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -38,8 +38,11 @@ def too_large(bytes_max: int) -> TooLarge:
 class PartialBody:
     """The body of a request, of which a part may not have arrived yet."""
 
-    def __init__(self, request: Request, bytes_max: int) -> None:
-        self._request, self._bytes_max = request, bytes_max
+    def __init__(
+        self, request: Request, bytes_max: int, grow: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Begin a body. `grow` is called with the size of each part; it may raise."""
+        self._request, self._bytes_max, self._grow = request, bytes_max, grow
         self._content = bytearray()
         self._is_complete = False
 
@@ -62,16 +65,18 @@ class PartialBody:
     async def read(self) -> None:
         """Read the rest.
 
-        Raises TooLarge as soon as it exceeds the maximum, even without a Content-Length, and
-        ClientDisconnect.
+        Raises TooLarge as soon as it exceeds the maximum, even without a Content-Length,
+        ClientDisconnect, and what `grow` raises.
         """
         while not self._is_complete:
             message = await self._request.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            self._content += message.get("body", b"")
-            if len(self._content) > self._bytes_max:
+            part = message.get("body", b"")
+            if len(self._content) + len(part) > self._bytes_max:
                 raise too_large(self._bytes_max)
+            self._grow(len(part))
+            self._content += part
             self._is_complete = not message.get("more_body", False)
 
 

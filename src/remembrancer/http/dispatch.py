@@ -35,6 +35,8 @@ from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import RateExceeded, RateLimiter
+from .refusals import Refusals
+from .request_memory import InFlight, RequestMemory
 from .short_turns import ShortTurns
 
 # Large bodies of writes processed at the same time. Each takes several times its size in memory,
@@ -93,6 +95,8 @@ class Dispatcher:
         self._in_flight_max = in_flight_max
         # Requests in flight by account; on the event loop only.
         self._shares = Counter[int | None]()
+        self.request_memory = RequestMemory(context.settings.request_memory_bytes)
+        self.refusals = Refusals(context.settings.refusal_seconds)
         self.groups = AccountGroups()
         self.in_flight = 0  # changed on the event loop only
         self._slow_bodies = {
@@ -177,34 +181,39 @@ class Dispatcher:
         So only key holders can fill the memory. Raises TooLarge, Unauthorized, TooSlow,
         Unavailable, ClientDisconnect, StoreUnavailable.
         """
-        body = bodies.PartialBody(request, bytes_max)
+        in_flight: InFlight = request.scope["in_flight"]
+        grow = partial(self.request_memory.grow, in_flight)
+        body = bodies.PartialBody(request, bytes_max, grow)
         if not await body.has_arrived():
             if needs_key:
-                await self.check_key(request.headers)
+                caller = await self.check_key(request.headers)
+                self.request_memory.assign(in_flight, caller.account_id)
             await self._slow_bodies[needs_key].read(body)
             self.check_capacity(self.groups.of(request.headers))
         return body.content
 
-    def enter(self, headers: Headers) -> int | None:
-        """Count a request in flight; return its account, None for strangers."""
-        account_id = self.groups.of(headers)
+    def enter(self, headers: Headers) -> InFlight:
+        """Count a request in flight. Give it to `leave` in the end."""
+        request = InFlight(self.groups.of(headers))
         self.in_flight += 1
-        self._shares[account_id] += 1
-        return account_id
+        self._shares[request.account_id] += 1
+        return request
 
-    def leave(self, account_id: int | None) -> None:
-        """Count a request no more; `account_id` is what `enter` returned."""
+    def leave(self, request: InFlight) -> None:
+        """Count a request no more."""
+        self.request_memory.release(request)
         self.in_flight -= 1
-        self._shares[account_id] -= 1
-        if not self._shares[account_id]:
-            del self._shares[account_id]
+        self._shares[request.entered_as] -= 1
+        if not self._shares[request.entered_as]:
+            del self._shares[request.entered_as]
 
     def check_capacity(self, account_id: int | None) -> None:
-        """Raise Unavailable if too many requests are in flight, those without a body aside.
+        """Raise Unavailable if too many requests are in flight.
 
+        Those whose body or delayed refusal is on its way do not count.
         An account that has less than its share of them is still served.
         """
-        waiting = sum(map(len, self._slow_bodies.values()))
+        waiting = sum(map(len, self._slow_bodies.values())) + self.refusals.waiting
         share = self._in_flight_max // max(len(self._shares), 1)
         if (
             self.in_flight - waiting > self._in_flight_max
@@ -325,7 +334,11 @@ class Dispatcher:
             or not text.isascii()
         ):
             raise Unauthorized
-        caller = authenticate(self.context, text)
+        try:
+            caller = authenticate(self.context, text)
+        except Unauthorized:
+            self.groups.forget(headers)
+            raise
         self.groups.learn(headers, caller.account_id)
         return caller
 

@@ -14,7 +14,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..protocol.errors import MisdirectedRequest, Problem, Unavailable
+from ..protocol.errors import (
+    MisdirectedRequest,
+    Problem,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+)
 from . import problems
 from .bodies import too_large
 from .dispatch import Dispatcher
@@ -23,6 +29,7 @@ from .hosts import check_host
 CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_REFUSALS = {Unauthorized.status, TooManyRequests.status}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -53,14 +60,16 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if status in _REFUSALS:
+                    await self._delay(status, scope)
                 _add_headers(MutableHeaders(scope=message), scope["request_id"])
             elif scope["method"] == "HEAD":
                 message = {**message, "body": b""}
             await send(message)
 
-        group = self.dispatcher.enter(headers)
+        in_flight = scope["in_flight"] = self.dispatcher.enter(headers)
         try:
-            problem = self._admission_problem(scope, headers, group)
+            problem = self._admission_problem(scope, headers)
             app = problems.respond(problem, scope) if problem else self.app
             await app(scope, receive, send_complete)
         except ClientDisconnect:
@@ -70,7 +79,7 @@ class RequestMiddleware:
                 raise  # the response has started: only closing the connection tells the client
             await problems.respond(error, scope)(scope, receive, send_complete)
         finally:
-            self.dispatcher.leave(group)
+            self.dispatcher.leave(in_flight)
             seconds = time.perf_counter() - start
             self._count(scope, status, seconds)
             log.info(
@@ -82,6 +91,15 @@ class RequestMiddleware:
                 seconds * 1000,
             )
 
+    async def _delay(self, status: int, scope: Scope) -> None:
+        """Delay a refusal for a caller that does not heed them."""
+        account_id = scope["in_flight"].entered_as
+        if status == Unauthorized.status or account_id is None:
+            address = scope["client"][0] if scope.get("client") else ""
+            await self.dispatcher.refusals.delay(address)
+        else:
+            await self.dispatcher.refusals.delay(account_id)
+
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         # a path template, not the path: a caller must not be able to create new label values
         route = scope.get("endpoint_path", "none")
@@ -89,9 +107,7 @@ class RequestMiddleware:
         self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
         self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
-    def _admission_problem(
-        self, scope: Scope, headers: Headers, group: int | None
-    ) -> Problem | None:
+    def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
         try:
             check_host(headers, self.dispatcher.context.settings)
         except MisdirectedRequest as problem:
@@ -101,7 +117,7 @@ class RequestMiddleware:
         if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
             return too_large(bytes_max)
         try:
-            self.dispatcher.check_capacity(group)
+            self.dispatcher.check_capacity(scope["in_flight"].account_id)
         except Unavailable as problem:
             return problem
         return None

@@ -1,6 +1,8 @@
 """Rate limiter: the generic cell rate algorithm, one number per key.
 
-Servers that share a store share the numbers. A server that cannot reach the store counts alone.
+Servers that share a store share the numbers. Each takes one per cent of a minute's requests at a
+time, so that counting does not cost every request a write. A server that cannot reach the store
+counts alone.
 """
 
 from __future__ import annotations
@@ -63,6 +65,10 @@ class RateLimiter:
         self.kind, self.per_minute = kind, per_minute
         self._now_ns = now_ns
         self._shared = store if store is not None and store.is_shared else None
+        # Requests that are counted at once, and those that are counted and not yet made, by key,
+        # with the ns of the minute used and when they lapse.
+        self._batch = max(per_minute // 100, 1) if self._shared else 1
+        self._prepaid: dict[Hashable, tuple[int, int, int]] = {}
         self._free_at: dict[Hashable, int] = {}  # when the key has its full burst again
         self._lock = threading.Lock()
 
@@ -75,7 +81,8 @@ class RateLimiter:
             return None
         interval_ns = _MINUTE_NS // self.per_minute
         is_allowed, used_ns = self._count(key, interval_ns)
-        wait_s = 0 if is_allowed else max(_seconds_up(used_ns + interval_ns - _MINUTE_NS), 1)
+        needed_ns = interval_ns * self._batch
+        wait_s = 0 if is_allowed else max(_seconds_up(used_ns + needed_ns - _MINUTE_NS), 1)
         allowance = Allowance(
             kind=self.kind,
             per_minute=self.per_minute,
@@ -92,10 +99,7 @@ class RateLimiter:
         if self._shared is not None:
             # The limiter must not fail a request; the action itself reports that the store is down.
             with suppress(StoreUnavailable):
-                result = count_call(
-                    self._shared, self.kind, str(key), every_us=interval_ns // 1_000
-                )
-                return result.is_allowed, result.owed_us * 1_000
+                return self._count_shared(self._shared, key, interval_ns)
         with self._lock:
             now = self._now_ns()
             used_ns = max(self._free_at.get(key, now) - now, 0)
@@ -106,6 +110,27 @@ class RateLimiter:
             if len(self._free_at) > _TRACKED_MAX:
                 self._free_at = {k: at for k, at in self._free_at.items() if at > now}
         return is_allowed, used_ns
+
+    def _count_shared(self, store: Store, key: Hashable, interval_ns: int) -> tuple[bool, int]:
+        with self._lock:
+            now = self._now_ns()
+            left, used_ns, lapses_at = self._prepaid.pop(key, (0, 0, 0))
+            if left and now < lapses_at:
+                if left > 1:
+                    self._prepaid[key] = left - 1, used_ns, lapses_at
+                return True, used_ns - (left - 1) * interval_ns
+        result = count_call(store, self.kind, str(key), every_us=self._batch * interval_ns // 1_000)
+        used_ns = result.owed_us * 1_000
+        if not result.is_allowed:
+            return False, used_ns
+        left = self._batch - 1
+        if left:
+            with self._lock:
+                others, _, _ = self._prepaid.get(key, (0, 0, 0))  # of another thread just now
+                self._prepaid[key] = left + others, used_ns, now + _MINUTE_NS
+                if len(self._prepaid) > _TRACKED_MAX:
+                    self._prepaid = {k: p for k, p in self._prepaid.items() if p[2] > now}
+        return True, max(used_ns - left * interval_ns, 0)
 
 
 def _seconds_up(ns: int) -> int:

@@ -189,7 +189,9 @@ def context(
     Defaults: a frozen clock, counting ids, the hash embedder, commits that do not wait for the
     disk, no models and no reranker.
     """
-    settings = settings or Settings(data=folder, embedder="none", durability="normal")
+    settings = settings or Settings(
+        data=folder, embedder="none", durability="normal", refusal_seconds=0
+    )
     return Context(
         settings=settings,
         store=store or _open_store(settings),

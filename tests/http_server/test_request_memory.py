@@ -1,0 +1,145 @@
+"""Large bodies fill a bounded part of the memory, and those of one account half of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from service import new_key, rows
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.http.request_memory import SMALL_BYTES, InFlight, RequestMemory
+from remembrancer.protocol.errors import Unavailable
+
+Connect = Callable[[], socket.socket]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """A context with 8 MiB for large bodies."""
+    service = testing.context(folder)
+    yield replace(service, settings=replace(service.settings, request_memory_bytes=8 * MIB))
+    service.close()
+
+
+def begin(connection: socket.socket, key: str, size: int, body: bytes) -> None:
+    """Send the head of a request that creates a file, and a part of its body."""
+    lines = (
+        "POST /api/v7/tools/create-file HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {key}",
+        "Content-Type: application/json",
+        f"Content-Length: {size}",
+    )
+    connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
+    """Read a response; return its status and body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(4_096)
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].split()[0])
+    while len(body) < length:
+        body += connection.recv(4_096)
+    return int(head.split()[1]), json.loads(body)
+
+
+def file(size: int) -> bytes:
+    """Return the body of a request that creates a file of so many bytes."""
+    return json.dumps({"filename": "a.txt", "type": "txt", "content": "x" * size}).encode()
+
+
+def test_account_with_too_many_large_bodies_is_told_to_wait(
+    connect: Connect, context: Context
+) -> None:
+    """Others go on, and so does the account once they are gone (specification.md#limit-memory)."""
+    ada, bob = (new_key(context, name) for name in ("ada", "bob"))
+    body = file(3 * MIB)
+    halves = [connect() for _ in range(2)]
+    before = rows(context)["files"]
+    for half in halves:
+        begin(half, ada, 4 * MIB, body[: 2 * MIB - SMALL_BYTES])
+    third = connect()
+    begin(third, ada, len(body), body)
+
+    status, refusal = answer(third)
+    other = connect()
+    begin(other, bob, len(body), body)
+
+    assert (status, refusal["error"]) == (503, "unavailable")
+    assert refusal["retry_after"] >= 1
+    assert answer(other)[0] == 200
+    assert rows(context)["files"] == before + 1
+    for half in halves:
+        half.close()
+    while answer_again(connect, ada, body) == 503:  # until the server has noticed
+        pass
+    assert rows(context)["files"] == before + 2
+
+
+def answer_again(connect: Connect, key: str, body: bytes) -> int:
+    """Create a file; return the status."""
+    connection = connect()
+    begin(connection, key, len(body), body)
+    return answer(connection)[0]
+
+
+def test_small_bodies_pass_while_the_memory_is_full() -> None:
+    memory = RequestMemory(8 * MIB)
+    for account_id in (1, 2):
+        memory.grow(InFlight(account_id), 4 * MIB + SMALL_BYTES)
+
+    memory.grow(InFlight(3), SMALL_BYTES)
+    with pytest.raises(Unavailable):
+        memory.grow(InFlight(3), SMALL_BYTES + 1)
+
+
+def test_only_large_body_is_never_too_large() -> None:
+    memory = RequestMemory(MIB)
+    request = InFlight(1)
+    for _ in range(32):
+        memory.grow(request, MIB)
+
+    memory.release(request)
+    assert memory.held == 0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 5), st.sampled_from(["grow", "assign", "release"]), st.integers(0, 3)
+        )
+    )
+)
+def test_held_bytes_are_those_of_the_requests(steps: list[tuple[int, str, int]]) -> None:
+    memory = RequestMemory(4 * MIB)
+    requests = [InFlight(None if n % 2 else n) for n in range(6)]
+    for number, action, n in steps:
+        request = requests[number]
+        if action == "assign":
+            memory.assign(request, n)
+        elif action == "release":
+            memory.release(request)
+            requests[number] = InFlight(n)
+        else:
+            try:
+                memory.grow(request, n * MIB // 2)
+            except Unavailable:
+                memory.release(request)
+                requests[number] = InFlight(n)
+        assert memory.held == sum(one.counted_bytes for one in requests)
+        assert sum(one.counted_bytes > 0 for one in requests) <= 1 or memory.held <= 4 * MIB
+    for request in requests:
+        memory.release(request)
+    assert (memory.held, memory._by_account) == (0, {})
