@@ -10,6 +10,8 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Packages that the index may lose one day; their hashes are those of the locks.
+export UV_FIND_LINKS := deploy/vendor
 # Tests start many processes; without cached bytecode each of them compiles the package.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -17,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test test-long test-frameworks test-agents check format bench local-model exam-model screenshots docs lock clean
+.PHONY: help setup setup-system run demo test test-long test-frameworks test-agents test-pythons check format bench local-model exam-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -62,6 +64,19 @@ test-agents: $(READY)  ## Run real agents and MCP clients against the service, a
 test-frameworks: $(READY)  ## Run agent frameworks and clients against the service (downloads 1.6 GB once)
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest -n $(JOBS) --dist load tests/frameworks $(ARGS)
 
+# The ways that differ between versions: types, tokens, threads, SQLite. Not the browser and the hooks.
+PYTHONS ?= python3.12 python3.13 python3.14
+PYTHON_TESTS := tests/protocol tests/accounts tests/store tests/search tests/memory tests/spec tests/cli tests/client tests/mcp
+
+test-pythons: $(READY)  ## Run tests with each other Python that is installed (PYTHONS=), about 8 minutes each
+	@for python in $(PYTHONS); do \
+		"$$python" -c '' 2>/dev/null || { echo "$$python is not installed, so it is not tested"; continue; }; \
+		echo "Testing with $$("$$python" --version)"; \
+		"$$python" -m venv --clear ".venv-$$python" && \
+		$(BIN)/uv pip sync --quiet --python ".venv-$$python/bin/python" --require-hashes requirements-dev.lock && \
+		PYTHONPATH=src:tests ".venv-$$python/bin/python" -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(PYTHON_TESTS) || exit 1; \
+	done
+
 check: $(READY)  ## Check format, lint, types and tests: every commit passes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -103,9 +118,24 @@ docs: $(READY)  ## Build the documentation site into site/ (view it: python3 -m 
 lock: $(READY)  ## Upgrade all dependencies and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock
 	$(COMPILE) --upgrade -c requirements-dev.lock -o requirements.lock
+	echo 'cyclonedx-bom>=7.5' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --custom-compile-command "make lock" --upgrade -o deploy/sbom.lock -
+
+check-lock: $(READY)  ## Check the locks: nothing unused, nothing yanked (needs the package index)
+	$(BIN)/python deploy/check_lock.py
+
+# The tool has a lock and an environment of its own: 20 packages that nothing else needs.
+sbom: $(READY)  ## Write the bill of materials (CycloneDX) and the licences of the service into sbom/
+	@mkdir -p sbom
+	@$(PYTHON) -m venv --clear .venv-sbom && $(PYTHON) -m venv --clear --without-pip .venv-sbom/service
+	$(BIN)/uv pip sync --quiet --python .venv-sbom/bin/python --require-hashes deploy/sbom.lock
+	$(BIN)/uv pip sync --quiet --python .venv-sbom/service/bin/python --require-hashes requirements.lock
+	.venv-sbom/bin/cyclonedx-py environment .venv-sbom/service/bin/python --pyproject pyproject.toml \
+		--mc-type application --output-reproducible --validate -o sbom/remembrancer.cdx.json
+	$(BIN)/python deploy/licences.py > sbom/licences.md
 
 clean:  ## Delete .venv and the caches
-	rm -rf $(VENV) .venv-model site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* sbom site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # Install uv from its own lines of the lock, then exactly the lock, then the project.
 $(READY): requirements-dev.lock pyproject.toml Makefile
