@@ -10,7 +10,16 @@ from pathlib import Path
 import needed
 import pytest
 from sandbox.conftest import settings
+from sandbox.programs_of_all_levels import (
+    FIGURES,
+    THREADS,
+    WARNINGS,
+    check_figures,
+    check_threads,
+    check_warnings,
+)
 from sandbox.surroundings import surroundings
+from sandbox.test_sandbox_runs import SERVER_FOLDERS
 
 from remembrancer.sandbox.sandbox import Sandbox, SandboxUnavailable, levels_from
 
@@ -43,6 +52,32 @@ def test_figures_are_returned(box: Sandbox) -> None:
     run = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nNone", seconds=60)
 
     assert [(name, content[:4]) for name, content in run.files] == [("figure-1.png", b"\x89PNG")]
+
+
+@pytest.mark.long
+def test_threads_figures_and_warnings_are_those_of_the_other_levels(box: Sandbox) -> None:
+    check_threads(box.run(THREADS, seconds=30))
+    check_figures(box.run(FIGURES, seconds=60))
+    check_warnings(box.run(WARNINGS, seconds=60), *SERVER_FOLDERS)
+
+
+def test_no_folder_takes_more_than_the_disk_limit(box: Sandbox) -> None:
+    """Else programs would fill the machine's memory, in which these folders are."""
+    run = box.run(
+        "import os\n"
+        "for folder in ('.', '/tmp', '/dev/shm', '/run', '/var/tmp'):\n"
+        "    written = 0\n"
+        "    try:\n"
+        "        for n in range(100):\n"
+        "            with open(f'{folder}/fill-{n}', 'wb') as file:\n"
+        "                written += file.write(bytes(1 << 20))\n"
+        "    except OSError: pass\n"
+        "    print(written <= 64 << 20)\n"
+        "    for n in range(written >> 20): os.remove(f'{folder}/fill-{n}')\n",
+        seconds=30,
+    )
+
+    assert run.stdout == "True\n" * 5
 
 
 def test_endless_program_is_stopped(box: Sandbox) -> None:

@@ -10,25 +10,33 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import needed
 import pytest
-from rounds import LONG
+from rounds import LONG, rounds
 from sandbox.hostile import HARMLESS
 from sandbox.surroundings import left_on_the_host
 
 _SCRIPT = Path(__file__).parent / "hostile.py"
 _STRANGER = 58461  # a user without files
+_PARTS = 4  # of the programs in gVisor, so that no test takes minutes
 
 
-def run_hostile_programs(level: str, uid: int | None) -> dict[str, Any]:
+def run_hostile_programs(level: str, uid: int | None, *part: str) -> dict[str, Any]:
     """Run the programs in a separate process, in a folder that any user can enter."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, str(_SCRIPT), level, folder, *([] if uid is None else [str(uid)])]
+        user = [] if uid is None else [str(uid)]
+        words = [sys.executable, str(_SCRIPT), level, folder, *user, *part]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
         finished = subprocess.run(
-            words, capture_output=True, text=True, env=environment, check=False, timeout=110
+            words,
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+            timeout=580 if LONG else 110,
         )
     assert finished.returncode == 0, finished.stderr
     result: dict[str, Any] = json.loads(finished.stdout)
@@ -61,6 +69,19 @@ def test_hostile_programs_are_contained_by_landlock_alone() -> None:
 
     assert result["level"] == "landlock"
     assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(rounds(1, _PARTS)))
+def test_hostile_programs_are_contained_by_gvisor(part: int) -> None:
+    """Each container takes a second, so `make test` runs a few of them."""
+    needed.program("runsc", "runsc")
+    result = run_hostile_programs("gvisor", None, rounds(f"{part}/26", f"{part}/{_PARTS}"))
+
+    assert result["level"] == "gvisor"
+    assert len(result["programs"]) >= rounds(3, 18)
+    assert {name: wrong for name, wrong in result["programs"].items() if wrong} == {}
+    assert result["left"] == []
 
 
 def test_hostile_programs_succeed_without_confinement() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,6 +14,14 @@ from pathlib import Path
 import pytest
 from rounds import rounds
 from sandbox.conftest import settings
+from sandbox.programs_of_all_levels import (
+    FIGURES,
+    THREADS,
+    WARNINGS,
+    check_figures,
+    check_threads,
+    check_warnings,
+)
 from sandbox.surroundings import processes
 
 from remembrancer.sandbox import sandbox
@@ -20,6 +29,7 @@ from remembrancer.sandbox.plan import OUTPUT_BYTES_LAST, RESULT_CHARACTERS_MAX
 from remembrancer.sandbox.sandbox import Sandbox, SandboxBusy, SandboxUnavailable
 from remembrancer.sandbox.zygote_runner import ZygoteRunner
 
+SERVER_FOLDERS = (sys.prefix, sys.base_prefix, str(Path(sandbox.__file__).parents[2]))
 MARKER = "tenant-marker-6f1c"
 
 
@@ -337,3 +347,17 @@ def test_data_folder_that_programs_could_read_is_rejected(
         box.run("1")
 
     assert "move it" in refused.value.detail
+
+
+def test_program_may_start_as_many_threads_as_its_limit_says(box: Sandbox) -> None:
+    """With stacks of the default size, within the memory limit (specification.md#sandbox-limits)."""
+    check_threads(box.run(THREADS))
+
+
+def test_saved_figure_comes_back_once(box: Sandbox) -> None:
+    """Open figures come back, unless the program has just saved them itself."""
+    check_figures(box.run(FIGURES))
+
+
+def test_warnings_and_errors_show_no_path_of_the_server(box: Sandbox) -> None:
+    check_warnings(box.run(WARNINGS), *SERVER_FOLDERS)

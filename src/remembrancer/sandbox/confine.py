@@ -99,9 +99,7 @@ def _limit(plan: SandboxPlan, memory_bytes_now: int) -> None:
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_SIGPENDING: 64,
-        resource.RLIMIT_NPROC: (
-            bounds.threads if plan.level in ISOLATED_LEVELS else _SHARED_PROCESSES_MAX
-        ),
+        resource.RLIMIT_NPROC: _processes_max(plan),
         # A second line of defence: the worker enforces the wall-clock limit.
         resource.RLIMIT_CPU: bounds.seconds_max * bounds.threads,
     }
@@ -111,6 +109,13 @@ def _limit(plan: SandboxPlan, memory_bytes_now: int) -> None:
         resource.setrlimit(name, (maximum, maximum))
     # Writing past the file size limit raises an error in the program instead of killing it.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def _processes_max(plan: SandboxPlan) -> int:
+    """Return the limit of processes and threads. `bounds.threads` counts without the first one."""
+    if plan.level not in ISOLATED_LEVELS:
+        return _SHARED_PROCESSES_MAX
+    return plan.bounds.threads + (plan.level != GVISOR)  # gVisor itself does not count the first
 
 
 def _restrict_files(plan: SandboxPlan, folder: str) -> None:

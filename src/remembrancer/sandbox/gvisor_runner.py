@@ -117,8 +117,11 @@ def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
     root = bundle / "rootfs"
     shutil.rmtree(bundle, ignore_errors=True)
     interpreter = os.path.realpath(sys.executable)
+    size = f"size={plan.bounds.disk_bytes}"
     mounts: list[dict[str, Any]] = [
-        _mount(WORK, "tmpfs", f"size={plan.bounds.disk_bytes}", "mode=700", "nosuid", "nodev")
+        _mount(WORK, "tmpfs", size, "mode=700", "nosuid", "nodev"),
+        # else gVisor mounts one without a limit, which would fill the machine's memory
+        _mount("/tmp", "tmpfs", size, "mode=1777", "nosuid", "nodev"),  # noqa: S108  in the container
     ]
     for path in {
         *plan.visible,

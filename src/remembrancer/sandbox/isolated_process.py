@@ -28,6 +28,9 @@ def environment(home: str) -> dict[str, str]:
         "MPLCONFIGDIR": f"{home}/.matplotlib",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
+        # Each further arena reserves 64 to 128 MiB of addresses, which the memory limit counts: a
+        # program would have eight threads instead of 32.
+        "MALLOC_ARENA_MAX": "1",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import atexit
+import functools
 import io
 import json
 import linecache
@@ -13,7 +14,12 @@ import sys
 import threading
 import traceback
 import types
+import warnings
+import weakref
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from typing import Any
 
 from .plan import MESSAGE_CHARACTERS_MAX, RESULT_CHARACTERS_MAX, TRACEBACK_CHARACTERS_MAX
@@ -72,6 +78,8 @@ def _prepare() -> None:
         numpy.random.seed()
     for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
         del sys.modules[name]
+    warnings.formatwarning = _format_warning
+    threading.excepthook = _report_thread
     sys.argv = [NAME]
     sys.path.insert(0, os.getcwd())  # noqa: PTH109 - sys.path holds strings
     sys.stdin = io.TextIOWrapper(open(0, "rb", buffering=0, closefd=False), "utf-8")  # noqa: SIM115 - open for the life of the process
@@ -85,12 +93,45 @@ def _stream(descriptor: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=True)
 
 
+def _without_server_paths(text: str) -> str:
+    """Return a text in which the files of packages have no path of this machine."""
+    for folder in sorted({path for path in sys.path if path}, key=len, reverse=True):
+        text = text.replace(f"{folder}/", "")
+    return text
+
+
+def _format_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """Format a warning like Python, without paths of this machine and lines of packages."""
+    text = f"{category.__name__}: {message}\n"
+    if filename == __file__:  # it is about a figure that was saved after the program
+        return text
+    text = f"{_without_server_paths(filename)}:{lineno}: {text}"
+    source = (line or linecache.getline(filename, lineno)).strip() if filename == NAME else ""
+    return f"{text}  {source}\n" if source else text
+
+
+def _report_thread(ended: threading.ExceptHookArgs) -> None:
+    """Write the error of a thread like Python, without paths of this machine."""
+    if ended.exc_type is SystemExit or ended.exc_value is None:
+        return
+    name = ended.thread.name if ended.thread else ""
+    text = _format_traceback(ended.exc_value, ended.exc_traceback, str(ended.exc_value))
+    sys.stderr.write(f"Exception in thread {name}:\n{text}")
+
+
 def _figure_saver() -> Callable[..., None]:
     """Return a function that saves the open figures as figure-1.png, figure-2.png and so on.
 
-    It also replaces `plt.show()`.
+    Those that the program has saved to a file, and not changed since, are left out. It also
+    replaces `plt.show()`.
     """
-    count = 0
+    count, saved = 0, _saved_figures()
 
     def save(*_: object, **__: object) -> None:
         nonlocal count
@@ -98,14 +139,62 @@ def _figure_saver() -> Callable[..., None]:
         if plt is None:
             return
         for number in plt.get_fignums():
+            figure = plt.figure(number)
+            if figure in saved and not figure.stale:
+                continue
             count += 1
-            plt.figure(number).savefig(f"figure-{count}.png", dpi=_FIGURE_DPI, bbox_inches="tight")
+            figure.savefig(f"figure-{count}.png", dpi=_FIGURE_DPI, bbox_inches="tight")
         plt.close("all")
 
     plotting: Any = sys.modules.get("matplotlib.pyplot")
     if plotting is not None:
         plotting.show = save
     return save
+
+
+def _saved_figures() -> weakref.WeakSet[Any]:
+    """Return the figures that the program saves to files, from now on."""
+    saved: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def watch(module: Any) -> None:
+        save = module.Figure.savefig
+
+        @functools.wraps(save)
+        def save_and_note(self: Any, fname: Any, *arguments: Any, **options: Any) -> Any:
+            result = save(self, fname, *arguments, **options)
+            if isinstance(fname, str | os.PathLike):
+                saved.add(self)
+            return result
+
+        module.Figure.savefig = save_and_note
+
+    if loaded := sys.modules.get("matplotlib.figure"):
+        watch(loaded)
+    else:
+        sys.meta_path.insert(0, _FigureFinder(watch))
+    return saved
+
+
+class _FigureFinder(MetaPathFinder):
+    """Calls a function with the module of figures once the program has imported it."""
+
+    def __init__(self, watch: Callable[[Any], None]) -> None:
+        self._watch = watch
+
+    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
+        if fullname != "matplotlib.figure":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_watch(module: types.ModuleType) -> None:
+                execute(module)
+                self._watch(module)
+
+            spec.loader.exec_module = execute_and_watch  # type: ignore[method-assign]
+        return spec
 
 
 def _exit_status(end: SystemExit) -> int:
@@ -148,11 +237,13 @@ def _format_traceback(
 ) -> str:
     if len(message) <= MESSAGE_CHARACTERS_MAX:
         try:
-            return "".join(traceback.format_exception(type(error), error, program_traceback))
+            lines = traceback.format_exception(type(error), error, program_traceback)
+            return _without_server_paths("".join(lines))
         except BaseException:  # noqa: BLE001 - a chained error may raise while it is formatted
             message = "(the error cannot be shown)"
     frames = "".join(traceback.format_tb(program_traceback, limit=-50))
     last_line = f"{type(error).__name__}: {message[:MESSAGE_CHARACTERS_MAX]}"
+    frames = _without_server_paths(frames)
     return f"Traceback (most recent call last):\n{frames}{last_line}\n"
 
 
