@@ -34,6 +34,7 @@ _QUICK = {  # no data has to survive a power cut
     "full_page_writes": "off",
     "listen_addresses": "",
     "max_connections": "200",
+    "max_locks_per_transaction": "256",  # a schema of each test is dropped in one transaction
     "shared_buffers": "64MB",
     "autovacuum": "off",
     "wal_level": "minimal",

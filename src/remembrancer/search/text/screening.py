@@ -178,6 +178,8 @@ def _techniques() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def _plain(text: str) -> str:
     """Normalise width, case and Latin accents, and remove invisible characters."""
+    if text.isascii():  # a long turn spends most of its screening here otherwise
+        return _LINE_BREAKS.sub("\n", text)
     decomposed = unicodedata.normalize("NFKD", _LINE_BREAKS.sub("\n", _INVISIBLE.sub("", text)))
     return unicodedata.normalize(
         "NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
