@@ -27,6 +27,8 @@ class Proxy:
         self._flows = threading.Event()
         self._flows.set()
         self._refuses = self._ends = False
+        self._texts: list[bytes] = []
+        self._sender: object = None  # of the first of them
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -37,6 +39,16 @@ class Proxy:
         try:
             yield
         finally:
+            self._flows.set()
+
+    @contextmanager
+    def hanging_after(self, *texts: bytes) -> Iterator[None]:
+        """Hang once a client has sent these in this order; the last is forwarded, too."""
+        self._texts, self._sender = list(texts), None
+        try:
+            yield
+        finally:
+            self._texts = []
             self._flows.set()
 
     @contextmanager
@@ -90,7 +102,16 @@ class Proxy:
                         self._flows.wait()
                         if not content or self._ends:
                             return
+                        if self._is_last_text(client, content):
+                            self._flows.clear()
                         key.data.sendall(content)
+
+    def _is_last_text(self, client: object, content: bytes) -> bool:
+        if self._sender not in (None, client) or not self._texts or self._texts[0] not in content:
+            return False
+        self._sender = client
+        del self._texts[0]
+        return not self._texts
 
     def __enter__(self) -> Self:
         return self
