@@ -2,7 +2,7 @@
 
 By default glibc raises its limits with every large block that is freed, up to 32 MiB, and gives
 every few threads an arena of their own. A flood of large requests then leaves fragments in all of
-them: 520 MB after 48 files of 20 MB, instead of 310 MB with these limits (`python -m bench.soak`).
+them; `python -m bench.soak` compares the memory before and after one.
 """
 
 from __future__ import annotations
