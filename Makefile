@@ -29,9 +29,9 @@ setup: $(READY)  ## Create .venv from the locks (skipped if they did not change)
 
 # Programs that some tests need, as program:package. Where they cannot be installed, those tests are
 # skipped with a message, or fail if CI=true.
-SYSTEM := runsc:runsc chromium:chromium pgbouncer:pgbouncer
+SYSTEM := runsc:runsc chromium:chromium pgbouncer:pgbouncer cc:libc6-dev cc:gcc
 
-setup-system:  ## Install the programs that some tests need (runsc, chromium, pgbouncer; Debian, as root)
+setup-system:  ## Install the programs that some tests need (runsc, chromium, pgbouncer, cc; Debian, as root)
 	@for pair in $(SYSTEM); do \
 		command -v "$${pair%%:*}" >/dev/null && continue; \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

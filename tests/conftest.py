@@ -31,6 +31,7 @@ if engines.KEPT_IN == "postgresql":
 
 WITHOUT_WORDS = pytest.StashKey[set[Path]]()
 ONE_AFTER_THE_OTHER = (
+    "tests/faults/",
     "tests/servers/",
 )  # folders whose tests share a slow start: all run in one process
 

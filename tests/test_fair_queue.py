@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -195,3 +197,27 @@ def test_a_full_queue_refuses_the_newest_of_who_waits_most() -> None:
     for waiter in (*waiters, other):
         waiter.join(20)
     assert results == {"a0": True, "a1": True, "a2": False, "b0": True}
+
+
+def test_pool_without_a_thread_refuses_work_and_works_once_it_gets_one() -> None:
+    """Work that no thread will ever do would wait for ever."""
+    program = """
+import resource
+from remembrancer.fair_queue import FairThreads
+
+pool = FairThreads(4, "test")
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limits = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (mapped + (1 << 20), limits[1]))  # less than a stack
+try:
+    pool.submit("a", lambda: "done")
+except MemoryError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, limits)
+print(pool.submit("a", lambda: "done").result(30))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert ended.stdout.splitlines() == ["no thread can be started", "done"]

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 SHARED_SECONDS = 2.0  # after another group's work, in which a queue counts as shared
+_MEMORY_PAUSE_S = 0.05  # of an idle thread that has no memory to wait with
 _SERVED_MIN = 1e-6  # seconds that count as soon as work is taken, so that another group comes next
 
 
@@ -154,17 +155,26 @@ class FairThreads:
         self._idle = 0
 
     def submit(self, group: Hashable, work: Callable[[], T]) -> Future[T]:
-        """Have work of a group done on a thread. Raises RuntimeError after `shutdown`."""
+        """Have work of a group done on a thread. Raises RuntimeError after `shutdown`.
+
+        Raises MemoryError if the system starts no thread and the pool has none.
+        """
         future: Future[T] = Future()
-        self._queue.put(group, (future, work))
+        item = (future, work)
+        self._queue.put(group, item)
         with self._lock:
             if self._idle:
                 self._idle -= 1
             elif len(self._threads) < self._most:
                 name = f"{self._name}-{len(self._threads)}"
                 thread = threading.Thread(target=self._work, name=name, daemon=True)
-                self._threads.append(thread)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no memory for its stack, or too many threads
+                    if not self._threads and self._queue.remove(group, item):
+                        raise MemoryError("no thread can be started") from error
+                else:
+                    self._threads.append(thread)
         return future
 
     def shutdown(self) -> None:
@@ -193,7 +203,11 @@ class FairThreads:
     def _wait(self) -> tuple[Hashable, tuple[Future[Any], Callable[[], Any]]] | None:
         with self._lock:
             self._idle += 1
-        return self._queue.get()
+        while True:
+            try:
+                return self._queue.get()
+            except MemoryError:  # a thread that ended here would still count as idle
+                time.sleep(_MEMORY_PAUSE_S)
 
 
 class FairPlaces:

@@ -149,6 +149,13 @@ class Settings:
         "local",
         "Storage of file contents: `local` (the data folder) or `s3://BUCKET/PREFIX`.",
     )
+    blobs_seconds: int = setting(
+        60,
+        "Time limit of a request to S3, retries included. One attempt may take half of it.",
+        unit="seconds",
+        least=2,
+        most=3600,
+    )
     search_threads: int = setting(
         4,
         "Maximum number of searches that run at the same time.",

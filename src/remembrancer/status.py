@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from . import __version__
 from .context import Caller, Context
+from .files.blobs import open_blobs
 from .protocol.status import (
     INTERFACE_VERSION,
     RECORD_VERSION,
@@ -42,7 +43,8 @@ class StoreCounts(NamedTuple):
 def record(context: Context, *, connections: int, sandbox: SandboxState) -> StatusRecord:
     """Return the status record; `connections` is the number of requests in progress.
 
-    If the store does not answer, the state is `degraded`; that is not an error.
+    If the store does not answer or a write or a file failed, the state is `degraded`; that is not
+    an error.
     """
     embedding: Embedding | None
     try:
@@ -52,11 +54,12 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
         )
     except StoreUnavailable:
         embedding, cubes = None, 0
+    works = embedding and _write_state(context) == _files_state(context) == "ok"
     return StatusRecord(
         do_this=DO_THIS,
         service="Remembrancer",
         version=RECORD_VERSION,
-        status="degraded" if embedding is None else "ok",
+        status="ok" if works else "degraded",
         cubes_count=cubes,
         connections=connections,
         graph_loaded=embedding is not None,
@@ -70,12 +73,12 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
 
 def readiness(context: Context) -> Readiness:
     """Check now that the store answers and the embedder embeds."""
-    store = embedder = "ok"
-    embedding = None
+    embedder, embedding = "ok", None
     try:
         embedding = _embedding(context)
-    except StoreUnavailable:
-        store = "the store does not answer"
+        store = _write_state(context)
+    except StoreUnavailable as error:
+        store = _with_reason("the store does not answer", error)
     is_ready = store == "ok"
     if context.embedder.is_remote:
         # No request here, since a probe must not wait. Turns are stored and found by their words
@@ -86,7 +89,14 @@ def readiness(context: Context) -> Readiness:
             context.embedder.encode(["ready"])
         except EmbedderUnavailable:
             embedder, is_ready = "the embedder does not work", False
-    return Readiness(ready=is_ready, store=store, embedder=embedder, embedding=embedding)
+    return Readiness(
+        ready=is_ready,
+        store=store,
+        embedder=embedder,
+        # As a remote embedder: memory works without files, and a probe must not wait for a bucket.
+        files=_files_state(context),
+        embedding=embedding,
+    )
 
 
 def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
@@ -118,6 +128,24 @@ def is_above_policies(context: Context) -> bool:
     accounts. Raises StoreUnavailable.
     """
     return bool(context.store.read(lambda tx: tx.one(SQL.is_above_policies)).found)
+
+
+def _write_state(context: Context) -> str:
+    """Return `ok`, or why the store cannot write. Reads work."""
+    try:
+        context.store.check_writes()
+    except StoreUnavailable as error:
+        return _with_reason("the store cannot write", error)
+    return "ok"
+
+
+def _files_state(context: Context) -> str:
+    failure = open_blobs(context.settings).failure
+    return f"the storage for files does not work: {failure}" if failure else "ok"
+
+
+def _with_reason(text: str, error: StoreUnavailable) -> str:
+    return f"{text}: {error.reason}" if error.reason else text
 
 
 def _embedding(context: Context) -> Embedding:

@@ -128,6 +128,27 @@ def test_erased_event_is_removed_from_postings_and_statistics():
     assert len(before.find(term("gamma"))[0]) == 1  # a running search keeps its view
 
 
+def test_steady_erasing_does_not_fill_the_memory():
+    """Erased events leave the arrays, too: an index of mostly erased events is loaded again."""
+    cache, sizes = IndexCache(memory_bytes=1 << 30, dimensions=0), []
+
+    for number in range(3_000):
+        oldest, end = max(number - 10, 0), number + 1
+
+        def fill(index, oldest=oldest, end=end):
+            start = max(index.next_event, oldest)
+            words = [("alpha", "beta")] * (end - start)
+            index.add(batch(words, first=start, sessions=[1] * len(words)), end)
+
+        view = cache.view("space", revision=oldest, end=end, fill=fill)
+        assert view.events == end - oldest
+        sizes.append(cache.take("space").nbytes)
+        if number >= 10:
+            cache.erase("space", [oldest], revision=oldest + 1)
+
+    assert max(sizes[1_000:]) <= max(sizes[:1_000])
+
+
 def test_view_does_not_change_while_the_index_grows():
     index = build_index([("alpha", "beta", 1)], [])
     view = index.view()

@@ -67,6 +67,11 @@ class Routed:
         """See Store."""
         return self.stores[0].schema_version()
 
+    def check_writes(self) -> None:
+        """See Store."""
+        for store in self.stores:
+            store.check_writes()
+
     def close(self) -> None:
         """See Store."""
         for store in self.stores:

@@ -79,7 +79,11 @@ def find_session(records: Records, token: str) -> BrowserSession | None:
     Raises StoreUnavailable.
     """
     now_ms, key = records.clock(), digest(token)
-    limits = {"created_after_ms": now_ms - LIFETIME_MS, "used_after_ms": now_ms - IDLE_MS}
+    limits = {
+        "created_after_ms": now_ms - LIFETIME_MS,
+        "used_after_ms": now_ms - IDLE_MS,
+        "now_ms": now_ms,
+    }
     row: Row | None = records.store.read(
         lambda tx: tx.one_or_none(SQL.session_of, digest=key, **limits)
     )
@@ -122,7 +126,11 @@ def list_browsers(records: Records, session: BrowserSession, token: str) -> list
     `token` is that of this session. Raises StoreUnavailable.
     """
     now_ms, own_digest = records.clock(), digest(token)
-    limits = {"created_after_ms": now_ms - LIFETIME_MS, "used_after_ms": now_ms - IDLE_MS}
+    limits = {
+        "created_after_ms": now_ms - LIFETIME_MS,
+        "used_after_ms": now_ms - IDLE_MS,
+        "now_ms": now_ms,
+    }
     rows = records.store.read(
         lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **limits)
     )

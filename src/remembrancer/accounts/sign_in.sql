@@ -29,13 +29,13 @@ update browser_sessions set browser = :browser where digest = :digest;
 
 -- sessions_of: The browser sessions of an account, most recently used first
 select digest, browser, created_ms, used_ms from browser_sessions
-where account_id = :account_id and created_ms > :created_after_ms and used_ms > :used_after_ms
+where account_id = :account_id and created_ms > :created_after_ms and created_ms <= :now_ms + 60000 and used_ms > :used_after_ms
 order by used_ms desc, created_ms desc;
 
--- session_of: The account of a valid browser session
+-- session_of: The account of a valid browser session; none is valid a minute before it was made, or a clock that went back would prolong it
 select accounts.id, accounts.name, accounts.role, browser_sessions.used_ms, browser_sessions.confirmed_ms
 from browser_sessions join accounts on accounts.id = browser_sessions.account_id
-where browser_sessions.digest = :digest and browser_sessions.created_ms > :created_after_ms and browser_sessions.used_ms > :used_after_ms;
+where browser_sessions.digest = :digest and browser_sessions.created_ms > :created_after_ms and browser_sessions.created_ms <= :now_ms + 60000 and browser_sessions.used_ms > :used_after_ms;
 
 -- note_session_use: Record the use of a session
 update browser_sessions set used_ms = :now_ms where digest = :digest;

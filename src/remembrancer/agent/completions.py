@@ -88,6 +88,10 @@ class ModelRejected(InvalidRequest):
 class NoAnswer(Unavailable):
     """No language model answered. The turn was not stored."""
 
+    def __init__(self, detail: str | None = None) -> None:
+        """Create the error. The model may answer at any moment, as any other component."""
+        super().__init__(detail, retry_after=1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionTurn:

@@ -18,7 +18,6 @@ from ..http.endpoint import ThreadPool
 from ..http.rate_limiter import RateLimiter
 from ..protocol.errors import Problem
 from ..sandbox.runner import Cancellation
-from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import (
     audit,
@@ -113,7 +112,7 @@ def _respond(
     except SignInRequired:
         browser.dispatcher.groups.forget(browser.request.headers)
         return _redirect_to_sign_in(browser)
-    except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
+    except problems.FORESEEN as error:
         return _error_response(browser, error)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import secrets
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -18,10 +19,13 @@ from pathlib import Path
 from typing import Protocol
 
 from ..settings import SettingInvalid, Settings
-from ..store import StoreUnavailable
+from ..store import StoreUnavailable, reason_of
 
 CHUNK_BYTES = 256 << 10  # bytes per chunk
 _PART = ".part"
+
+
+FAILURE_SECONDS = 60.0  # for which a failure is reported, unless something works in the meantime
 
 
 class BlobsUnavailable(StoreUnavailable):
@@ -52,24 +56,33 @@ class Blobs(Protocol):
     def names(self, *, before_ms: int) -> Iterator[str]:
         """Yield the names of all blobs last written before that time (ms since 1970, UTC)."""
 
+    @property
+    def failure(self) -> str:
+        """The reason if the last use failed within the last minute, else empty. Asks nothing."""
+
 
 def open_blobs(settings: Settings) -> Blobs:
     """Return the blob engine of the setting `blobs`; callers with the same setting share one.
 
     Raises SettingInvalid if there is no such engine.
     """
-    return _opened(settings.blobs, settings.data_folder / "blobs", settings.durability == "full")
+    return _opened(
+        settings.blobs,
+        settings.data_folder / "blobs",
+        settings.durability == "full",
+        settings.blobs_seconds,
+    )
 
 
 # what is held is known to the engine alone, so that there must be one of each place in a process
 @cache
-def _opened(where: str, folder: Path, flush: bool) -> Blobs:  # noqa: FBT001 - a key of the cache
+def _opened(where: str, folder: Path, flush: bool, seconds: int) -> Blobs:  # noqa: FBT001 - a key of the cache
     if where == "local":
         return LocalBlobs(folder, flush=flush)
     if where.startswith("s3://"):
         from .s3_blobs import S3Blobs  # here, so that its library is needed only where it is used
 
-        return S3Blobs(where)
+        return S3Blobs(where, seconds=seconds)
     raise SettingInvalid(f"`blobs`: {where!r} is not supported; use local or s3://BUCKET/PREFIX")
 
 
@@ -94,6 +107,22 @@ class BlobLocks:
             self._counts += Counter()  # names with no holder are dropped
 
 
+class LastFailure:
+    """The last failure of a blob engine. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._reason, self._at_s = "", 0.0  # monotonic seconds
+
+    def note(self, reason: str) -> None:
+        """Record a failure; an empty reason records that something worked."""
+        if reason or self._reason:
+            self._reason, self._at_s = reason, time.monotonic()
+
+    def reason(self, within_s: float = FAILURE_SECONDS) -> str:
+        """Return the reason if the last use failed within that time, else an empty text."""
+        return self._reason if time.monotonic() - self._at_s < within_s else ""
+
+
 class LocalBlobs:
     """Blobs in a local folder: `ab/abcdef…`, each written to a temporary file, flushed and renamed.
 
@@ -103,6 +132,7 @@ class LocalBlobs:
     def __init__(self, folder: Path, *, flush: bool = True) -> None:
         self._folder, self._flush = folder, flush
         self._holds = BlobLocks()
+        self._last_write, self._last_read = LastFailure(), LastFailure()
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:
@@ -110,7 +140,8 @@ class LocalBlobs:
         try:
             name = self._put([content] if isinstance(content, bytes) else content)
         except OSError as error:
-            raise BlobsUnavailable(f"blobs in {self._folder}: {error}") from error
+            raise _unavailable(f"blobs in {self._folder}", error, self._last_write) from error
+        self._last_write.note("")
         try:
             yield name
         finally:
@@ -121,7 +152,7 @@ class LocalBlobs:
         try:
             descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise BlobsUnavailable(f"blob {name}: {error}") from error
+            raise _unavailable(f"blob {name}", error, self._last_read) from error
         return self._pieces(name, descriptor, start, end)
 
     def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
@@ -132,7 +163,7 @@ class LocalBlobs:
             try:
                 self._path(name).unlink(missing_ok=True)
             except OSError as error:
-                raise BlobsUnavailable(f"blob {name}: {error}") from error
+                raise _unavailable(f"blob {name}", error, self._last_write) from error
         return True
 
     def names(self, *, before_ms: int) -> Iterator[str]:
@@ -146,6 +177,11 @@ class LocalBlobs:
                         path.unlink()
                     else:
                         yield path.name
+
+    @property
+    def failure(self) -> str:
+        """See Blobs."""
+        return self._last_write.reason() or self._last_read.reason()
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
@@ -200,8 +236,18 @@ class LocalBlobs:
         with os.fdopen(descriptor, "rb") as file:
             file.seek(start)
             while start < end:
-                piece = file.read(min(CHUNK_BYTES, end - start))
+                try:
+                    piece = file.read(min(CHUNK_BYTES, end - start))
+                except OSError as error:
+                    raise _unavailable(f"blob {name}", error, self._last_read) from error
+                self._last_read.note("")
                 if not piece:
                     raise BlobsUnavailable(f"blob {name} ends at {start:,} bytes; expected {end:,}")
                 start += len(piece)
                 yield piece
+
+
+def _unavailable(what: str, error: OSError, last: LastFailure) -> BlobsUnavailable:
+    reason = reason_of(error.errno)
+    last.note(reason)
+    return BlobsUnavailable(f"{what}: {error}", reason=reason)

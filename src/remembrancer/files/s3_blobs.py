@@ -2,7 +2,7 @@
 (docs/decisions/0006-obstore.md).
 
 Keys, region and address come from the `AWS_…` variables that S3 tools read; the library reads
-them, not this module.
+them.
 """
 
 from __future__ import annotations
@@ -10,20 +10,36 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
 
-from ..settings import SettingInvalid
-from .blobs import BlobLocks, BlobsUnavailable
+from ..settings import SettingInvalid, from_environment
+from .blobs import BlobLocks, BlobsUnavailable, LastFailure
+
+T = TypeVar("T")
 
 REQUEST_BYTES = 4 << 20  # bytes per request: a store closes a stream that a slow reader keeps open
+CONNECT_SECONDS_MAX = 5
+# After a failure, further requests fail at once for this time: each would occupy a thread for as
+# long as the bucket does not answer.
+PAUSE_SECONDS = 1.0
+_REASON = "the bucket does not work"
+# The library reads these `AWS_…` variables only if it gets no options at all.
+_CLIENT_VARIABLES = (
+    "allow_http",
+    "allow_invalid_certificates",
+    "proxy_url",
+    "proxy_ca_certificate",
+    "proxy_excludes",
+)
 
 
 class S3Blobs:
     """Blobs at `s3://BUCKET/PREFIX`, under their names."""
 
-    def __init__(self, where: str) -> None:
-        """Open the bucket.
+    def __init__(self, where: str, *, seconds: int = 60) -> None:
+        """Open the bucket. A request fails after so many seconds, retries included.
 
         Raises SettingInvalid if the address is invalid or the library is not installed.
         """
@@ -35,8 +51,18 @@ class S3Blobs:
             raise SettingInvalid(
                 "`blobs`: files in S3 need a library: pip install 'remembrancer[s3]'"
             ) from error
+        attempt = timedelta(seconds=seconds / 2)
+        options: Any = {
+            **_client_variables(),
+            "timeout": attempt,
+            "connect_timeout": min(timedelta(seconds=CONNECT_SECONDS_MAX), attempt),
+        }
         try:
-            self._store = S3Store.from_url(where, retry_config={"max_retries": 3})
+            self._store = S3Store.from_url(
+                where,
+                client_options=options,
+                retry_config={"max_retries": 3, "retry_timeout": attempt},
+            )
         except BaseError as error:
             raise SettingInvalid(
                 f"`blobs`: {where!r} is not an address such as s3://BUCKET/PREFIX, or an AWS_…"
@@ -44,6 +70,7 @@ class S3Blobs:
             ) from error
         self._library: Any = obstore
         self._failures = (BaseError, OSError)  # FileNotFoundError: the blob does not exist
+        self._last_failure = LastFailure()
         self._where = where
         self._holds = BlobLocks()
 
@@ -58,20 +85,14 @@ class S3Blobs:
         with self._holds.lock:
             self._holds.take(name)
         try:
-            try:
-                self._library.put(self._store, name, whole)
-            except self._failures as error:
-                raise self._unavailable(error) from error
+            self._request(lambda: self._library.put(self._store, name, whole))
             yield name
         finally:
             self._holds.release(name)
 
     def read(self, name: str, start: int, end: int) -> Iterator[bytes]:
         """See Blobs."""
-        try:
-            size = self._library.head(self._store, name)["size"]
-        except self._failures as error:
-            raise self._unavailable(error) from error
+        size = self._request(lambda: self._library.head(self._store, name)["size"])
         if size < end:
             raise BlobsUnavailable(f"blob {name} has {size:,} bytes; expected {end:,}")
         return self._pieces(name, start, end)
@@ -81,10 +102,7 @@ class S3Blobs:
         with self._holds.lock:
             if name in self._holds or unless():
                 return False
-            try:
-                self._library.delete(self._store, name)
-            except self._failures as error:
-                raise self._unavailable(error) from error
+            self._request(lambda: self._library.delete(self._store, name))
         return True
 
     def names(self, *, before_ms: int) -> Iterator[str]:
@@ -100,14 +118,40 @@ class S3Blobs:
 
     def _pieces(self, name: str, start: int, end: int) -> Iterator[bytes]:
         for at in range(start, end, REQUEST_BYTES):
-            try:
-                yield bytes(
-                    self._library.get_range(
-                        self._store, name, start=at, end=min(at + REQUEST_BYTES, end)
-                    )
-                )
-            except self._failures as error:
-                raise self._unavailable(error) from error
+            yield self._request(partial(self._range, name, at, min(at + REQUEST_BYTES, end)))
+
+    def _range(self, name: str, start: int, end: int) -> bytes:
+        return bytes(self._library.get_range(self._store, name, start=start, end=end))
+
+    @property
+    def failure(self) -> str:
+        """See Blobs."""
+        return self._last_failure.reason()
+
+    def _request(self, send: Callable[[], T]) -> T:
+        """Return the answer of the bucket. Raises BlobsUnavailable."""
+        if reason := self._last_failure.reason(PAUSE_SECONDS):
+            raise BlobsUnavailable(
+                f"blobs at {self._where}: no request within {PAUSE_SECONDS} s of a failure",
+                reason=reason,
+            )
+        try:
+            answer = send()
+        except FileNotFoundError as error:
+            raise self._unavailable(error) from error
+        except self._failures as error:
+            self._last_failure.note(_REASON)
+            raise self._unavailable(error) from error
+        self._last_failure.note("")
+        return answer
 
     def _unavailable(self, error: Exception) -> BlobsUnavailable:
-        return BlobsUnavailable(f"blobs at {self._where}: {str(error).partition(chr(10))[0]}")
+        return BlobsUnavailable(
+            f"blobs at {self._where}: {str(error).partition(chr(10))[0]}",
+            reason="" if isinstance(error, FileNotFoundError) else _REASON,
+        )
+
+
+def _client_variables() -> dict[str, str]:
+    values = {name: from_environment(f"AWS_{name.upper()}") for name in _CLIENT_VARIABLES}
+    return {name: value for name, value in values.items() if value is not None}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -28,6 +28,20 @@ FAULTS_MAX = 20  # reported for one body
 # search would restart at every quote, and a hostile body would take quadratic time.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 M = TypeVar("M", bound=BaseModel)
+
+
+@contextmanager
+def memory_panics() -> Iterator[None]:
+    """Raise MemoryError where a library in Rust panics because Python gave it no memory.
+
+    Each of them has its own class of panics, which is no Exception.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ == "PanicException" and "pointer is null" in str(error):
+            raise MemoryError("a library got no memory") from error
+        raise
 
 
 def too_large(bytes_max: int) -> TooLarge:

@@ -24,11 +24,9 @@ from ..context import Caller, Context
 from ..fair_queue import FairThreads
 from ..models import ModelAttempt
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized, Unavailable
+from ..protocol.errors import InvalidRequest, NotFound, Unauthorized, Unavailable
 from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
-from ..search import EmbedderUnavailable
-from ..store import StoreUnavailable
 from . import bodies, problems
 from .account_groups import AccountGroups
 from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
@@ -47,6 +45,9 @@ IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
 # Bodies on their way, with a key and without one. They do not count as requests in flight.
 SLOW_BODIES_MAX = 1000
 WRITE_THREADS = 64  # they wait for the disk and share one commit
+# Contents of files at the same time, each many times the size of a turn. A bucket that does not
+# answer occupies these threads, and no other call waits for it.
+FILE_THREADS, FILE_THREADS_OF_ACCOUNT = 4, 2
 TALK_THREADS = 64  # they wait for language models
 # Of one account, while others use the same pool: more would take the interpreter's lock from the
 # others' calls. Writes that wait for a database server or an endpoint take it less.
@@ -129,6 +130,9 @@ class Dispatcher:
                 WRITE_THREADS, "write", threads_of_group=_write_threads_of_account(context)
             ),
             ThreadPool.LARGE: FairThreads(LARGE_BODIES_MAX, "large", threads_of_group=1),
+            ThreadPool.FILES: FairThreads(
+                FILE_THREADS, "files", threads_of_group=FILE_THREADS_OF_ACCOUNT
+            ),
             ThreadPool.TALK: FairThreads(TALK_THREADS, "talk", threads_of_group=TALK_THREADS // 2),
             ThreadPool.RUN: FairThreads(RUN_THREADS, "run"),
         }
@@ -162,7 +166,7 @@ class Dispatcher:
         try:
             if endpoint.body is not None:
                 raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
-        except (Problem, StoreUnavailable) as error:
+        except problems.FORESEEN as error:
             return problems.respond(error, request.scope)
         call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
         if endpoint.pool is ThreadPool.RUN:
@@ -269,13 +273,14 @@ class Dispatcher:
         request = call.request
         try:
             self._check(endpoint, call)
-            call.input = self._input(endpoint, request, raw)
-            if endpoint.takes_idempotency_key:
-                call.idempotency = _idempotent_request(call, endpoint, raw)
-            answer = _run(endpoint, call)
+            with bodies.memory_panics():
+                call.input = self._input(endpoint, request, raw)
+                if endpoint.takes_idempotency_key:
+                    call.idempotency = _idempotent_request(call, endpoint, raw)
+                answer = _run(endpoint, call)
         except RateExceeded as error:
             return problems.respond(error, request.scope, error.allowance.headers())
-        except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
+        except problems.FORESEEN as error:
             return problems.respond(error, request.scope, call.headers)
         if endpoint.usage:
             caller = call.caller

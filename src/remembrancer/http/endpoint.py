@@ -32,6 +32,7 @@ class ThreadPool(Enum):
     SEARCH = "search"  # few threads, busy with computing
     WRITE = "write"  # many threads, mostly waiting for the disk
     LARGE = "large"  # few threads, for writes of large bodies
+    FILES = "files"  # few threads, for contents of files, whose storage may not answer
     TALK = "talk"  # threads that wait for a language model
     RUN = "run"  # threads that wait for a program
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ..files.blobs import BlobsUnavailable
 from ..protocol.errors import (
     MEDIA_TYPE,
     Internal,
@@ -27,24 +28,39 @@ from ..search import EmbedderUnavailable
 from ..store import OutcomeUnknown, StoreUnavailable
 
 RETRY_AFTER_S = 1  # the component may be back at any moment; clients back off exponentially
-FORESEEN = (Problem, StoreUnavailable, EmbedderUnavailable)  # what an action may raise
+# what an action may raise
+FORESEEN = (Problem, StoreUnavailable, EmbedderUnavailable, MemoryError)
 _UNAVAILABLE_DETAILS: tuple[tuple[type[Exception], str], ...] = (  # the first match counts
     (
         OutcomeUnknown,
         (
-            "The connection to the store was lost during a write, which was stored completely or "
+            "The store failed at the end of a write{reason}. The write was stored completely or "
             "not at all. Send the request again with the same Idempotency-Key."
         ),
     ),
     (
+        BlobsUnavailable,
+        (
+            "The storage for files is unavailable{reason}. Nothing was stored. The server's log "
+            "has the cause."
+        ),
+    ),
+    (
         StoreUnavailable,
-        "The store is unavailable. Nothing was stored. The server's log has the cause.",
+        "The store is unavailable{reason}. Nothing was stored. The server's log has the cause.",
     ),
     (
         EmbedderUnavailable,
         (
             "The embedder is unavailable. The server's log has the cause; `/readyz` shows when "
             "it is back."
+        ),
+    ),
+    (
+        MemoryError,
+        (
+            "The server's memory is used up. Send the request again in a moment, a write with the "
+            "same Idempotency-Key."
         ),
     ),
 )
@@ -56,9 +72,11 @@ def problem_for(error: Exception) -> Problem | None:
     match error:
         case Problem():
             return error
-        case StoreUnavailable() | EmbedderUnavailable():
+        case StoreUnavailable() | EmbedderUnavailable() | MemoryError():
+            detail = next(text for kind, text in _UNAVAILABLE_DETAILS if isinstance(error, kind))
+            reason = getattr(error, "reason", "")
             return Unavailable(
-                next(detail for kind, detail in _UNAVAILABLE_DETAILS if isinstance(error, kind)),
+                detail.replace("{reason}", f": {reason}" if reason else ""),
                 retry_after=RETRY_AFTER_S,
             )
         case HTTPException(status_code=404):

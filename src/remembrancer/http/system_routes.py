@@ -60,6 +60,7 @@ def ready(call: Call[None]) -> Readiness:
             f"Not ready: {' and '.join(failures)}. The server's log has the cause.",
             store=readiness.store,
             embedder=readiness.embedder,
+            files=readiness.files,
             retry_after=RETRY_AFTER_S,
         )
     return readiness

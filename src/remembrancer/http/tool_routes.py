@@ -116,7 +116,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         write=create_file,
         body=FileCreate,
         answer=CreatedFile,
-        pool=ThreadPool.WRITE,
+        pool=ThreadPool.FILES,
         body_bytes_max="file_bytes_max",
     ),
     Endpoint(
@@ -130,7 +130,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         query=DownloadQuery,
         media_type="*/*",
         needs_key=False,
-        pool=ThreadPool.WRITE,
+        pool=ThreadPool.FILES,
         has_ranges=True,
         errors=(Unauthorized,),
     ),
@@ -142,6 +142,6 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         description="Erase a created file and release its share of the quota.",
         write=erase_file,
         answer=FileErased,
-        pool=ThreadPool.WRITE,
+        pool=ThreadPool.FILES,
     ),
 )

@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
 from ..protocol.constitution import ClientKind
-from ..protocol.errors import Forbidden, Problem
-from ..store import StoreUnavailable
+from ..protocol.errors import Forbidden
 
 if TYPE_CHECKING:
     from .server import McpSession
@@ -52,7 +51,7 @@ class McpTransport:
             self._check_origin(request)
             scope["caller"] = await self.dispatcher.check_key(request.headers)
             raw = await self.dispatcher.receive(request, bytes_max, needs_key=True)
-        except (Problem, StoreUnavailable) as error:
+        except problems.FORESEEN as error:
             await problems.respond(error, scope)(scope, receive, send)
             return
         managers = await self._start()

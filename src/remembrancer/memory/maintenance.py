@@ -200,7 +200,8 @@ class Maintenance:
     def _apply_retention(self) -> bool:
         """Apply the retention rules once a day; return True if turns were erased."""
         now_ms = self._context.clock()
-        if now_ms < self._retention_due_ms:
+        # not while it is more than a day away: then the clock has gone back
+        if self._retention_due_ms - endings.DAY_MS <= now_ms < self._retention_due_ms:
             return False
         erased = endings.apply_retention(self._context)
         self._retention_due_ms = now_ms + endings.DAY_MS

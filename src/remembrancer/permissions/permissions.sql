@@ -2,24 +2,24 @@
 insert into grants (grant_id, scope, anchor, glob, actions, agent, key_id, granted_ms, expires_ms)
 values (:grant_id, :scope, :anchor, :glob, :actions, :agent, :key_id, :now_ms, :expires_ms);
 
--- grants_around: Valid grants for an agent whose scope may contain a path, longest-lasting first
+-- grants_around: Valid grants for an agent whose scope may contain a path, longest-lasting first; none is valid a minute before it was made, or a clock that went back would prolong it
 select grant_id, scope, actions, agent, expires_ms
 from grants
-where anchor in (select value from json_each(:anchors)) and revoked_ms is null and expires_ms > :now_ms and agent in (:agent, '*')
+where anchor in (select value from json_each(:anchors)) and revoked_ms is null and expires_ms > :now_ms and granted_ms <= :now_ms + 60000 and agent in (:agent, '*')
     and (glob is null or glob(glob, :path)) and instr(',' || actions || ',', ',' || :action || ',') > 0
 order by expires_ms desc, id;
 
 -- near_grant: A valid grant for an agent with one of these scopes, which have no wildcards
 select grant_id, scope
 from grants
-where anchor in (select value from json_each(:scopes)) and scope = anchor and revoked_ms is null and expires_ms > :now_ms
+where anchor in (select value from json_each(:scopes)) and scope = anchor and revoked_ms is null and expires_ms > :now_ms and granted_ms <= :now_ms + 60000
     and agent in (:agent, '*') and instr(',' || actions || ',', ',' || :action || ',') > 0
 order by expires_ms desc, id limit 1;
 
 -- live_grants: Valid grants, newest first
 select id, grant_id, scope, actions, agent, key_id, granted_ms, expires_ms
 from grants
-where revoked_ms is null and expires_ms > :now_ms and id < :before
+where revoked_ms is null and expires_ms > :now_ms and granted_ms <= :now_ms + 60000 and id < :before
 order by id desc limit :most;
 
 -- place_of_grant: The row id of a grant

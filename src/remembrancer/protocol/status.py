@@ -50,7 +50,7 @@ class StatusRecord(Message):
     version: Annotated[str, Field(description="Version of this record.")]
     status: Annotated[
         Literal["ok", "degraded"],
-        Field(description="`degraded`: a component is missing; see /readyz."),
+        Field(description="`degraded`: a component is missing or fails; see /readyz."),
     ]
     cubes_count: Annotated[int, Field(ge=0, description="Number of published cubes in use.")]
     connections: Annotated[int, Field(ge=0, description="Requests in flight.")]
@@ -80,6 +80,13 @@ class Readiness(Message):
     ready: Annotated[bool, Field(description="True if all components work.")]
     store: Annotated[str, Field(description="`ok`, or what is wrong.")]
     embedder: Annotated[str, Field(description="`ok`, or what is wrong.")]
+    files: Annotated[
+        str,
+        Field(
+            description="`ok`, or what was wrong with the storage for files within the last "
+            "minute. Memory works without it."
+        ),
+    ] = "ok"
     embedding: Annotated[
         Embedding | None, Field(description="Null while the store is unavailable.")
     ] = None

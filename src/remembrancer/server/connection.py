@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import sys
 from typing import Any
 
 import httptools
@@ -14,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from ..http.problems import problem_for
 from ..protocol.errors import MEDIA_TYPE, MalformedRequest
 
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers together
@@ -149,16 +151,23 @@ class HttpConnection(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text
-        """Answer invalid HTTP with a problem document and close the connection."""
-        body = json.dumps(MalformedRequest().body(secrets.token_hex(8))).encode()
+        """Answer invalid HTTP with a problem document and close the connection.
+
+        The parser reports a lack of memory as invalid HTTP, too.
+        """
+        cause = getattr(sys.exception(), "__context__", None)
+        problem = (isinstance(cause, MemoryError) and problem_for(cause)) or MalformedRequest()
+        body = json.dumps(problem.body(secrets.token_hex(8))).encode()
         head: dict[str, Any] = {
             "content-type": MEDIA_TYPE,
             "content-length": len(body),
             "cache-control": "no-store",
             "connection": "close",
         }
+        if "retry_after" in problem.extra:
+            head["retry-after"] = problem.extra["retry_after"]
         lines = b"".join(f"{name}: {value}\r\n".encode() for name, value in head.items())
-        self.transport.write(STATUS_LINE[400] + lines + b"\r\n" + body)
+        self.transport.write(STATUS_LINE[problem.status] + lines + b"\r\n" + body)
         if self.cycle is not None and not self.cycle.response_complete:
             self._is_ending = True
             self.transport.close()  # a response in progress would follow this one

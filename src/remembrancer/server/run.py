@@ -31,6 +31,7 @@ from ..search import EmbedderUnavailable
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.folder_lock import hold, require_private
+from .allocator import return_memory
 from .connection import HttpConnection
 from .logs import start_logging
 
@@ -40,8 +41,8 @@ _EXAMPLE = {
     "session_id": "summer-trip",
 }
 _RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
+DESCRIPTORS_MAX = 65_536  # a connection needs one, a reader of the store three
 _GRACE_SECONDS = 20  # for requests in flight at shutdown
-_FILES_MAX = 1 << 16  # open files, one for each connection; `hard` may be infinite
 _IDLE_SECONDS = 30  # before an idle connection is closed
 # read again on SIGHUP
 _EMBEDDER_SETTINGS = ("embedder", "embedder_at_once", "embedder_key", "embedder_seconds")
@@ -59,7 +60,8 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     DataFolderReadable, AddressUnusable, and what opening the store or the embedder raises.
     """
     start_logging(settings.log_level)
-    _permit_connections()
+    return_memory()
+    _raise_descriptor_limit()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,11 +86,15 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
             maintenance.context.close()
 
 
-def _permit_connections() -> None:
-    """Raise the limit of open files, often 1,024, to what the system permits this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # the server works with what it has
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _FILES_MAX)), hard))
+def _raise_descriptor_limit() -> None:
+    """Allow as many open files and connections as the system lets this process have.
+
+    The usual limit of 1,024 is for programs that use select(2). Programs get limits of their own.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    limit = DESCRIPTORS_MAX if most == resource.RLIM_INFINITY else min(most, DESCRIPTORS_MAX)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
 
 
 def _reload_on_hangup(maintenance: Maintenance) -> None:

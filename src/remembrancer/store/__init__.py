@@ -18,6 +18,7 @@ from .engine import (
 )
 from .locations import open_store
 from .queries import Queries, load_queries
+from .reasons import reason_of
 
 __all__ = [
     "DataFolderBusy",
@@ -34,4 +35,5 @@ __all__ = [
     "embedder_id",
     "load_queries",
     "open_store",
+    "reason_of",
 ]

@@ -22,13 +22,18 @@ Row = Any  # a named tuple: one attribute per column, in the order of the query
 class StoreUnavailable(Exception):
     """The store cannot be reached or cannot work now."""
 
+    def __init__(self, message: str = "", *, reason: str = "") -> None:
+        """Create the error. `reason` may be shown to every caller: it names no path or host."""
+        self.reason = reason
+        super().__init__(message)
+
 
 class StoreUnreachable(StoreUnavailable):
     """The store does not respond. It may be restarting; try again later."""
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The connection was lost during a commit: the write is stored completely or not at all."""
+    """The store failed during a commit: the write is stored completely or not at all."""
 
 
 class StoreTooNew(Exception):
@@ -158,6 +163,9 @@ class Store(Protocol):
 
     def schema_version(self) -> int:
         """Return the number of the last migration applied."""
+
+    def check_writes(self) -> None:
+        """If the last write failed, write again without a change. Raises StoreUnavailable."""
 
     def close(self) -> None:
         """Finish pending writes and release all resources.

@@ -29,6 +29,7 @@ LENGTH_SPREAD_MIN = 0.1
 NONE = -1  # no neighbour
 # Each erased event costs a copy of the deletion marks; beyond this, reloading is cheaper.
 _ERASED_ONE_BY_ONE_MAX = 256
+_ERASED_PARTS_MIN = 256  # of an index; fewer are not worth reloading it
 _REQUESTS_MAX = 100  # further requests are dropped; the next search repeats them
 
 _COLUMNS: dict[str, str] = {
@@ -219,6 +220,11 @@ class SpaceIndex:
         self._count(span, -1)
         self._view = None
         return True
+
+    @property
+    def is_mostly_erased(self) -> bool:
+        """Return True if reloading the index would free more than half of its memory."""
+        return self._size - self._parts > max(self._parts, _ERASED_PARTS_MIN)
 
     def _count(self, span: slice, sign: int) -> None:
         lengths = self._columns["length"][span]
@@ -436,6 +442,8 @@ class IndexCache:
                     if event < index.next_event:
                         index.erase(event)
                 index.revision = revision
+                if index.is_mostly_erased:  # or steady erasing would fill the memory
+                    index.clear()
 
     def weigh(self, space: Hashable, index: SpaceIndex) -> None:
         """Update the size of a changed index, and evict others if the budget is exceeded."""

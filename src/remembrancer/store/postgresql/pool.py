@@ -6,21 +6,47 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
 from ...settings import SettingInvalid
 from ..engine import Pool, StoreUnavailable, StoreUnreachable
 from .dialect import cursor_of, has_rows, register_adapters
 
-Connection = psycopg.Connection[Any]
+T = TypeVar("T")
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that is closed if the server does not respond in time.
+
+    The server's own time limits do not help if it hangs itself, or the network in between does.
+    """
+
+    patience_s: float | None = None  # for the response to one statement
+    has_hung = False
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Wait for the response. Raises OperationalError, and then the connection is closed."""
+        timeout = self.patience_s if timeout is None else timeout
+        try:
+            return super().wait(gen, interval, timeout)
+        except psycopg.OperationalError as error:
+            if error.sqlstate or self.closed:  # the server responded, or is gone
+                raise
+            self.has_hung = True
+            self.close()
+            raise psycopg.OperationalError(f"no response within {timeout} s") from error
+
 
 APPLICATION = "remembrancer"  # application_name of our connections
 # within a transaction, before the server ends it and releases its locks
 IDLE_SECONDS_MAX = 60
 PATIENCE_MS_MAX = 20_000  # for a response from a machine that is down
+# After the server's own time limit of a statement, for a response from a machine that is up.
+RESPONSE_SECONDS = 3
 # per process, held or waited for; each occupies a connection, also of a pooler in between
 LOCKS_MAX = 4
 # maximum delay before connecting again, after one failure and after many
@@ -136,15 +162,17 @@ class Connections:
         self._closed = False
         self._closing = threading.Event()  # ends the delays before connecting again
 
-    def begin(self, mode: str = "", setup: str = "") -> Connection:
+    def begin(self, mode: str = "", setup: str = "", *, is_bounded: bool = True) -> Connection:
         """Return a connection in a new transaction: `mode` of begin, then the statements of
         `setup`.
 
-        Give the connection back. The settings take no snapshot and no round trip. Raises
-        StoreUnavailable.
+        Give the connection back. The settings take no snapshot and no round trip. Without
+        `is_bounded`, its statements may take any time. Raises StoreUnavailable.
         """
         statements = f"begin {mode}{self._settings}{setup}"
-        return self._use(lambda connection: self._send(connection, statements))
+        return self._use(
+            lambda connection: self._send(connection, statements), is_bounded=is_bounded
+        )
 
     def execute(self, statement: bytes, values: dict[str, Any] | None) -> Any:
         """Run one statement as its own transaction; return its first row, or None. Raises
@@ -169,7 +197,8 @@ class Connections:
         connection = self._use(
             lambda connection: connection.execute(
                 f"set statement_timeout = 0{memory}".encode(), prepare=False
-            )
+            ),
+            is_bounded=False,
         )
         try:
             connection.execute(statement, prepare=False)
@@ -203,20 +232,25 @@ class Connections:
         finally:
             self._lock_slots.release()
 
-    def _use(self, action: Callable[[Connection], object]) -> Connection:
+    def _use(
+        self, action: Callable[[Connection], object], *, is_bounded: bool = True
+    ) -> Connection:
         """Return a connection on which `action` was run.
 
         A connection that broke while idle is replaced, so that nobody notices a restarted server.
         """
         connection, was_idle = self._take()
+        patience_s = self._pool.statement_seconds + RESPONSE_SECONDS if is_bounded else None
         try:
             try:
+                connection.patience_s = patience_s
                 action(connection)
             except psycopg.OperationalError:
-                if not was_idle or not connection.closed:
+                if not was_idle or not connection.closed or connection.has_hung:
                     raise
                 self._drop_idle()
                 connection = self._open()
+                connection.patience_s = patience_s
                 action(connection)
         except BaseException as error:
             self.give_back(connection)
@@ -234,6 +268,8 @@ class Connections:
                 connection.rollback()
         except psycopg.Error:
             connection.close()
+        if connection.has_hung:
+            self._drop_idle()  # each of them would wait as long
         with self._changed:
             self._in_use -= 1
             if self._closed or connection.closed:
@@ -294,7 +330,7 @@ class Connections:
     def _open(self) -> Connection:
         self._back_off()
         try:
-            connection: Connection = psycopg.connect(
+            connection = Connection.connect(
                 self._url,
                 autocommit=True,  # the engine begins each transaction itself
                 prepare_threshold=_PREPARED_AFTER if self._pool.prepares else None,

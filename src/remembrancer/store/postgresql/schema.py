@@ -55,7 +55,7 @@ def migrate(connections: Connections) -> None:
             f"{of_account(None)}; set local statement_timeout = 0"
             f"; select pg_advisory_xact_lock({_LOCK})"
         )
-        connection = connections.begin(setup=setup)
+        connection = connections.begin(setup=setup, is_bounded=False)
         try:
             version = version_of(connection)
             if version > newest:

@@ -55,6 +55,7 @@ class PostgresqlStore:
         if durability not in ("full", "normal"):
             raise ValueError(f"durability must be full or normal, not {durability!r}")
         self._inside = threading.local()
+        self._is_failing = False  # the last write failed
         self._connections = Connections(url, durability=durability, pool=pool)
         try:
             migrate(self._connections)
@@ -86,11 +87,17 @@ class PostgresqlStore:
             if attempt:
                 time.sleep(random.uniform(0, _PAUSE_S * 2**attempt))  # noqa: S311  jitter, not a secret
             try:
-                return self._run(action, account_id, _WRITE, setup + mode)
+                result = self._run(action, account_id, _WRITE, setup + mode)
+            except StoreUnavailable:
+                self._is_failing = True
+                raise
             except _Conflict as error:
                 conflict = error.cause
                 if isinstance(conflict, _RETRIED_IF_SHARED) and mode is _EXCLUSIVE:
                     raise conflict from None
+            else:
+                self._is_failing = False
+                return result
         raise self._connections.unavailable(conflict) from conflict
 
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
@@ -142,6 +149,11 @@ class PostgresqlStore:
             raise self._connections.unavailable(error) from error
         finally:
             self._connections.give_back(connection)
+
+    def check_writes(self) -> None:
+        """See Store.check_writes."""
+        if self._is_failing:
+            self.write(lambda tx: tx.run("update schema_version set number = number"))
 
     def close(self) -> None:
         """Finish pending work and release all connections. Idempotent."""

@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 import apsw
 
 from ...fair_queue import FairQueue
-from ..engine import Row, StoreUnavailable, Transaction
+from ..engine import OutcomeUnknown, Row, StoreUnavailable, Transaction
 from ..named_locks import NamedLocks
+from ..schema import migrations
 from .connection import (
     ENGINE_FAILURES,
     SqliteTransaction,
     enforce_references,
+    is_unflushed,
     migrate,
     open_reader,
     open_writer,
@@ -89,7 +91,7 @@ class SqliteStore:
                 connection.execute("begin")
                 return action(transaction)
             except ENGINE_FAILURES as error:
-                raise unavailable(self._path, error) from error
+                raise unavailable(self._path, error, connection) from error
             finally:
                 self._inside.transaction = False
                 transaction.end()
@@ -147,6 +149,12 @@ class SqliteStore:
                 raise unavailable(self._path, error) from error
             finally:
                 self._give_back(connection)
+
+    def check_writes(self) -> None:
+        """See Store.check_writes."""
+        if self._writer.is_failing:
+            # writes the page of the version
+            self.write(lambda tx: tx.run(f"pragma user_version = {len(migrations('sqlite'))}"))
 
     def close(self) -> None:
         """Finish pending writes and close all connections. Idempotent."""
@@ -264,6 +272,7 @@ class SqliteWriter:
         self._queue: FairQueue[_Write] = FairQueue()  # by account
         self._postponed: _Write | None = None  # taken from the queue for the next commit
         self._flushes: bool | None = None  # current mode of the connection; None = unknown
+        self.is_failing = False  # the last commit failed
         # A daemon, so that a program that forgot to close can exit; only unanswered writes
         # are lost then.
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
@@ -286,18 +295,34 @@ class SqliteWriter:
         self._thread.join()
 
     def _work(self) -> None:
-        while (write := self._postponed or self._next()) is not None:
-            self._postponed = None
-            batch = [write]
+        while True:
+            batch: list[_Write] = []
+            write: _Write | None
             try:
+                write = self._postponed or self._next()
+                if write is None:
+                    break
+                batch, self._postponed = [write], None
                 self._commit(batch)
             except BaseException as error:  # noqa: BLE001  the callers get it
-                self._give_up(batch, error)
-            for finished in batch:
-                finished.finish()
-            del write, batch, finished  # free the results while waiting for the next write
+                self._fail(batch, error)
+            while batch:
+                batch.pop().finish()
+            write = None  # free the result while waiting for the next write
         if self._connection is not None:
             self._connection.close()
+
+    def _fail(self, batch: list[_Write], error: BaseException) -> None:
+        """Give up, also without memory for it: callers of a thread that ended would wait for ever.
+
+        Without a connection, the next write opens another one.
+        """
+        try:
+            self._give_up(batch, error)
+        except MemoryError:
+            self._connection = None
+            for write in batch:
+                write.error = write.error or error
 
     def _next(self) -> _Write | None:
         item = self._queue.get()
@@ -322,6 +347,7 @@ class SqliteWriter:
             connection.execute("rollback")  # nothing to commit, nothing to flush
         else:
             connection.execute("commit")
+        self.is_failing = any(isinstance(write.error, StoreUnavailable) for write in batch)
 
     def _another(self, batch: list[_Write]) -> bool:
         """Move one more queued write into the batch; return False if there is none.
@@ -364,13 +390,19 @@ class SqliteWriter:
         """Fail every write of the batch, and reconnect unless SQLite is merely busy."""
         while len(batch) < BATCH_MAX and self._another(batch):
             pass  # queued writes would wait for the same failure
-        failure = error if isinstance(error, StoreUnavailable) else unavailable(self._path, error)
+        connection = self._connection
+        failure = (
+            error
+            if isinstance(error, StoreUnavailable)
+            else unavailable(self._path, error, connection)
+        )
+        kind = OutcomeUnknown if is_unflushed(error) else StoreUnavailable
+        self.is_failing = True
         for write in batch:
             if write.error is None:
                 # one error each, because a traceback belongs to one thread
-                write.result, write.error = None, StoreUnavailable(str(failure))
+                write.result, write.error = None, kind(str(failure), reason=failure.reason)
                 write.error.__cause__ = error
-        connection = self._connection
         if connection is None:
             return
         try:

@@ -1,0 +1,33 @@
+"""Make the C library's allocator return memory to the operating system.
+
+By default glibc raises its limits with every large block that is freed, up to 32 MiB, and gives
+every few threads an arena of their own. A flood of large requests then leaves fragments in all of
+them; `python -m bench.soak` compares the memory before and after one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+# parameters of mallopt(3)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+
+# Larger blocks are mapped one by one and unmapped when freed: bodies and files, but not the arrays
+# of a search, for which new pages cost more than the search of them.
+MAPPED_BYTES_MIN = 4 << 20
+TRIMMED_BYTES_MIN = 16 << 20  # free memory at the end of the heap
+ARENAS_MAX = 4  # the interpreter's lock lets few threads allocate at once
+
+
+def return_memory() -> bool:
+    """Set the limits of glibc's allocator; return False without glibc. Call it before threads."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    limits = {
+        _MMAP_THRESHOLD: MAPPED_BYTES_MIN,
+        _TRIM_THRESHOLD: TRIMMED_BYTES_MIN,
+        _ARENA_MAX: ARENAS_MAX,
+    }
+    return all(mallopt(parameter, value) for parameter, value in limits.items())
