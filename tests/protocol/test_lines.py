@@ -226,6 +226,7 @@ def test_any_text_can_be_parsed(text: str, step: int | None) -> None:
 @example("A\n```\nCRITICAL: x")
 @example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
 @example("- ```\nTASK_DONE")
+@example("```\nCUBE:\n```\nCUBE:")
 @example(f"A.\nL1: did X\n{SEAL}\n  - then Y\nCRITICAL: none\n{SEAL}")
 def test_parsed_lines_round_trip(text: str) -> None:
     """Parsed lines can be written and parsed again (specification.md#lines-round-trip)."""

@@ -148,7 +148,7 @@ def write(parts: Lines, *, name: str = "REM") -> str:
     Raises Unwritable, for example for a line break in a fact, or an answer that ends like a service
     line.
     """
-    service_lines = "\n".join(_written(parts, name))
+    service_lines = "\n".join(_written(parts, name)) or _end_of(parts.answer, name)
     text = "\n\n".join(part for part in (parts.answer, service_lines) if part)
     same = parse(text, step=None, name=name)
     for part in (
@@ -167,6 +167,14 @@ def write(parts: Lines, *, name: str = "REM") -> str:
         if getattr(same, part) != getattr(parts, part):
             raise Unwritable(f"`{part}` cannot be written so that it parses to the same value")
     return text
+
+
+def _end_of(answer: str, name: str) -> str:
+    """Return a line without effect for an answer that ends with a fence of service lines.
+
+    At the very end they would act.
+    """
+    return "" if parse(answer, step=None, name=name).answer == answer else "CRITICAL: none"
 
 
 def _written(parts: Lines, name: str) -> Iterator[str]:
@@ -340,9 +348,7 @@ class _Reply:
         for i in range(self.start, len(self.lines)):
             line = self.read[i]
             if line is None:
-                is_open = (
-                    is_open and not self.code[i] and _GOES_ON.match(self.lines[i]) is not None
-                )
+                is_open = is_open and not self.code[i] and _GOES_ON.match(self.lines[i]) is not None
                 goes_on[i] = is_open
             elif not self.is_strict(i):
                 is_open = line.word in ("L1", "L2")
