@@ -144,7 +144,7 @@ class Accounts(OtherCalls, RuleBasedStateMachine):
         do[doing](actor, number)
 
     def forget(self, account: str, user: str, session: str, sure: int) -> None:
-        if sure > 1:
+        if sure > 4:
             self.forget_a_session(account, user, session)
         else:
             self.forget_a_user(account, user, sure)

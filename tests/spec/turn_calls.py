@@ -256,7 +256,7 @@ class TurnCalls:
         self.look(account, user)
 
     def forget_a_user(self, account: str, user: str, sure: int) -> None:
-        if sure:  # seldom: it ends most of a sequence
+        if sure == 4:  # without `confirm`
             self.post(account, "memory/forget", 409, user_id=user)
             return
         self.post(account, "memory/forget", user_id=user, confirm=user)
