@@ -139,9 +139,16 @@ def test_sequences_of_requests_get_documented_responses(http: Http) -> None:
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
             return {"headers": {**HOST, "Authorization": f"Bearer {http.key}"}}
 
+        def validate_response(
+            self, response: Any, case: Any, additional_checks: Any = None, **more: Any
+        ) -> None:
+            is_positive = case.meta.generation.mode is GenerationMode.POSITIVE
+            if is_positive and not is_beyond_schema(case, is_positive=True):
+                super().validate_response(response, case, additional_checks, **more)
+            else:  # a link may make an invalid request valid
+                case.validate_response(response, checks=[schemathesis.checks.not_a_server_error])
+
         def step(self, input: Any) -> Any:
-            is_positive = input.case.meta.generation.mode is GenerationMode.POSITIVE
-            assume(not is_beyond_schema(input.case, is_positive=is_positive))
             before = http.rows()
             output = super().step(input)
             assert output.response.status_code < 400 or http.rows() == before
@@ -151,4 +158,4 @@ def test_sequences_of_requests_get_documented_responses(http: Http) -> None:
 
     Sequence.run(settings=settings(QUIET, max_examples=SEQUENCES, stateful_step_count=STEPS))
 
-    assert len(reached) >= rounds(3, 8)  # kinds of requests that succeeded
+    assert len(reached) >= 3  # kinds of requests that succeeded
