@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test test-long test-frameworks test-agents test-pythons check format bench local-model exam-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo test test-long fuzz test-frameworks test-agents test-pythons check format bench local-model exam-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -51,8 +51,19 @@ test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
 	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadgroup $(ARGS)
 
-test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds, about 3 minutes (fuzzing, crashes)
+test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds, about 8 minutes (fuzzing, crashes)
 	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --timeout 600 $(ARGS)
+
+# Not part of the development environment: a compiled package of 130 MB for Linux.
+FUZZ_READY := .fuzz/atheris/.ready
+
+$(FUZZ_READY): $(READY) Makefile
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target .fuzz/atheris --no-deps atheris==3.0.0
+	@touch $@
+
+fuzz: $(FUZZ_READY)  ## Fuzz a target, guided by coverage: make fuzz TARGET=lines MINUTES=10
+	PYTHONPATH=.fuzz/atheris:tests:integrations/claude-code/hooks $(BIN)/python -m fuzzing.run \
+	$(or $(TARGET),lines) --minutes $(or $(MINUTES),10) $(ARGS)
 
 # Real clients of fixed versions, from npm into ~/.cache/remembrancer-agents. Status 75: they cannot
 # run here, and a line says why.

@@ -33,6 +33,7 @@ from remembrancer.protocol import limits
         ("full／width＼slash", "fullwidthslash"),
         ("Résumé", "Résumé"),
         ("Re\u0301sume\u0301", "Résumé"),
+        ("Re\u200b\u0301sume", "Résume"),
         ("расписание", "расписание"),
         ("時刻表", "時刻表"),
         ("समय सारणी", "समय सारणी"),

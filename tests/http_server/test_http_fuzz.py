@@ -1,168 +1,161 @@
-"""Valid and invalid requests generated from the OpenAPI document; responses must match it."""
+"""Requests generated from the OpenAPI document; every response must match it.
+
+The phases of Schemathesis: the examples and boundaries of the schemas, random valid and invalid
+requests, and sequences of requests that use each other's answers. All are sent with a key and
+without one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import schemathesis
+from http_server.requests_beyond_schema import fuzzed_document, is_beyond_schema
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from rounds import rounds
 from schemathesis import GenerationMode
+from schemathesis.generation.hypothesis.examples import generate_one
 from service import Http
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.files.names import safe_name
-from remembrancer.files.types import ContentInvalid, content_of
+from remembrancer.http.endpoint import AnyEndpoint
 from remembrancer.http.routes import ROUTES
-from remembrancer.protocol.files import FileType
-from remembrancer.protocol.line import KINDS
-from remembrancer.protocol.text import is_placeholder
 
-CUBE_PARTS = ("topic", "essence", "rules")
-EXAMPLES = rounds(5, 30)  # requests per endpoint and mode; the same ones in each run
+REQUESTS = rounds(3, 100)  # random requests per endpoint and mode; the same ones in each run
+BOUNDARIES = rounds(8, 1_000)  # per endpoint, evenly chosen; the largest has 214
+SEQUENCES, STEPS = rounds((8, 6), (150, 12))
+HOST = {"Host": "localhost"}
+WITHOUT_KEY = (401, 405)  # the other methods of a path have no key to check
+QUIET = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+ENDPOINTS = pytest.mark.parametrize("endpoint", ROUTES, ids=lambda one: f"{one.method} {one.path}")
 
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
     """Return a real context with a scripted language model."""
-    service = testing.context(
-        folder, models=testing.ScriptedModels(chat=["At 9:40."] * 3 * EXAMPLES)
-    )
+    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 5_000))
     yield service
     service.close()
 
 
-def is_a_file(body: dict[str, str]) -> bool:
-    """Return True if a body that fits the schema also is of its type and has a usable name.
+@cache
+def schema() -> Any:
+    """Return the document, loaded once."""
+    return schemathesis.openapi.from_dict(fuzzed_document())
 
-    A schema cannot state this.
+
+def operation_of(endpoint: AnyEndpoint, http: Http) -> Any:
+    """Return the operation of an endpoint; its requests go to the service under test."""
+    schema().app = http.client.app
+    operation = schema()[endpoint.path][endpoint.method]
+    operation.app = http.client.app
+    return operation
+
+
+def send(case: Any, endpoint: AnyEndpoint, http: Http) -> None:
+    """Send a request with a key, then without one; check both responses.
+
+    Never a 500, and nothing stored of what was rejected. See
+    specification.md#error-never-500, specification.md#error-nothing-half-stored,
+    specification.md#auth-bearer.
     """
-    try:
-        return bool(
-            safe_name(body["filename"], body["type"])
-            and content_of(body["content"], cast(FileType, body["type"])) is not None
+    before = http.rows()
+    answer = case.call_and_validate(headers={**HOST, "Authorization": f"Bearer {http.key}"})
+    after = http.rows()
+    assert answer.status_code < 400 or after == before
+
+    if endpoint.needs_key:
+        case.headers = {
+            name: value
+            for name, value in (case.headers or {}).items()
+            if name.lower() != "authorization"
+        }
+        refused = case.call(headers=HOST)
+        case.validate_response(refused, checks=[schemathesis.checks.not_a_server_error])
+        assert refused.status_code in WITHOUT_KEY
+        assert http.rows() == after
+
+
+@pytest.mark.long
+@ENDPOINTS
+def test_examples_and_boundaries_get_documented_responses(
+    http: Http, endpoint: AnyEndpoint
+) -> None:
+    """The phases `examples` and `coverage`: each example, and values at and beyond each limit."""
+    operation = operation_of(endpoint, http)
+    generation = schema().config.generation_for(operation=operation, phase="coverage")
+    boundaries = list(
+        schema().iter_coverage_cases(
+            operation, generation_modes=list(GenerationMode), generation_config=generation
         )
-    except ContentInvalid:
-        return False
-
-
-def user_has_spoken(body: dict[str, Any]) -> bool:
-    """Return True if a conversation has a message of the user and the last one is not blank.
-
-    A schema cannot state this rule.
-    """
-    spoken = [message for message in body["messages"] if message["role"] == "user"]
-    content = spoken[-1].get("content") if spoken else None
-    parts = content if isinstance(content, list) else [{"text": content or ""}]
-    return any(part.get("type", "text") != "text" or part["text"].strip() for part in parts)
-
-
-def can_be_embedded(body: dict[str, Any]) -> bool:
-    """Return True for the embedder's own number of dimensions, which a schema cannot say."""
-    return body.get("dimensions") is None
-
-
-def is_a_plain_response(body: dict[str, Any]) -> bool:
-    """Return True for a request of the Responses API with a text and nothing that is refused.
-
-    Its items, tools and formats have shapes of OpenAI's that the schema leaves open.
-    """
-    names = ("previous_response_id", "tools", "tool_choice", "text")
-    return (
-        isinstance(body["input"], str)
-        and bool(body["input"].strip())
-        and all(body.get(name) is None for name in names)
     )
+    examples = [generate_one(one) for one in operation.get_strategies_from_examples()]
 
-
-def is_a_tolerated_kind(body: Any) -> bool:
-    """Return True if a kind of a cube is written in another case, or as a word for none.
-
-    The service accepts more than the schema says (specification.md#cube-kinds).
-    """
-    kinds = [body.get(name) for name in ("kind", "cube_type")] if isinstance(body, dict) else []
-    return any(isinstance(kind, str) and kind not in KINDS for kind in kinds)
-
-
-def names_a_time(case: Any) -> bool:
-    """Return True if a time is sent that must have passed, be in the future or follow another.
-
-    A schema cannot say so (specification.md#search-as-of, specification.md#facts-times).
-    """
-    names = {"as_of", "cube_expires_at", "expires_at", "valid_to"}
-    body = case.body if isinstance(case.body, dict) else {}
-    return bool(names & {*body, *(case.query or {})})
-
-
-def needs_a_reranker(case: Any) -> bool:
-    """Return True for a deep search: this server has no reranker, which a schema cannot say."""
-    return isinstance(case.body, dict) and case.body.get("depth") == "deep"
-
-
-def has_part_of_a_cube(body: Any) -> bool:
-    """Return True if topic, essence and rules of a cube are sent, but some of them are blank.
-
-    A schema cannot say that they belong together.
-    """
-    texts = [body.get(f"cube_{name}") for name in CUBE_PARTS] if isinstance(body, dict) else []
-    return len({is_placeholder(text) for text in texts if text is None or type(text) is str}) > 1
+    for case in (*examples, *boundaries[:: -(-len(boundaries) // BOUNDARIES) or 1]):
+        is_positive = case.meta is None or case.meta.generation.mode is GenerationMode.POSITIVE
+        if not is_beyond_schema(case, is_positive=is_positive):
+            send(case, endpoint, http)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode))
-@pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
+@ENDPOINTS
 def test_generated_requests_get_documented_responses(
-    http: Http, method: str, path: str, mode: GenerationMode
+    http: Http, endpoint: AnyEndpoint, mode: GenerationMode
 ) -> None:
-    """Never a 500, and nothing stored of what was rejected.
+    """The phase `fuzzing`: random values, and random violations of the schema."""
+    operation = operation_of(endpoint, http)
 
-    See specification.md#error-never-500, specification.md#error-nothing-half-stored.
-    """
-    host = {"Host": "localhost"}
-    document = schemathesis.openapi.from_asgi("/openapi.json", http.client.app, headers=host)
-    operation = document[path][method]
-
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(QUIET, max_examples=REQUESTS)
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
-        assume(
-            mode is GenerationMode.NEGATIVE
-            or path != "/api/v7/tools/create-file"
-            or is_a_file(case.body)
-        )
-        assume(
-            mode is GenerationMode.NEGATIVE
-            or path != "/v1/chat/completions"
-            or user_has_spoken(case.body)
-        )
-        assume(
-            mode is GenerationMode.NEGATIVE
-            or path != "/v1/embeddings"
-            or can_be_embedded(case.body)
-        )
-        assume(
-            mode is GenerationMode.NEGATIVE
-            or path != "/v1/responses"
-            or is_a_plain_response(case.body)
-        )
-        assume(mode is GenerationMode.POSITIVE or not is_a_tolerated_kind(case.body))
-        assume(mode is GenerationMode.NEGATIVE or not names_a_time(case))
-        assume(mode is GenerationMode.NEGATIVE or not needs_a_reranker(case))
-        assume(mode is GenerationMode.NEGATIVE or not has_part_of_a_cube(case.body))
-        before = http.rows()
-        answer = case.call_and_validate(headers={**host, "Authorization": f"Bearer {http.key}"})
-        assert answer.status_code < 400 or http.rows() == before
+        assume(not is_beyond_schema(case, is_positive=mode is GenerationMode.POSITIVE))
+        send(case, endpoint, http)
 
     if mode is GenerationMode.NEGATIVE and not operation.body and not operation.path_parameters:
         return  # there is no input to make invalid
     check()
+
+
+@pytest.mark.long
+def test_sequences_of_requests_get_documented_responses(http: Http) -> None:
+    """The phase `stateful`: requests about what an earlier answer named."""
+    linked = schema().exclude(path_regex="^/v1/models|^/healthz|^/docs|^/api/v7/key")
+    linked.app = http.client.app
+    reached = set()
+
+    class Sequence(linked.as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            return {"headers": {**HOST, "Authorization": f"Bearer {http.key}"}}
+
+        def validate_response(
+            self, response: Any, case: Any, additional_checks: Any = None, **more: Any
+        ) -> None:
+            is_positive = case.meta.generation.mode is GenerationMode.POSITIVE
+            if is_positive and not is_beyond_schema(case, is_positive=True):
+                super().validate_response(response, case, additional_checks, **more)
+            else:  # a link may make an invalid request valid
+                case.validate_response(response, checks=[schemathesis.checks.not_a_server_error])
+
+        def step(self, input: Any) -> Any:
+            before = http.rows()
+            output = super().step(input)
+            assert output.response.status_code < 400 or http.rows() == before
+            if output.response.status_code == 200:
+                reached.add(input.case.operation.path)
+            return output
+
+    Sequence.run(settings=settings(QUIET, max_examples=SEQUENCES, stateful_step_count=STEPS))
+
+    assert len(reached) >= 3  # kinds of requests that succeeded

@@ -77,6 +77,7 @@ QUERIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("What did Bob say about the tickets?", {}),
     ("Where is the cello?", {"focus_words": ["pier 3"]}),
     ("ferry", {"focus_words": ["blue folder", "no such word"]}),
+    ("Where is the cello?", {"focus_words": ["号码头", "Verträge"]}),
     ("What happened on 8 May 2024?", {}),
     ("ferry", {"after": "2024-06-01T00:00:00Z", "before": "2024-06-30T00:00:00Z"}),
     ("Verlängerung", {}),

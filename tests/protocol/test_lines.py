@@ -80,6 +80,13 @@ def _as_json(value: Any) -> Any:
             "likes tea; hates milk",
         ),
         ("A.\nL1:\n  - did X\n  - then Y", "l1", "- did X - then Y"),
+        ("A.\nL1: did X\nTASK_DONE\n  - then Y", "l1", "did X - then Y"),
+        (f"A.\nL1: did X\n{SEAL}\n  - then Y\n{SEAL}", "answer", "A."),
+        (
+            "A.\nL1: did X\nCRITICAL: a\n  - then Y",
+            "answer",
+            "A.\nL1: did X\nCRITICAL: a\n  - then Y",
+        ),
         ("A.\nL1: none", "l1", None),
         ("A.\nMemory: Not Used.", "memory_used", False),
         ("A.\nCUBE: fact | a\uff5c b | c | d", "cube", CubeText("fact", "a", "b", "c | d")),
@@ -219,6 +226,8 @@ def test_any_text_can_be_parsed(text: str, step: int | None) -> None:
 @example("A\n```\nCRITICAL: x")
 @example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
 @example("- ```\nTASK_DONE")
+@example("```\nCUBE:\n```\nCUBE:")
+@example(f"A.\nL1: did X\n{SEAL}\n  - then Y\nCRITICAL: none\n{SEAL}")
 def test_parsed_lines_round_trip(text: str) -> None:
     """Parsed lines can be written and parsed again (specification.md#lines-round-trip)."""
     parsed = parse(text, step=7)

@@ -6,7 +6,7 @@ The test keys are assembled at run time, so that this file contains none.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remembrancer.accounts import keys
@@ -63,7 +63,11 @@ def test_ordinary_text_contains_no_keys(text: str) -> None:
     assert without_keys(text) == text
 
 
-@given(st.lists(st.one_of(st.text(), st.sampled_from(list(KEYS.values())))).map(" ".join))
+_texts = st.lists(st.one_of(st.text(), st.sampled_from(list(KEYS.values()))))
+
+
+@given(st.one_of(_texts.map(" ".join), _texts.map("".join)))
+@example(KEYS["remembrancer"] + KEYS["github"])  # without a space
 def test_all_keys_are_removed(text: str) -> None:
     assert pasted_keys(without_keys(text)) == []
     assert without_keys(text).count(REMOVED) >= len(pasted_keys(text))

@@ -66,6 +66,8 @@ def test_any_query_can_be_parsed(text):
         ("STRASSE", "straße", True),
         ("ｆｕｌｌ width", "full", True),
         ("anything", "   ", False),
+        ("किताब की कीमत", "की", True),
+        ("इसकी कीमत", "की", False),  # marks are parts of a word
         ('He said "NEAR(a b)" OR nothing*', '"near(a', True),
     ],
 )

@@ -69,7 +69,9 @@ def test_event_is_found_by_its_focus_word_alone():
     view = space("we talked about the weather", "invoice ZX-81 is open", "the weather was bad")
     result = ranking(view, "weather", ["ZX-81"])
 
-    candidates = result.focus_candidates(parse_query("ZX-81", view.languages)).tolist()
+    candidates = result.focus_candidates(
+        parse_query("ZX-81", view.languages, is_phrase=True)
+    ).tolist()
     assert candidates == [1]
     assert 1 in [one.event for one in result.ranked(RANKER, {1: 4.0}, 100)]
 

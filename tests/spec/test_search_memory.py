@@ -135,6 +135,31 @@ def test_focus_words_raise_hits_and_missing_ones_are_named(http: Http, ferry: st
     assert answer["focus_missing"] == ["xyzzy"]
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("어제 서울역에서 만났어요", "서울역"),  # the words have endings
+        ("어제 서울역에서 만났어요", "역"),
+        ("京都の旅に出た", "旅"),  # one character of a longer run
+        ("我的猫病了", "猫"),
+        ("日本語로 말해요", "日本"),  # two scripts in one word
+        ("私はrunningが好き", "running"),
+        ("हिन्दी की किताब", "की"),
+    ],
+)
+def test_focus_words_are_found_in_scripts_with_endings_and_without_spaces(
+    http: Http, text: str, word: str
+) -> None:
+    """In any language, without stemming (specification.md#search-focus-words)."""
+    event_id = http.remember(text, "")["event_id"]
+
+    answer = http.memory("What did we say?", focus_words=[word])
+
+    assert "focus_missing" not in answer
+    assert answer["hits"][0]["event_id"] == event_id
+    assert answer["hits"][0]["why"][0]["signal"] == "focus"
+
+
 def test_interacting_searches_count_steps_of_their_session(http: Http) -> None:
     """`step` grows by one per space and session (specification.md#step-counts)."""
     steps = [http.memory("a", session_id="s")["step"] for _ in range(3)]

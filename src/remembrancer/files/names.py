@@ -27,7 +27,8 @@ def safe_name(requested: str, extension: str) -> str:
     with ` `, `.` or `-`, so it is neither hidden nor read as an option.
     """
     text = unicodedata.normalize("NFC", re.split(r"[/\\]", requested)[-1])
-    name = _clean(_BLANK.sub("", text))
+    # again: a mark may now follow the letter before what was removed
+    name = unicodedata.normalize("NFC", _clean(_BLANK.sub("", text)))
     if name.lower().endswith(f".{extension}"):
         name = name[: -len(extension) - 1].rstrip(" .")
     if _DEVICES.match(name):

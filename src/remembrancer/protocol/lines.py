@@ -139,7 +139,7 @@ def parse(
     (None: all), `name` the name of the service in seals.
     """
     lines = _BREAKS.sub("\n", text).split("\n")
-    return _Collector(_Reply(lines), step, cubes_shown, name).parts()
+    return _Collector(_Reply(lines, step, name), step, cubes_shown, name).parts()
 
 
 def write(parts: Lines, *, name: str = "REM") -> str:
@@ -148,7 +148,7 @@ def write(parts: Lines, *, name: str = "REM") -> str:
     Raises Unwritable, for example for a line break in a fact, or an answer that ends like a service
     line.
     """
-    service_lines = "\n".join(_written(parts, name))
+    service_lines = "\n".join(_written(parts, name)) or _end_of(parts.answer, name)
     text = "\n\n".join(part for part in (parts.answer, service_lines) if part)
     same = parse(text, step=None, name=name)
     for part in (
@@ -167,6 +167,14 @@ def write(parts: Lines, *, name: str = "REM") -> str:
         if getattr(same, part) != getattr(parts, part):
             raise Unwritable(f"`{part}` cannot be written so that it parses to the same value")
     return text
+
+
+def _end_of(answer: str, name: str) -> str:
+    """Return a line without effect for an answer that ends with a fence of service lines.
+
+    At the very end they would act.
+    """
+    return "" if parse(answer, step=None, name=name).answer == answer else "CRITICAL: none"
 
 
 def _written(parts: Lines, name: str) -> Iterator[str]:
@@ -218,8 +226,8 @@ def _code(lines: list[str]) -> tuple[bytearray, int | None]:
 class _Reply:
     """The lines of a reply: which are code or look like service lines, and where the tail is."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+    def __init__(self, lines: list[str], step: int | None, name: str) -> None:
+        self.lines, self._seal = lines, (name, step)
         self.faults: list[LineFault] = []
         self.start = 0  # first line of the part for the user
         self.code, unclosed = _code(lines)
@@ -243,11 +251,27 @@ class _Reply:
     def whole(self, i: int) -> str:
         """Return the value of a service line with its continuation lines."""
         line, end = self.read[i], i + 1
-        while end < len(self.lines) and self.goes_on[end]:
+        texts = [line.value if line else ""]
+        while end < len(self.lines) and (self.goes_on[end] or self.is_strict(end)):
+            if self.goes_on[end]:
+                texts.append(self.lines[end].strip())
             end += 1
-        return " ".join(
-            [line.value if line else "", *(text.strip() for text in self.lines[i + 1 : end])]
-        ).strip()
+        return " ".join(texts).strip()
+
+    def is_strict(self, i: int) -> bool:
+        """Return True for a service line of the strict shape that acts above the tail, too."""
+        line = self.read[i]
+        if line is None:
+            return False
+        if line.seal:
+            return line.seal == self._seal
+        if line.word == "CUBE":
+            return isinstance(read_cube(line.value), CubeText)
+        if line.word == "RATE":
+            return isinstance(read_rate(line.value), Rate)
+        return line.word in ("TASK_DONE", "PUBLISH") or (
+            line.word == "CUBE_NOTHING" and bool(line.value)
+        )
 
     def answer(self) -> str:
         """Return the text for the user, without surrounding blank lines or extra gaps."""
@@ -316,16 +340,18 @@ class _Reply:
                 self.read[i] = line
 
     def _continuations(self) -> bytearray:
-        """Mark the lines that continue the L1 or L2 above them."""
-        goes_on = bytearray(len(self.lines))
-        for i in range(self.start + 1, len(self.lines)):
-            above = self.read[i - 1]
-            if (
-                self.read[i] is None
-                and not self.code[i]
-                and (goes_on[i - 1] or (above and above.word in ("L1", "L2")))
-            ):
-                goes_on[i] = _GOES_ON.match(self.lines[i]) is not None
+        """Mark the lines that continue the L1 or L2 above them.
+
+        A strict line acts wherever it is, so the text goes on below it.
+        """
+        goes_on, is_open = bytearray(len(self.lines)), False
+        for i in range(self.start, len(self.lines)):
+            line = self.read[i]
+            if line is None:
+                is_open = is_open and not self.code[i] and _GOES_ON.match(self.lines[i]) is not None
+                goes_on[i] = is_open
+            elif not self.is_strict(i):
+                is_open = line.word in ("L1", "L2")
         return goes_on
 
     def _tail_start(self) -> int:
@@ -387,7 +413,7 @@ class _Collector:
     def _consider(self, i: int, line: ServiceLine) -> None:
         note = self.reply.note
         if i < self.reply.tail:
-            if not self._is_strict(line):
+            if not self.reply.is_strict(i):
                 note("ignored", i, line.word)
                 return
             note("misplaced", i, line.word)
@@ -402,18 +428,6 @@ class _Collector:
             self._take_rate(i, line.value)
         else:
             self.keywords.add(line.word)
-
-    def _is_strict(self, line: ServiceLine) -> bool:
-        """Return True if a line above the tail has the strict shape that acts all the same."""
-        if line.seal:
-            return line.seal == (self.name, self.step)
-        if line.word == "CUBE":
-            return isinstance(read_cube(line.value), CubeText)
-        if line.word == "RATE":
-            return isinstance(read_rate(line.value), Rate)
-        return line.word in ("TASK_DONE", "PUBLISH") or (
-            line.word == "CUBE_NOTHING" and bool(line.value)
-        )
 
     def _take_text(self, i: int, word: str) -> None:
         text, before = self.reply.whole(i), self.texts[word]

@@ -28,7 +28,7 @@ _KINDS = {  # each starts with letters that are rare in text, so one pass finds 
 _ANY = re.compile(
     "(?<![0-9A-Za-z])(?:"
     + "|".join(f"(?P<k{n}>{shape})" for n, shape in enumerate(_KINDS.values()))
-    + ")"
+    + ")+"  # several without a space are one: what is left of a text then has no key
 )
 _NAMES = {f"k{n}": kind for n, kind in enumerate(_KINDS)}
 

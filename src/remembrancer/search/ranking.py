@@ -145,15 +145,15 @@ class Ranking:
     def focus_candidates(self, phrase: ParsedQuery) -> Array:
         """Return the numbers of events that may contain a phrase.
 
-        Some part of them has all its words, ignoring endings.
+        Some part of them has all its words, ignoring endings. A phrase of one character of a
+        script without spaces may be in any event.
         """
         candidates = self.allowed.copy()
-        for word in phrase.words:
-            whole = [number for number, weight in word.terms.items() if weight == 1.0]
-            matches = np.zeros((len(whole), self.view.size), bool)
-            for row, number in zip(matches, whole, strict=True):
-                row[self.view.find(number)[0]] = True
-            candidates &= matches.all(axis=0) if word.in_pairs else matches.any(axis=0)
+        for terms in phrase.required:
+            matches = np.zeros(self.view.size, bool)
+            for number in terms:
+                matches[self.view.find(number)[0]] = True
+            candidates &= matches
         return self.events_of(np.flatnonzero(candidates))
 
     def events_of(self, parts: Array) -> Array:

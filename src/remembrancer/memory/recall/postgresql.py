@@ -301,11 +301,10 @@ def _phrase_candidates(tx: Transaction, request: PostgresqlQuery, phrase: Parsed
 
     Word endings are ignored.
     """
-    term_sets: list[set[int]] = []
-    for word in phrase.words:
-        whole = {term for term, weight in word.terms.items() if weight == 1.0}
-        term_sets += [{term} for term in whole] if word.in_pairs else [whole]
-    term_sets.sort(key=lambda terms: sum(request.frequencies[term] for term in terms))
+    term_sets = sorted(
+        phrase.required,
+        key=lambda terms: sum(request.frequencies.get(term, 0) for term in terms),
+    )
     if not term_sets:
         return set()
     slots = (term_sets * 4)[:4] if len(term_sets) < 4 else term_sets[:4]

@@ -312,7 +312,8 @@ def _focus(
         matches = _events_with(tx, space_id, candidates.tolist(), phrase)
         if not matches:
             missing.append(phrase)
-        rarity = 1 - len(candidates) / max(ranking.view.events, 1)
+        common = len(candidates) if parsed.required else len(matches)
+        rarity = 1 - common / max(ranking.view.events, 1)
         for event in matches:
             lifts[event] = (
                 lifts.get(event, 0.0)

@@ -19,7 +19,14 @@ from .identifiers import identifiers
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
 from .passages import side_passages
 from .screening import instruction_like
-from .unspaced import HANGUL, UNSPACED, character_pairs, lone_characters, query_pieces
+from .unspaced import (
+    HANGUL,
+    UNSPACED,
+    certain_pieces,
+    character_pairs,
+    lone_characters,
+    query_pieces,
+)
 
 _ASKS_FOR_MANY = re.compile(
     r"\b(?:how many|order|across|throughout|all (?:the|of|my)|list|summar\w+|total"
@@ -94,6 +101,7 @@ class ParsedQuery:
     words: tuple[QueryWord, ...]
     asks_when: bool
     moment: DateHint | None
+    required: tuple[frozenset[int], ...] = ()  # a text with this phrase has a term of each set
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +299,21 @@ def parse_query(
         for language in candidates
         for w in language.when
     )
-    return ParsedQuery(text, tuple(parsed), asks_when, _moment(query_words, text, candidates))
+    moment = _moment(query_words, text, candidates)
+    required = _required(query_words, candidates) if is_phrase else ()
+    return ParsedQuery(text, tuple(parsed), asks_when, moment, required)
+
+
+def _required(
+    phrase_words: Sequence[str], languages: Sequence[Language]
+) -> tuple[frozenset[int], ...]:
+    """Return the terms of a text that contains a phrase of these words: one of each set."""
+    # a word between other scripts is indexed without stemming
+    return tuple(
+        frozenset({term(piece), *(term(stem(piece, one.number)) for one in languages)})
+        for word in phrase_words
+        for piece in certain_pieces(word)
+    )
 
 
 def asks_for_many(text: str) -> bool:
@@ -468,7 +490,7 @@ def _is_boundary(text: str, place: int, own: str, step: int) -> bool:
     if not 0 <= at < len(text):
         return True
     other = text[at]
-    joined = (other.isalnum() or unicodedata.category(other)[0] == "M") and own.isalnum()
+    joined = all(one.isalnum() or unicodedata.category(one)[0] == "M" for one in (other, own))
     return not joined or bool(UNSPACED.match(other) or UNSPACED.match(own) or HANGUL.match(own))
 
 

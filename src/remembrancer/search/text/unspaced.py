@@ -19,6 +19,7 @@ UNSPACED = re.compile(
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 )
 HANGUL = re.compile("[\uac00-\ud7af]+")
+_RUNS = re.compile(f"{UNSPACED.pattern}|{HANGUL.pattern}")
 
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _LONE = re.compile(f"(?<![{_HAN}])[{_HAN}](?![{_HAN}])")
@@ -39,12 +40,25 @@ def character_pairs(word: str) -> list[str]:
     """
     pieces: list[str] = []
     rest = 0
-    for run in UNSPACED.finditer(word) if not HANGUL.search(word) else HANGUL.finditer(word):
+    for run in _RUNS.finditer(word):
         if run.start() > rest:
             pieces.append(word[rest : run.start()])
         pieces += [run[0][i : i + 2] for i in range(max(1, len(run[0]) - 1))]
         rest = run.end()
     return pieces + ([word[rest:]] if rest < len(word) else [])
+
+
+def certain_pieces(word: str) -> list[str]:
+    """Return the pieces of a word that the index has for every text that contains it.
+
+    The text may go on before and after it without a space. A single character may then be in
+    another pair, so it is none of them.
+    """
+    return [
+        piece
+        for piece in character_pairs(word)
+        if len(piece) > 1 or not (UNSPACED.match(piece) or HANGUL.match(piece))
+    ]
 
 
 def lone_characters(word: str) -> list[str]:

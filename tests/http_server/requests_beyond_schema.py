@@ -1,0 +1,185 @@
+"""The document for fuzzing, and rules for requests that its schemas cannot state.
+
+A positive case that breaks such a rule is refused for a good reason, and a negative one that the
+service tolerates is accepted for one. Each function below names the rule.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, cast
+
+from remembrancer.files.names import safe_name
+from remembrancer.files.types import ContentInvalid, content_of
+from remembrancer.http.openapi import document
+from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.files import FileType
+from remembrancer.protocol.line import KINDS
+from remembrancer.protocol.text import is_placeholder
+
+# Longer texts take minutes to generate. tests/spec/test_limits.py sends the longest.
+CHARACTERS_MAX = 2_000
+_CUBE_PARTS = ("topic", "essence", "rules")
+_IN_ANSWER = "$response.body#/"
+# operation -> (next operation, path parameters and fields of the body from its answer)
+_LINKS: dict[str, tuple[tuple[str, dict[str, str]], ...]] = {
+    "remember_turn": (
+        ("get_event", {"event_id": "event_id"}),
+        ("change_event", {"event_id": "event_id"}),
+        ("erase_event", {"event_id": "event_id"}),
+    ),
+    "save_event": (("get_event", {"event_id": "event_id"}),),
+    "create_cube": (("vote_on_cube", {"body.cube_id": "cube_id"}),),
+    "make_file": (
+        ("download", {"filename": "filename"}),
+        ("delete_file", {"filename": "filename"}),
+    ),
+    "grant_permission": (
+        ("log_permitted_action", {"body.grant_id": "grant_id"}),
+        ("revoke_permission", {"body.grant_id": "grant_id"}),
+    ),
+    "add_fact": (
+        ("change_fact", {"fact_id": "fact/fact_id"}),
+        ("remove_fact", {"fact_id": "fact/fact_id"}),
+    ),
+    "change_fact": (
+        ("change_fact", {"fact_id": "fact/fact_id"}),
+        ("remove_fact", {"fact_id": "fact/fact_id"}),
+    ),
+}
+
+
+def fuzzed_document() -> dict[str, Any]:
+    """Return the OpenAPI document with links between operations, and with short texts."""
+    whole = copy.deepcopy(document(ROUTES))
+    _shorten(whole["components"]["schemas"])
+    operations = {
+        operation["operationId"]: operation
+        for path in whole["paths"].values()
+        for operation in path.values()
+    }
+    for source, targets in _LINKS.items():
+        success = next(
+            answer for code, answer in operations[source]["responses"].items() if code[0] == "2"
+        )
+        success["links"] = {target: _link(target, values) for target, values in targets}
+    return whole
+
+
+def _link(target: str, values: dict[str, str]) -> dict[str, Any]:
+    pointers = {name: _IN_ANSWER + place for name, place in values.items()}
+    body = {name[5:]: place for name, place in pointers.items() if name.startswith("body.")}
+    parameters = {name: place for name, place in pointers.items() if not name.startswith("body.")}
+    return {
+        "operationId": target,
+        **({"parameters": parameters} if parameters else {}),
+        **({"requestBody": body} if body else {}),
+    }
+
+
+def _shorten(schema: Any) -> None:
+    """Remove the limits of long texts, so that no text near them is generated."""
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            _shorten(part)
+    if isinstance(schema, dict) and schema.get("maxLength", 0) > CHARACTERS_MAX:
+        del schema["maxLength"]
+
+
+def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
+    """Return True if a schema cannot say whether the service accepts this request."""
+    body = case.body
+    if not is_positive:
+        return is_a_tolerated_kind(body)
+    rules: dict[str, Callable[[Any], bool]] = {
+        "/api/v7/tools/create-file": is_a_file,
+        "/v1/chat/completions": user_has_spoken,
+        "/v1/embeddings": can_be_embedded,
+        "/v1/responses": is_a_plain_response,
+    }
+    rule = rules.get(case.operation.path)
+    is_refused = rule is not None and not rule(body)
+    names_more = names_a_time(case) or names_a_range(case) or needs_a_reranker(case)
+    return names_more or has_part_of_a_cube(body) or is_refused
+
+
+def is_a_file(body: dict[str, str]) -> bool:
+    """Return True if a body that fits the schema also is of its type and has a usable name.
+
+    A schema cannot state this.
+    """
+    try:
+        return bool(
+            safe_name(body["filename"], body["type"])
+            and content_of(body["content"], cast(FileType, body["type"])) is not None
+        )
+    except ContentInvalid:
+        return False
+
+
+def user_has_spoken(body: dict[str, Any]) -> bool:
+    """Return True if a conversation has a message of the user and the last one is not blank.
+
+    A schema cannot state this rule.
+    """
+    spoken = [message for message in body["messages"] if message["role"] == "user"]
+    content = spoken[-1].get("content") if spoken else None
+    parts = content if isinstance(content, list) else [{"text": content or ""}]
+    return any(part.get("type", "text") != "text" or part["text"].strip() for part in parts)
+
+
+def can_be_embedded(body: dict[str, Any]) -> bool:
+    """Return True for the embedder's own number of dimensions, which a schema cannot say."""
+    return body.get("dimensions") is None
+
+
+def is_a_plain_response(body: dict[str, Any]) -> bool:
+    """Return True for a request of the Responses API with a text and nothing that is refused.
+
+    Its items, tools and formats have shapes of OpenAI's that the schema leaves open.
+    """
+    names = ("previous_response_id", "tools", "tool_choice", "text")
+    return (
+        isinstance(body["input"], str)
+        and bool(body["input"].strip())
+        and all(body.get(name) is None for name in names)
+    )
+
+
+def is_a_tolerated_kind(body: Any) -> bool:
+    """Return True if a kind of a cube is written in another case, or as a word for none.
+
+    The service accepts more than the schema says (specification.md#cube-kinds).
+    """
+    kinds = [body.get(name) for name in ("kind", "cube_type")] if isinstance(body, dict) else []
+    return any(isinstance(kind, str) and kind not in KINDS for kind in kinds)
+
+
+def names_a_time(case: Any) -> bool:
+    """Return True if a time is sent that must have passed, be in the future or follow another.
+
+    A schema cannot say so (specification.md#search-as-of, specification.md#facts-times).
+    """
+    names = {"as_of", "cube_expires_at", "expires_at", "valid_to"}
+    body = case.body if isinstance(case.body, dict) else {}
+    return bool(names & {*body, *(case.query or {})})
+
+
+def names_a_range(case: Any) -> bool:
+    """Return True if a part of a file is asked for: a schema cannot say how long the file is."""
+    return "range" in {name.lower() for name in case.headers or {}}
+
+
+def needs_a_reranker(case: Any) -> bool:
+    """Return True for a deep search: this server has no reranker, which a schema cannot say."""
+    return isinstance(case.body, dict) and case.body.get("depth") == "deep"
+
+
+def has_part_of_a_cube(body: Any) -> bool:
+    """Return True if topic, essence and rules of a cube are sent, but some of them are blank.
+
+    A schema cannot say that they belong together.
+    """
+    texts = [body.get(f"cube_{name}") for name in _CUBE_PARTS] if isinstance(body, dict) else []
+    return len({is_placeholder(text) for text in texts if text is None or type(text) is str}) > 1
