@@ -16,7 +16,7 @@ from ..settings import Settings, settings_file
 from ..store import DataFolderBusy, Pool, StoreUnavailable, Transaction, open_store
 from ..store.folder_lock import hold
 from ..store.locations import engine_of, place_of
-from ..store.sqlite.snapshot import copy_file, reading, schema_of
+from ..store.sqlite.snapshot import copy_file, editing, reading, schema_of
 from ..store.transfer import copy as copying
 from . import contents
 from .manifest import (
@@ -33,7 +33,6 @@ from .manifest import (
 )
 from .verify import blob_path, verify
 
-_SNAPSHOTS_MAX = 5  # of the rows, until no file that they name was erased meanwhile
 _LOCK = "server.lock"
 
 
@@ -62,7 +61,7 @@ def write_backup(settings: Settings, target: Path, *, progress: copying.Progress
             verify(part)
             (part / _LOCK).unlink()
             part.rename(target)
-            _flush(target.parent)
+            flush_path(target.parent)
     except OSError as error:
         raise BackupFailed(f"backup to {target}: {error}") from error
     return manifest
@@ -92,45 +91,57 @@ def _fill(settings: Settings, part: Path, progress: copying.Progress) -> BackupM
     files = _copy_rows_and_files(settings, part, progress)
     source = settings_file(settings.data_folder)
     if source.is_file():
-        _write(part / SETTINGS, [source.read_bytes()])
-    store = part / STORE
+        write_file(part / SETTINGS, [source.read_bytes()])
+    return seal(part, files, engine=engine_of(settings.store_url), created_at=datetime.now(UTC))
+
+
+def seal(folder: Path, files: BackupFiles, *, engine: str, created_at: datetime) -> BackupManifest:
+    """Write the manifest of rows, files and settings that are in a folder. Raises AuditBroken."""
+    store, settings = folder / STORE, folder / SETTINGS
     with reading(store) as tx:
         head = contents.audit_head(tx)
         manifest = BackupManifest(
             version=__version__,
-            created_at=datetime.now(UTC),
+            created_at=created_at,
             store=StoreFile(
                 bytes=store.stat().st_size,
                 sha256=file_digest(store),
                 schema_version=schema_of(tx),
-                engine="sqlite" if engine_of(settings.store_url) == "sqlite" else "postgresql",
+                engine="sqlite" if engine == "sqlite" else "postgresql",
             ),
             tables=stored_tables(contents.digests(tx)),
             audit_head=AuditHeadEntry(seq=head.seq, hash=head.hash),
             files=files,
-            settings_sha256=file_digest(part / SETTINGS) if (part / SETTINGS).exists() else None,
+            settings_sha256=file_digest(settings) if settings.exists() else None,
         )
-    _write(part / MANIFEST, [manifest.model_dump_json(indent=1).encode() + b"\n"])
+    write_file(folder / MANIFEST, [manifest.model_dump_json(indent=1).encode() + b"\n"])
     return manifest
 
 
 def _copy_rows_and_files(settings: Settings, part: Path, progress: copying.Progress) -> BackupFiles:
-    """Copy the rows, then the files that they name, until both are of one moment.
+    """Copy the rows, then the contents of the files that they name.
 
     A file that is erased between the two is in the rows and gone from the disk: the rows are then
-    copied again. What is missing twice is lost.
+    copied again. What is missing both times is lost. What is missing only the second time was
+    erased between, and is erased from the rows too.
     """
-    store, blobs = part / STORE, open_blobs(settings)
-    before: list[str] = []
-    for _ in range(_SNAPSHOTS_MAX):
-        store.unlink(missing_ok=True)
-        _snapshot(settings, store, progress)
-        with reading(store) as tx:
-            files = _copy_files(blobs, part / BLOBS, tx, progress)
-        if files.missing == before:
-            break
-        before = files.missing
-    return files
+    store = part / STORE
+    first = files = _copy_once(settings, part, progress)
+    if first.missing:
+        store.unlink()
+        files = _copy_once(settings, part, progress)
+    erased = set(files.missing) - set(first.missing)
+    if erased:
+        with editing(store) as tx:
+            contents.erase_files(tx, sorted(erased))
+    lost = [name for name in files.missing if name not in erased]
+    return files.model_copy(update={"missing": lost})
+
+
+def _copy_once(settings: Settings, part: Path, progress: copying.Progress) -> BackupFiles:
+    _snapshot(settings, part / STORE, progress)
+    with reading(part / STORE) as tx:
+        return _copy_files(open_blobs(settings), part / BLOBS, tx, progress)
 
 
 def _snapshot(settings: Settings, target: Path, progress: copying.Progress) -> None:
@@ -161,7 +172,7 @@ def _copy_files(
     total = sum(1 for _ in contents.blobs_of(tx))
     with progress("copying files", total) as advance:
         for name, size_bytes in contents.blobs_of(tx):
-            if _copy_file(blobs, name, size_bytes, blob_path(folder, name)):
+            if copy_content(blobs, name, size_bytes, blob_path(folder, name)):
                 present.add(name)
                 size += size_bytes
             else:
@@ -173,14 +184,14 @@ def _copy_files(
     return BackupFiles(count=len(present), bytes=size, missing=missing)
 
 
-def _copy_file(blobs: Blobs, name: str, size_bytes: int, target: Path) -> bool:
+def copy_content(blobs: Blobs, name: str, size_bytes: int, target: Path) -> bool:
     """Copy a content; return False if it is gone or damaged."""
     if target.exists():
         return True
     for folder in (target.parent.parent, target.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
     try:
-        digest = _write(target, blobs.read(name, 0, size_bytes))
+        digest = write_file(target, blobs.read(name, 0, size_bytes))
     except BlobsUnavailable as error:
         target.unlink(missing_ok=True)
         # no cause: the content is shorter than its row says
@@ -192,7 +203,7 @@ def _copy_file(blobs: Blobs, name: str, size_bytes: int, target: Path) -> bool:
     return digest == name
 
 
-def _write(path: Path, chunks: Iterator[bytes] | list[bytes]) -> str:
+def write_file(path: Path, chunks: Iterator[bytes] | list[bytes]) -> str:
     """Write a new private file; return its SHA-256."""
     digest = hashlib.sha256()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -205,11 +216,12 @@ def _write(path: Path, chunks: Iterator[bytes] | list[bytes]) -> str:
 
 def _flush_all(folder: Path) -> None:
     for path in folder.rglob("*"):
-        _flush(path)
-    _flush(folder)
+        flush_path(path)
+    flush_path(folder)
 
 
-def _flush(path: Path) -> None:
+def flush_path(path: Path) -> None:
+    """Write a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

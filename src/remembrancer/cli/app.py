@@ -41,6 +41,7 @@ app.add_typer(receipts.app, name="receipts")
 app.add_typer(model_commands.app, name="models")
 app.add_typer(store_commands.app, name="store")
 app.command("backup")(backup_commands.backup)
+app.command("archive")(backup_commands.archive)
 app.command("restore")(backup_commands.restore)
 
 
