@@ -17,6 +17,12 @@ class Amendment(NamedTuple):
     sql: str
 
 
+def _present(index: str, *, of: str) -> str:
+    """Return a query with a row if SQLite has the index, or lacks its table: a broken file."""
+    names = "(select name from sqlite_schema)"
+    return f"select 1 where '{index}' in {names} or '{of}' not in {names}"
+
+
 _LINKED_TO = """
 alter table spaces add column linked_to {integer};
 update spaces set linked_to = 0 where events_made > 0;
@@ -26,18 +32,19 @@ create index spaces_unlinked on spaces (id) where linked_to is not null;
 _SQLITE = (
     Amendment(
         2,
-        "select 1 from sqlite_schema where name = 'summaries_session'",
+        _present("summaries_session", of="summaries"),
         "create index summaries_session on summaries (session, id);"
         "create index facts_space on facts (space_id, id);",
     ),
     Amendment(
         13,
-        "select 1 from sqlite_schema where name = 'answers_created'",
+        _present("answers_created", of="answers"),
         "create index answers_created on answers (key_id, created_ms)",
     ),
     Amendment(
         20,
-        "select 1 from pragma_table_info('spaces') where name = 'linked_to'",
+        "select 1 where not exists (select 1 from pragma_table_info('spaces'))"
+        " or 'linked_to' in (select name from pragma_table_info('spaces'))",
         _LINKED_TO.format(integer="integer"),
     ),
 )
