@@ -32,6 +32,7 @@ PARTS = (
     "bench.engines",
     "bench.sizes",
     "bench.copying",
+    "bench.backup",
     "bench.exchange",
     "bench.signs",
     "bench.crash",

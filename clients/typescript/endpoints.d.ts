@@ -6,7 +6,7 @@ export type AgentMemory = { user_id: string; hits?: Hit[] | null; shared_cubes?:
 export type AgentPrompt = { prompt: string; user_id: string; user_part: string; updated_at: string | null; detail?: string | null };
 export type AnswerFormat = { type: string; [name: string]: unknown };
 export type Attempt = { stage: "run" | "deterministic" | "model" | "optimize" | "tidy"; repair?: string | null; model?: string | null; outcome: "ok" | "fixed" | "failed" | "timeout" | "killed" | "refused" | "unanswered"; error?: string | null; guard?: "no_program" | "unreadable" | "repeated" | "grows" | "loses_secrets" | "tests_changed" | "swallows" | "exits" | "drops_definitions" | "hollows" | "shrinks" | "deletes" | "drops_raise" | "drops_output" | "hard_codes" | "reaches_out" | "rebinds" | "unequal" | "not_faster" | null; tokens?: number | null; ms: number };
-export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; prev?: string | null; hash: string };
+export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "erase" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; receipt_id?: string | null; prev?: string | null; hash: string };
 export type AuditHead = { seq: number; hash: string };
 export type AuditPage = { entries: AuditEntry[]; next: number | null; chain_valid: boolean; head: AuditHead };
 export type Chat = { user_id: string; message: string; session_id?: string | null; step?: number | null; last_seal?: string | null; chat_history?: Earlier[] | null };
@@ -34,7 +34,7 @@ export type EmbeddingUsage = { prompt_tokens: number; total_tokens: number };
 export type Erased = { events?: number; sessions?: number; summaries?: number; maps?: number; facts?: number; prompts?: number; files?: number; memory_files?: number; cubes?: number; feedback?: number };
 export type Event = { event_id: string; user_id: string; session_id: string; topic: string | null; query: string; response: string; raw_dialogue: string; flags: string[]; occurred_at: string; created_at: string; expires_at?: string | null; pinned?: boolean; withdrawn_by?: string | null; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; near_duplicate_of?: string | null; second_look?: LookRecord | null };
 export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; clear?: "expires_at"[] | null };
-export type EventErased = { erased: boolean; event_id: string; facts: number; told_in: string[]; at: string };
+export type EventErased = { erased: boolean; event_id: string; facts: number; told_in: string[]; at: string; receipt?: SignedReceipt | null };
 export type EventWrite = unknown;
 export type EventWritten = { saved: boolean; event_id: string; detail?: string | null };
 export type Executed = { status: "ok" | "fixed" | "failed" | "timeout" | "killed"; stdout: string; stderr: string; stdout_truncated: boolean; stderr_truncated: boolean; result: string | null; result_truncated: boolean; error: ExecutionError | null; code: string; mode: "fix" | "optimize" | "all"; fixed: boolean; diff: string | null; verified?: "runs" | "tests" | null; optimized?: Optimized | null; tidied?: boolean | null; note?: string | null; attempts: Attempt[]; files: ProgramFile[]; files_left_out: FileLeftOut[]; files_not_named: number; exit_code?: number | null; signal?: string | null; usage: RunUsage; sandbox: Confinement; duration_ms: number; event_id?: string | null };
@@ -65,7 +65,7 @@ export type FileHistory = { user_id: string; path: string; version?: number | nu
 export type FileLeftOut = { name: string; why: string };
 export type FileVersion = { path: string; version: number; change: "create" | "str_replace" | "insert" | "delete" | "rename"; other_path?: string | null; is_gone: boolean; bytes: number; flags: string[]; created_at: string };
 export type Forget = { user_id?: string | null; session_id?: string | null; after?: string | null; before?: string | null; path?: string | null; account?: boolean | null; confirm?: string | null; dry_run?: boolean | null };
-export type Forgotten = { erased: boolean; counts: Erased; at: string };
+export type Forgotten = { erased: boolean; counts: Erased; at: string; receipt?: SignedReceipt | null };
 export type GrantList = { grants: LiveGrant[]; next: string | null };
 export type GrantRequest = { scope: string; ttl_minutes: number; actions: ("read" | "write" | "exec" | "delete")[]; agent: string };
 export type GrantRevocation = { grant_id: string };
@@ -101,8 +101,10 @@ export type ProblemBody = { type: string; title: string; status: number; detail:
 export type ProgramFile = { status?: "created"; filename: string; url: string; size_bytes: number; download_url: string; expires_at: string; detail?: string | null; name: string };
 export type PromptWrite = { prompt: string; user_id?: string | null };
 export type QuestionWord = { word: string; role: "meaning" | "frequent" | "stop"; passages: number };
-export type Readiness = { ready: boolean; store: string; embedder: string; embedding?: Embedding | null };
+export type Readiness = { ready: boolean; store: string; embedder: string; files?: string; embedding?: Embedding | null };
 export type Receipt = { part: "turn" | "replaces" | "l1_summary" | "l2_map" | "critical" | "cube" | "task_done" | "duty"; outcome: "stored" | "known" | "skipped" | "erased"; id?: string | null; detail?: string | null };
+export type ReceiptKey = { kty?: "OKP"; crv?: "Ed25519"; kid: string; x: string; retired_at?: string | null };
+export type ReceiptKeys = { keys: ReceiptKey[] };
 export type Remembered = { saved: boolean; event_id?: string | null; user_id: string; step: number; cube: CubeMade | string; l1_due: boolean; l2_due: boolean; receipts: Receipt[]; reminders?: string[] | null };
 export type ResponseObject = { id: string; object?: "response"; created_at: number; status: "in_progress" | "completed" | "incomplete"; model: string; output: Record<string, unknown>[]; usage?: ResponseUsage | null; [name: string]: unknown };
 export type ResponseRequest = { input: string | Record<string, unknown>[]; instructions?: string | null; model?: string | null; user?: string | null; session_id?: string | null; stream?: boolean | null; max_output_tokens?: number | null; temperature?: number | null; top_p?: number | null; text?: TextFormat | null; tools?: Record<string, unknown>[] | null; tool_choice?: string | Record<string, unknown> | null; parallel_tool_calls?: boolean | null; previous_response_id?: string | null; [name: string]: unknown };
@@ -118,6 +120,7 @@ export type ServedModels = { object?: "list"; data: ServedModel[] };
 export type SessionFigures = { user_id: string; session_id: string; last_at: string; figures: Figures };
 export type SharedCube = { cube_id: string; kind: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code"; topic: string; essence: string; rules_markdown: string; evidence: string; score: number; note: string; model?: string | null };
 export type Signal = { signal: string; rank?: number | null; value: number };
+export type SignedReceipt = { statement: string; key_id: string; signature: string };
 export type Spoken = { role: "system" | "developer" | "user" | "assistant" | "tool" | "function"; content?: string | (TextPart | MediaPart)[] | null; tool_calls?: Record<string, unknown>[] | null; tool_call_id?: string | null; [name: string]: unknown };
 export type Stage = { stage: string; ms: number };
 export type StartPack = { prompt_text: string; user_id: string; constitution_version: number; tokens: number; left_out: number; parts?: StartParts | null };
@@ -158,6 +161,8 @@ export interface Endpoints {
   "PUT /api/v7/memory/retention": { body: RetentionSet; answer: Retention };
   /** Forget */
   "POST /api/v7/memory/forget": { body: Forget; answer: Forgotten };
+  /** Keys of receipts */
+  "GET /api/v7/receipts/keys": { answer: ReceiptKeys };
   /** Use memory files */
   "POST /api/v7/memory/files": { body: FileCommand; answer: FileDone };
   /** Read versions of memory files */

@@ -7,10 +7,11 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .settings import SettingInvalid, Settings
-from .store import Pool, Store, Transaction, embedder_id, open_store
+from .store import Pool, Store, StoreUnavailable, Transaction, embedder_id, open_store
 from .store.embedders import NEVER
 from .store.transfer.copy import refuse_unfinished
 
@@ -95,11 +96,30 @@ class Caller:
     read_only: bool = False
 
 
+class RestoreUnfinished(StoreUnavailable):
+    """The data folder holds a restore that was interrupted. Run the same restore again."""
+
+
+def restore_mark(data_folder: Path) -> Path:
+    """Return the file that marks a data folder while a backup is restored into it."""
+    return data_folder / "restore.unfinished"
+
+
+def refuse_unfinished_restore(data_folder: Path) -> None:
+    """Raise RestoreUnfinished for a data folder with half of a backup."""
+    if restore_mark(data_folder).exists():
+        raise RestoreUnfinished(
+            f"{data_folder} holds a restore that was interrupted: run the same"
+            " `remembrancer restore` again"
+        )
+
+
 def open_records(settings: Settings) -> Records:
     """Open the store of `settings`, creating the data folder if needed.
 
-    Raises everything that `open_store` raises, and CopyUnfinished.
+    Raises everything that `open_store` raises, CopyUnfinished and RestoreUnfinished.
     """
+    refuse_unfinished_restore(settings.data_folder)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings.store_url, durability=settings.durability, pool=Pool.of(settings))
     try:

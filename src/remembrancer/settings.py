@@ -438,12 +438,19 @@ def from_environment(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
+def settings_file(folder: Path, environment: Mapping[str, str] | None = None) -> Path:
+    """Return the path of the settings file for a data folder; there may be none."""
+    env = os.environ if environment is None else environment
+    config = env.get(PREFIX + "CONFIG")
+    return Path(config) if config else folder.expanduser() / "remembrancer.toml"
+
+
 def _from_file(
     env: Mapping[str, str], values: Mapping[str, tuple[Any, str]]
 ) -> dict[str, tuple[Any, str]]:
     config = env.get(PREFIX + "CONFIG")
     folder = Path(values["data"][0]) if "data" in values else Settings().data
-    path = Path(config) if config else folder.expanduser() / "remembrancer.toml"
+    path = settings_file(folder, env)
     if not config and not path.is_file():
         return {}
     try:

@@ -12,7 +12,7 @@ from architecture.tree import PACKAGE, Source
 
 IMPORT_RULE = (
     "protocol < settings, fair_queue < store, search, models < context < accounts < permissions"
-    " < sandbox, files, feedback < repair < cubes < memory < claims < agent < status"
+    " < sandbox, files, feedback < backup < repair < cubes < memory < claims < agent < status"
     " < http < console, mcp, install < server < cli"
 )
 LEVELS = {

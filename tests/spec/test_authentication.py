@@ -15,10 +15,11 @@ from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.http.routes import ROUTES
 
+OPEN = ("/api/v7/status", "/api/v7/receipts/keys")
 COVERED = [
     (e.method, e.path.replace("{event_id}", "e_1"))
     for e in ROUTES
-    if e.path.startswith("/api/v7/") and e.path != "/api/v7/status"
+    if e.path.startswith("/api/v7/") and e.path not in OPEN
 ]
 
 
@@ -128,7 +129,7 @@ def test_key_gives_access_to_its_own_account_only(http: Http) -> None:
 
 def test_open_endpoints_ignore_an_invalid_key(http: Http) -> None:
     """Open endpoints ignore a wrong key (specification.md#auth-open-paths)."""
-    for path in ("/api/v7/status", "/healthz", "/readyz", "/docs", "/openapi.json", "/"):
+    for path in (*OPEN, "/healthz", "/readyz", "/docs", "/openapi.json", "/"):
         assert http.with_key("sk_wrong").get(path).status_code == 200
 
 

@@ -8,10 +8,9 @@ from typing import NamedTuple
 from ..protocol.errors import InvalidRequest
 from ..settings import Settings
 from ..store import open_store
-from ..store.locations import engine_of, place_of, schema_at, without_server
-from ..store.schema import migrations
+from ..store.locations import place_of, without_server
 from ..store.transfer import copy as copying
-from ..store.transfer.copy import CopyRefused, CopyResult, TableComparison
+from ..store.transfer.copy import CopyResult, TableComparison, require_schema
 from ..store.transfer.digest import store_digest
 from .progress import progress
 
@@ -43,7 +42,7 @@ def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: 
     place = place_of(source_url)
     if place == place_of(target_url):
         raise InvalidRequest(f"--from and --to are the same store: {place}")
-    _check_schema(source_url)
+    require_schema(source_url)
     with ExitStack() as stack:
         if finish:
             is_ours = place == place_of(settings.store_url)
@@ -71,24 +70,9 @@ def store_contents(url: str) -> list[tuple[str, ...]]:
 
     Raises CopyRefused unless the store has the schema of this version.
     """
-    _check_schema(url)
+    require_schema(url)
     with closing(open_store(url)) as store:
         return [(digest.table, f"{digest.rows:,}", digest.hash) for digest in store_digest(store)]
-
-
-def _check_schema(url: str) -> None:
-    """Raise CopyRefused for an older schema.
-
-    Opening the store would migrate it, while a server of an older version may still use it.
-    """
-    place, schema, newest = place_of(url), schema_at(url), migrations(engine_of(url))[-1].number
-    if not schema:
-        raise CopyRefused(f"there is no store at {place}")
-    if schema < newest:
-        raise CopyRefused(
-            f"{place} has schema {schema}, this version has {newest}: start a server of this "
-            "version on it once to migrate it"
-        )
 
 
 def _row(comparison: TableComparison) -> tuple[str, ...]:

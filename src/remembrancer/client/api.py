@@ -81,6 +81,7 @@ class _Endpoints:
     get_retention = _Method(requests.get_retention)
     set_retention = _Method(requests.set_retention)
     forget_memory = _Method(requests.forget_memory)
+    receipt_keys = _Method(requests.receipt_keys)
     list_facts = _Method(requests.list_facts)
     list_instructions = _Method(requests.list_instructions)
     add_fact = _Method(requests.add_fact)

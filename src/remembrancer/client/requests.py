@@ -49,6 +49,7 @@ from ..protocol.permissions import (
     PermissionChecked,
 )
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.receipts import ReceiptKeys
 from ..protocol.responses import ResponseObject, ResponseRequest
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
@@ -414,6 +415,11 @@ def download(filename: str, query: DownloadQuery | None = None) -> ApiRequest[by
 def status_record() -> ApiRequest[StatusRecord]:
     """Return the status of the service and instructions for agents. Needs no key."""
     return get(StatusRecord, "/api/v7/status")
+
+
+def receipt_keys() -> ApiRequest[ReceiptKeys]:
+    """Return the public keys that verify receipts of erasures. Needs no key."""
+    return get(ReceiptKeys, "/api/v7/receipts/keys")
 
 
 def home() -> ApiRequest[StatusRecord]:

@@ -9,6 +9,7 @@ from ..memory.files.commands import run_command
 from ..memory.files.versions import file_history
 from ..memory.history.endings import change_event, retention, set_retention
 from ..memory.history.forget import erase_event, forget
+from ..memory.history.receipts import receipt_keys
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall
 from ..memory.summaries.l1 import summarize
@@ -21,6 +22,7 @@ from ..protocol.explain import Explanation
 from ..protocol.forget import EventErased, Forget, Forgotten
 from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
+from ..protocol.receipts import ReceiptKeys
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.summaries import (
@@ -164,6 +166,18 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         write=forget,
         body=Forget,
         answer=Forgotten,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/receipts/keys",
+        operation_id="receipt_keys",
+        summary="Keys of receipts",
+        description="Return the public keys that verify the signed receipts of erasures, as a JSON "
+        "Web Key Set.",
+        handle=lambda call: receipt_keys(call.context),
+        answer=ReceiptKeys,
+        needs_key=False,
         pool=ThreadPool.WRITE,
     ),
     Endpoint(

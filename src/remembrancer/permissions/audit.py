@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from .owner import require_unpinned_owner
 SQL = load_queries("remembrancer.permissions", "permissions.sql")
 FIRST_PREVIOUS_HASH = "0" * 64  # `prev` of the first entry
 _BATCH = 1_000  # entries read at a time
+_Read = Callable[[Callable[[Transaction], Any]], Any]  # runs an action in a transaction
 
 
 class AuditBroken(Exception):
@@ -136,10 +137,22 @@ def verify(records: Records, expected: ChainLink | None = None) -> ChainLink:
     `expected` is an entry noted earlier, which must still be in the trail. Raises AuditBroken,
     StoreUnavailable.
     """
-    head = records.store.read(lambda tx: tx.one(SQL.head))
+    return _verify(records.store.read, expected)
+
+
+def verify_in(tx: Transaction) -> ChainLink:
+    """Check the trail that a transaction reads and return its head.
+
+    Raises AuditBroken, StoreUnavailable.
+    """
+    return _verify(lambda action: action(tx), None)
+
+
+def _verify(read: _Read, expected: ChainLink | None) -> ChainLink:
+    head = read(lambda tx: tx.one(SQL.head))
     at = ChainLink()
     is_found = expected in (None, at)
-    for rows in _batches(records, head.seq):
+    for rows in _batches(read, head.seq):
         result = break_in(rows, at)
         if isinstance(result, str):
             raise AuditBroken(f"The audit trail is broken: {result}.")
@@ -166,7 +179,7 @@ def export_entries(records: Records) -> Iterator[str]:
     An entry that is not JSON has the kind `unreadable`.
     """
     head = records.store.read(lambda tx: tx.one(SQL.head))
-    for rows in _batches(records, head.seq):
+    for rows in _batches(records.store.read, head.seq):
         for row in rows:
             yield canonical(
                 {
@@ -176,17 +189,18 @@ def export_entries(records: Records) -> Iterator[str]:
             )
 
 
-def _batches(records: Records, last: int) -> Iterator[list[Row]]:
+def _batches(read: _Read, last: int) -> Iterator[list[Row]]:
     """Yield the entries up to number `last` in batches."""
     at = 0
     while at < last:
-        rows = _rows_after(records, at)
+        rows = _rows_after(read, at)
         yield [row for row in rows if row.seq <= last]
         at = rows[-1].seq if rows else last
 
 
-def _rows_after(records: Records, seq: int) -> list[Row]:
-    return records.store.read(lambda tx: tx.all(SQL.entries_from, seq=seq + 1, most=_BATCH))
+def _rows_after(read: _Read, seq: int) -> list[Row]:
+    rows: list[Row] = read(lambda tx: tx.all(SQL.entries_from, seq=seq + 1, most=_BATCH))
+    return rows
 
 
 def _parse(entry: bytes) -> dict[str, Any] | None:

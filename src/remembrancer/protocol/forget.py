@@ -7,10 +7,16 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import Body, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
+from .receipts import SignedReceipt
 from .text import Moment, Text
 
 Count = Annotated[int, Field(ge=0)]
+Receipt = Annotated[
+    SignedReceipt | None,
+    ABSENT_IF_NONE,
+    Field(description="Signed receipt; absent for a dry run."),
+]
 
 
 _NARROWING = ("user_id", "session_id", "after", "before", "path")
@@ -117,6 +123,7 @@ class Forgotten(Message):
     erased: Annotated[bool, Field(description="True once erased durably; false for a dry run.")]
     counts: Annotated[Erased, Field(description="Number of erased items by kind.")]
     at: Annotated[str, Field(description="Time (RFC 3339, UTC).")]
+    receipt: Receipt = None
 
 
 class EventErased(Message):
@@ -134,6 +141,7 @@ class EventErased(Message):
         Field(description="Ids of L1s of its session that may cover it. They are kept."),
     ]
     at: Annotated[str, Field(description="Time (RFC 3339, UTC).")]
+    receipt: Receipt = None
 
 
 class FileErased(Message):

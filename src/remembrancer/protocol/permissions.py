@@ -219,7 +219,7 @@ class AuditEntry(Message):
     seq: Annotated[int, Field(description="Number of the entry, from 1, without gaps.")]
     at: Annotated[str | None, ABSENT_IF_NONE, Field(description="Time (RFC 3339, UTC).")] = None
     kind: Annotated[
-        Literal["grant", "check", "log", "revoke", "unreadable"],
+        Literal["grant", "check", "log", "revoke", "erase", "unreadable"],
         Field(description="Action recorded; `unreadable` if the entry was overwritten."),
     ]
     account: Annotated[str | None, ABSENT_IF_NONE, Field(description="Account that acted.")] = None
@@ -256,6 +256,9 @@ class AuditEntry(Message):
     ] = None
     result: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="Log: result of the action.")
+    ] = None
+    receipt_id: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Erase: id of the receipt.")
     ] = None
     prev: Annotated[
         str | None,

@@ -34,6 +34,7 @@ from ..write.events import own_event
 from ..write.links import erase_links, leave_index
 from ..write.turns import update_index
 from .ranges import ALL_TIME_MS, EraseRange
+from .receipts import EventIds, scope_of, sign_erasure, sign_event
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")
 
@@ -75,6 +76,7 @@ class _Outcome:
     answer: str = ""
     blobs: list[str] = field(default_factory=list)
     erased: list[ErasedEvents] = field(default_factory=list)
+    event_ids: EventIds = field(default_factory=EventIds)
 
 
 def erase_event(
@@ -105,7 +107,8 @@ def erase_event(
     try:
         context.store.write(write, account_id=caller.account_id)
     except _DryRun as dry:
-        return EventErased.model_validate_json(dry.answer).model_copy(update={"erased": False})
+        update = {"erased": False, "receipt": None}
+        return EventErased.model_validate_json(dry.answer).model_copy(update=update)
     _finish(context, outcome)
     return EventErased.model_validate_json(outcome.answer)
 
@@ -124,7 +127,12 @@ def _erase_one(
     prune_layers(tx, erase_range.space_id)
     delete_answers(tx, event_id)
     return EventErased(
-        erased=True, event_id=event_id, facts=facts, told_in=l1_ids, at=rfc3339(context.clock())
+        erased=True,
+        event_id=event_id,
+        facts=facts,
+        told_in=l1_ids,
+        at=rfc3339(context.clock()),
+        receipt=sign_event(context, tx, caller, row, facts=facts),
     ).model_dump_json()
 
 
@@ -276,12 +284,17 @@ def forget(
             if user_id is None
             else _forget_user(context, tx, user_id, request, outcome)
         )
-        return Forgotten(
-            erased=not request.dry_run, counts=counts, at=rfc3339(context.clock())
-        ).model_dump_json()
+        answer = Forgotten(erased=False, counts=counts, at=rfc3339(context.clock()))
+        if not request.dry_run:
+            scope = scope_of(request, user_id)
+            ids = outcome.event_ids
+            receipt = sign_erasure(context, tx, caller, scope, counts.model_dump(), ids)
+            answer = answer.model_copy(update={"erased": True, "receipt": receipt})
+        return answer.model_dump_json()
 
     def write(tx: Transaction) -> None:
         outcome.blobs.clear()
+        outcome.event_ids = EventIds()
         if request.dry_run:
             raise _DryRun(erase_selection(tx))
         outcome.answer = idempotent(tx, idempotency, context.clock(), lambda: erase_selection(tx))
@@ -316,7 +329,7 @@ def _forget_user(
     if request.path is not None:
         return Erased(memory_files=erase_files(tx, space.id, request.path))
     if not request.is_narrowed:
-        return Erased(**counts, **_erase_space(context, tx, space.id))
+        return Erased(**counts, **_erase_space(context, tx, space.id, outcome))
     session = None
     if request.session_id is not None:
         row = tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=request.session_id)
@@ -357,6 +370,7 @@ def _forget_range(
     facts = _erase_facts(tx, erase_range)
     erased = _erase_turns(tx, erase_range, turns)
     outcome.erased = [erased]
+    outcome.event_ids.add(turns)
     if whole_session is None:
         l1s = [
             l1.id
@@ -423,7 +437,9 @@ def _erase_session(tx: Transaction, session: int) -> None:
         tx.run(statement, session=session)
 
 
-def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
+def _erase_space(
+    context: Context, tx: Transaction, space_id: int, outcome: _Outcome
+) -> dict[str, int]:
     """Erase a whole space.
 
     Its row stays without the user's name: reusing its number would match an old index.
@@ -432,6 +448,7 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
     erase_range = EraseRange(
         space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made)
     )
+    outcome.event_ids.add_range(tx, erase_range)
     tx.run(SQL.erase_search_of_space, space_id=space_id)
     erase_associations_of_space(tx, space_id)
     tx.run(SQL.erase_index, **erase_range.values)
@@ -458,7 +475,7 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
 def _forget_account(context: Context, tx: Transaction, outcome: _Outcome) -> Erased:
     total: dict[str, int] = defaultdict(int)
     for space in tx.all(SQL.spaces_of):
-        for kind, count in _erase_space(context, tx, space.id).items():
+        for kind, count in _erase_space(context, tx, space.id, outcome).items():
             total[kind] += count
     delete_answers(tx)
     total["prompts"] = prompts.erase(tx)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
+from ..amendments import amendments
 from ..engine import StoreTooNew, StoreUnavailable
 from ..schema import migrations
 from .pool import Connection, Connections, of_account
@@ -64,6 +65,7 @@ def migrate(connections: Connections) -> None:
                     f"{connections.address} has schema {version}, this Remembrancer supports up to "
                     f"{newest}: {remedy}"
                 )
+            _amend(connection, version)
             pending = [step for step in steps if step.number > version]
             if pending:
                 if not version:
@@ -74,6 +76,14 @@ def migrate(connections: Connections) -> None:
             is_complete = len(pending) < 2
         finally:
             connections.give_back(connection)
+
+
+def _amend(connection: Connection, version: int) -> None:
+    for addition in amendments("postgresql"):
+        if version < addition.number:
+            continue
+        if connection.execute(addition.is_applied.encode()).fetchone() is None:
+            connection.execute(addition.sql.encode())
 
 
 def is_spread(connections: Connections) -> bool:

@@ -7,12 +7,13 @@ import errno
 import os
 import time
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from ..amendments import amendments
 from ..engine import Row, StoreTooNew, StoreUnavailable
 from ..reasons import reason_of
 from ..schema import migrations
@@ -136,19 +137,40 @@ def migrate(connection: apsw.Connection, path: Path) -> int:
 
     Safe against another process that does the same: the version is read again under the write lock.
     """
+    _amend(connection)
     for step in migrations("sqlite"):
         if version_of(connection) >= step.number:
             continue
-        connection.execute("begin immediate")
-        try:
+        with _immediate(connection):
             if version_of(connection) < step.number:
                 _apply(connection, path, step.number, step.sql)
-            connection.execute("commit")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            raise
     return version_of(connection)
+
+
+def _amend(connection: apsw.Connection) -> None:
+    for addition in amendments("sqlite"):
+        if version_of(connection) < addition.number or _gives_row(connection, addition.is_applied):
+            continue
+        with _immediate(connection):
+            if not _gives_row(connection, addition.is_applied):
+                connection.execute(addition.sql).fetchall()
+
+
+def _gives_row(connection: apsw.Connection, query: str) -> bool:
+    return bool(connection.execute(query).fetchall())
+
+
+@contextlib.contextmanager
+def _immediate(connection: apsw.Connection) -> Iterator[None]:
+    """Run the block in a transaction with the write lock."""
+    connection.execute("begin immediate")
+    try:
+        yield
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
 
 
 def schema_at(path: Path) -> int:

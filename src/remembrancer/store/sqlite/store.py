@@ -28,6 +28,7 @@ from .connection import (
     unavailable,
     version_of,
 )
+from .snapshot import copy_pages
 
 # pragma synchronous = normal: a commit is passed to the operating system and survives the death
 # of this process
@@ -208,13 +209,9 @@ class SqliteStore:
     def _copy(self, part: Path) -> None:
         with self._reader_slots:
             source = self._take()
-            copy = apsw.Connection(str(part))
             try:
-                with copy.backup("main", source, "main") as backup:
-                    # all pages in one step: several steps would restart at every write
-                    backup.step(-1)
+                copy_pages(source, part)
             finally:
-                copy.close()
                 self._give_back(source)
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..engine import Row, Store, StoreUnavailable, Transaction
+from ..locations import engine_of, place_of, schema_at
+from ..schema import migrations
 from .catalog import SQL, Key, Table, quote, tables
 from .digest import Advance, TableDigest, table_digest
 
@@ -82,6 +84,21 @@ def copy(source: Store, target: Store, *, place: str, progress: Progress) -> Cop
     )
 
 
+def require_schema(url: str) -> None:
+    """Raise CopyRefused unless a store of this version's schema is at a URL.
+
+    Opening an older one would migrate it, while a server of an older version may still use it.
+    """
+    place, schema, newest = place_of(url), schema_at(url), migrations(engine_of(url))[-1].number
+    if not schema:
+        raise CopyRefused(f"there is no store at {place}")
+    if schema < newest:
+        raise CopyRefused(
+            f"{place} has schema {schema}, this version has {newest}: start a server of this "
+            "version on it once to migrate it"
+        )
+
+
 def finish(target: Store) -> None:
     """Finish a copy, so that it can be used as a store."""
     target.write(lambda tx: tx.run(f"drop table {_MARK}"))
@@ -100,6 +117,20 @@ def refuse_unfinished(store: Store) -> None:
         )
 
 
+def is_copy(store: Store) -> bool:
+    """Return True for an unfinished copy."""
+    return store.read(_mark_of) is not None
+
+
+def has_rows(store: Store) -> bool:
+    """Return True if a table of the store has rows that a new store does not have."""
+    return bool(store.read(_filled))
+
+
+def _filled(tx: Transaction) -> list[str]:
+    return [table.name for table in tables(tx) if table.has_key and table.count(tx)]
+
+
 def _mark_of(tx: Transaction) -> str | None:
     return (
         str(tx.one(f"select place from {_MARK}").place)
@@ -113,8 +144,7 @@ def _mark(tx: Transaction, place: str) -> None:
     if marked not in (None, place):
         raise CopyRefused(f"the target is an unfinished copy of {marked}, not of {place}")
     if marked is None:
-        filled = [table.name for table in tables(tx) if table.has_key and table.count(tx)]
-        if filled:
+        if filled := _filled(tx):
             raise CopyRefused(
                 f"the target is not empty (rows in {', '.join(filled)}): name a new file, database"
                 " or schema"

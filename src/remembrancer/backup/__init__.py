@@ -1,0 +1,1 @@
+"""Backups of the whole service: write, verify, restore (docs/guides/backup.md)."""

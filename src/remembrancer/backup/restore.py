@@ -1,0 +1,231 @@
+"""Restore a backup into an empty data folder and an empty store.
+
+While it runs, a mark in the data folder keeps every server and command from opening it. Contents of
+files come first, then the rows, at once, then the mark goes. So a killed restore leaves either no
+store, or all of it; the same restore again completes it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from ..context import restore_mark
+from ..files.blobs import open_blobs
+from ..settings import Settings
+from ..store import Pool, Store, open_store
+from ..store.folder_lock import hold
+from ..store.locations import engine_of, place_of, schema_at
+from ..store.schema import migrations
+from ..store.sqlite.snapshot import copy_file, reading
+from ..store.transfer import copy as copying
+from ..store.transfer.digest import store_digest
+from . import contents
+from .manifest import (
+    BLOBS,
+    CHUNK_BYTES,
+    SETTINGS,
+    STORE,
+    BackupManifest,
+    StoredTable,
+    identity,
+    stored_tables,
+)
+from .verify import blob_path, verify
+
+RESTORED_SETTINGS = "restored-settings.toml"
+# what a folder that counts as empty may have
+_PRESENT = {"server.lock", "remembrancer.toml", "lost+found"}
+
+
+class RestoreRefused(Exception):
+    """The backup cannot be restored here; the message says why."""
+
+
+def restore_backup(
+    settings: Settings, source: Path, *, progress: copying.Progress
+) -> BackupManifest:
+    """Restore a backup to the data folder and the store of the settings; return its manifest.
+
+    Everything is verified before and after. An older schema is migrated. Raises BackupDamaged,
+    RestoreRefused, DataFolderBusy, StoreUnavailable.
+    """
+    folder = settings.data_folder.absolute()
+    if folder == source.absolute():
+        raise RestoreRefused("--data names the backup itself.")
+    manifest = verify(source)
+    newest = migrations(engine_of(settings.store_url))[-1].number
+    if manifest.store.schema_version > newest:
+        raise RestoreRefused(
+            f"{source} has schema {manifest.store.schema_version}, this version supports up to "
+            f"{newest}: use the version that wrote it ({manifest.version}), or a newer one."
+        )
+    restoring = _Restoring(settings, folder, source, manifest)
+    restoring.require_empty()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with hold(folder):
+        restoring.require_empty()  # again, as nothing else can change it now
+        restoring.begin()
+        restoring.add_files(progress)
+        restoring.add_rows(progress)
+        restoring.end()
+    return manifest
+
+
+class _Restoring:
+    """One run of a restore, with the data folder locked."""
+
+    def __init__(
+        self, settings: Settings, folder: Path, source: Path, manifest: BackupManifest
+    ) -> None:
+        self._settings, self._folder, self._source = settings, folder, source
+        self._manifest, self._identity = manifest, identity(source)
+        self._mark = restore_mark(folder)
+        self._part = folder / "restore.part"
+
+    def require_empty(self) -> None:
+        """Raise RestoreRefused unless folder and store are empty or an earlier run marked them."""
+        if not self._folder.exists():
+            present = []
+        elif self._mark.exists():
+            if self._mark.read_text("ascii", "replace") not in ("", self._identity):
+                raise RestoreRefused(
+                    f"{self._folder} holds an interrupted restore of another backup: restore that "
+                    "one again, or name a new folder."
+                )
+            return
+        else:
+            present = sorted({path.name for path in self._folder.iterdir()} - _PRESENT)
+        if present:
+            raise RestoreRefused(
+                f"{self._folder} is not empty ({', '.join(present[:5])}): name a new folder."
+            )
+        if schema_at(self._settings.store_url):
+            raise RestoreRefused(
+                f"there is a store at {place_of(self._settings.store_url)}: name a new one."
+            )
+
+    def begin(self) -> None:
+        """Mark the folder, so that nothing opens it before the end."""
+        _write(self._mark, self._identity.encode())
+        _flush(self._folder)
+
+    def add_files(self, progress: copying.Progress) -> None:
+        """Store the contents of created files, each durable and under its SHA-256."""
+        blobs, missing = open_blobs(self._settings), set(self._manifest.files.missing)
+        with (
+            reading(self._source / STORE) as tx,
+            progress("restoring files", self._manifest.files.count) as advance,
+        ):
+            for name, _ in contents.blobs_of(tx):
+                if name in missing:
+                    continue
+                with (
+                    blob_path(self._source / BLOBS, name).open("rb") as file,
+                    blobs.hold(iter(lambda: file.read(CHUNK_BYTES), b"")) as name_of_content,
+                ):
+                    if name_of_content != name:
+                        raise RestoreRefused(f"{file.name} changed during the restore.")
+                advance(1)
+
+    def add_rows(self, progress: copying.Progress) -> None:
+        """Store the rows: all of them become visible at once."""
+        url = self._settings.store_url
+        if engine_of(url) == "postgresql":
+            self._add_to_database(url, progress)
+            return
+        target = Path(url.partition(":")[2])
+        if target.exists():  # renamed by a run that was killed after that
+            self._require_restored(url)
+            return
+        part = target.with_name(f"{target.name}.restoring")
+        self._migrated(part)
+        part.rename(target)
+        _flush(target.parent)
+
+    def end(self) -> None:
+        """Add the settings for comparison, and remove the mark: the service can start."""
+        settings = self._source / SETTINGS
+        if settings.exists():
+            _write(self._folder / RESTORED_SETTINGS, settings.read_bytes())
+        _remove(self._part)
+        _flush(self._folder)
+        self._mark.unlink()
+        _flush(self._folder)
+
+    def _migrated(self, part: Path) -> None:
+        """Write the rows to the new file `part`, in the schema of this version, and verify them."""
+        _remove(part)
+        copy_file(self._source / STORE, part)
+        with closing(open_store(f"sqlite:{part}")) as store:
+            self._verify(store)
+        _flush(part)
+
+    def _add_to_database(self, url: str, progress: copying.Progress) -> None:
+        """Copy the rows to PostgreSQL; the copy is unusable until it is finished."""
+        place = f"backup {self._identity}"
+        self._migrated(self._part)
+        with (
+            closing(open_store(f"sqlite:{self._part}")) as source,
+            closing(open_store(url, pool=Pool.of(self._settings))) as target,
+        ):
+            expected = store_digest(source)
+            if copying.is_copy(target) or not copying.has_rows(target):
+                result = copying.copy(source, target, place=place, progress=progress)
+                if not result.is_same:
+                    raise RestoreRefused(f"the copy in {place_of(url)} differs from the backup.")
+                copying.finish(target)
+            elif store_digest(target) != expected:
+                raise RestoreRefused(f"the store at {place_of(url)} is not empty: name a new one.")
+
+    def _require_restored(self, url: str) -> None:
+        with closing(open_store(url)) as store:
+            self._verify(store)
+
+    def _verify(self, store: Store) -> None:
+        """Compare a store with the manifest. Migrations change rows, but not those of memory."""
+        is_same_schema = self._manifest.store.schema_version == store.schema_version()
+        digests = stored_tables(store_digest(store))
+        head = store.read(contents.audit_head)
+        expected = self._manifest.tables
+        if is_same_schema:
+            wrong = [name for name in expected if digests.get(name) != expected[name]]
+        else:
+            wrong = [
+                name
+                for name in ("accounts", "keys", "events", "cubes", "files", "audit")
+                if name in expected and _rows(digests, name) != expected[name].rows
+            ]
+        if wrong or (head.seq, head.hash) != (
+            self._manifest.audit_head.seq,
+            self._manifest.audit_head.hash,
+        ):
+            raise RestoreRefused(
+                f"the restored store differs from the backup: {', '.join(wrong) or 'audit trail'}."
+            )
+
+
+def _rows(digests: dict[str, StoredTable], name: str) -> int:
+    return digests[name].rows if name in digests else 0
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,115 @@
+"""Copies of a SQLite store in one file: make one while servers write, and read it unchanged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import apsw
+
+from ..engine import StoreUnavailable, Transaction
+from .connection import ENGINE_FAILURES, SqliteTransaction, open_reader, unavailable
+
+
+def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
+    """Write the store at `source` as of one moment to the new file `target`, readable by its owner
+    only, of whatever schema it is.
+
+    Without `flush`, a power cut may damage the copy. Raises StoreUnavailable.
+    """
+    try:
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with closing(open_reader(source)) as reader:
+            reader.pragma("mmap_size", 0)  # every page is read once: no use in keeping them
+            copy_pages(reader, target, flush=flush)
+    except (OSError, *ENGINE_FAILURES) as error:
+        raise unavailable(source, error) from error
+
+
+class ChangeWatch:
+    """Tells whether a store was written to, without reading it. A context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the store. Raises StoreUnavailable."""
+        self._path = path
+        try:
+            self._connection = open_reader(path)
+        except ENGINE_FAILURES as error:
+            raise unavailable(path, error) from error
+
+    def version(self) -> int:
+        """Return a number that changes with every commit. Raises StoreUnavailable."""
+        try:
+            return int(self._connection.pragma("data_version"))
+        except ENGINE_FAILURES as error:
+            raise unavailable(self._path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def copy_pages(reader: apsw.Connection, target: Path, *, flush: bool = True) -> None:
+    """Copy the database of a connection to the file `target`, in one read transaction.
+
+    Raises errors of the driver.
+    """
+    with closing(apsw.Connection(str(target))) as copy:
+        if not flush:
+            copy.pragma("synchronous", 0)
+            copy.pragma("journal_mode", "off")
+        with copy.backup("main", reader, "main") as run:
+            run.step(-1)  # all pages in one step: several steps would restart at every write
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Transaction]:
+    """Read a copy that nobody writes to, without changing a byte or migrating it.
+
+    Raises StoreUnavailable.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        with closing(apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)) as copy:
+            transaction = SqliteTransaction(copy, path)
+            try:
+                copy.execute("begin")
+                yield transaction
+            finally:
+                transaction.end()
+    except ENGINE_FAILURES as error:
+        raise unavailable(path, error) from error
+
+
+@contextmanager
+def editing(path: Path) -> Iterator[Transaction]:
+    """Change a copy in one transaction, without migrating it. Raises StoreUnavailable."""
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as copy:
+            copy.pragma("secure_delete", 1)
+            transaction = SqliteTransaction(copy, path)
+            with copy:
+                yield transaction
+            transaction.end()
+    except ENGINE_FAILURES as error:
+        raise unavailable(path, error) from error
+
+
+def schema_of(tx: Transaction) -> int:
+    """Return the schema version of a copy."""
+    return int(tx.one("pragma user_version").user_version)
+
+
+def require_sound(tx: Transaction, path: Path) -> None:
+    """Raise StoreUnavailable if pages or references of a copy are damaged."""
+    faults = [row[0] for row in tx.all("pragma integrity_check(1)") if row[0] != "ok"]
+    if not faults and tx.all("pragma foreign_key_check"):
+        faults = ["rows refer to rows that are missing"]
+    if faults:
+        raise StoreUnavailable(f"{path}: {faults[0]}")
