@@ -15,7 +15,7 @@ from rounds import LONG, rounds
 
 from remembrancer.sandbox.sandbox import Sandbox
 
-NUMBERS = [*range(480), *range(512, 548), 1_000, 0xFFFF, 0x7FFFFFFF]
+NUMBERS = [*range(480), *range(512, 548), 1_000, 0xFFFF, 0x3FFFFFFF]
 X32 = 0x40000000  # the other ABI of x86-64: its calls kill the process
 _SWEEP = """
 import ctypes, errno, json, os
