@@ -221,3 +221,22 @@ print(pool.submit("a", lambda: "done").result(30))
     )
 
     assert ended.stdout.splitlines() == ["no thread can be started", "done"]
+
+
+def test_no_more_threads_are_started_than_callers_wait() -> None:
+    """A thread that finishes may take work for which another one was woken, which stays idle."""
+    threads, callers = FairThreads(64, "test"), 4
+
+    def call() -> None:
+        for _ in range(1_000):
+            threads.submit("ada", int).result(20)
+
+    clients = [threading.Thread(target=call) for _ in range(callers)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    started = len(threads._threads)
+    threads.shutdown()
+
+    assert started <= 2 * callers  # a thread that has just finished does not wait yet

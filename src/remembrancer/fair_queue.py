@@ -38,14 +38,18 @@ class FairQueue(Generic[T]):
         self._waiting: dict[Hashable, deque[T]] = {}
         self._served: dict[Hashable, float] = {}  # seconds, of groups above `_now` or waiting
         self._now = 0.0  # seconds served to the group that was taken last
+        self._getters = 0  # threads in `get`
         self._is_closed = False
 
     def __len__(self) -> int:
         with self._changed:
             return sum(map(len, self._waiting.values()))
 
-    def put(self, group: Hashable, work: T) -> None:
-        """Add work of a group. Raises RuntimeError after `close`."""
+    def put(self, group: Hashable, work: T) -> bool:
+        """Add work of a group; return True if more waits than threads wait for work.
+
+        Raises RuntimeError after `close`.
+        """
         with self._changed:
             if self._is_closed:
                 raise RuntimeError("the queue is closed")
@@ -58,15 +62,21 @@ class FairQueue(Generic[T]):
                     self._shared_until = time.monotonic() + SHARED_SECONDS
                 self._last_group = group
             self._changed.notify()
+            # A thread that was notified counts until it has taken its work, as the work does.
+            return sum(map(len, self._waiting.values())) > self._getters
 
     def get(self) -> tuple[Hashable, T] | None:
         """Wait for work and return it with its group; None once closed and empty."""
         with self._changed:
-            while (item := self._take()) is None:
-                if self._is_closed and not self._waiting:
-                    return None
-                self._changed.wait()
-            return item
+            self._getters += 1
+            try:
+                while (item := self._take()) is None:
+                    if self._is_closed and not self._waiting:
+                        return None
+                    self._changed.wait()
+                return item
+            finally:
+                self._getters -= 1
 
     def get_nowait(self) -> tuple[Hashable, T] | None:
         """Return work with its group, or None if nothing waits that may be taken."""
@@ -150,9 +160,8 @@ class FairThreads:
         """
         self._most, self._name = threads, name
         self._queue: FairQueue[tuple[Future[Any], Callable[[], Any]]] = FairQueue(threads_of_group)
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.Lock()  # guards the field below
         self._threads: list[threading.Thread] = []
-        self._idle = 0
 
     def submit(self, group: Hashable, work: Callable[[], T]) -> Future[T]:
         """Have work of a group done on a thread. Raises RuntimeError after `shutdown`.
@@ -161,11 +170,10 @@ class FairThreads:
         """
         future: Future[T] = Future()
         item = (future, work)
-        self._queue.put(group, item)
+        if not self._queue.put(group, item):
+            return future
         with self._lock:
-            if self._idle:
-                self._idle -= 1
-            elif len(self._threads) < self._most:
+            if len(self._threads) < self._most:
                 name = f"{self._name}-{len(self._threads)}"
                 thread = threading.Thread(target=self._work, name=name, daemon=True)
                 try:
@@ -201,12 +209,10 @@ class FairThreads:
             del item, future, work  # free them while waiting for the next
 
     def _wait(self) -> tuple[Hashable, tuple[Future[Any], Callable[[], Any]]] | None:
-        with self._lock:
-            self._idle += 1
         while True:
             try:
                 return self._queue.get()
-            except MemoryError:  # a thread that ended here would still count as idle
+            except MemoryError:  # no thread would replace one that ended here
                 time.sleep(_MEMORY_PAUSE_S)
 
 
