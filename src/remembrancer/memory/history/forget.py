@@ -287,8 +287,12 @@ def forget(
         answer = Forgotten(erased=False, counts=counts, at=rfc3339(context.clock()))
         if not request.dry_run:
             scope = scope_of(request, user_id)
-            ids = outcome.event_ids
-            receipt = sign_erasure(context, tx, caller, scope, counts.model_dump(), ids)
+            ids, numbers = outcome.event_ids, counts.model_dump()
+            receipt = (
+                sign_erasure(context, tx, caller, scope, numbers, ids)
+                if any(numbers.values())  # else there is nothing to record
+                else None
+            )
             answer = answer.model_copy(update={"erased": True, "receipt": receipt})
         return answer.model_dump_json()
 
