@@ -53,7 +53,7 @@ class Service:
     def events_with(self, word: str) -> list[str]:
         """Return the ids of the events of `remember` with this word, by a search, which must succeed."""
         answer = self.search(word)
-        assert answer.status == 200, answer.body
+        assert answer.status == 200, answer
         return [hit["event_id"] for hit in answer.body["hits"] if hit["query"] == f"Note {word}"]
 
     def create_file(self, word: str) -> Answer:

@@ -88,6 +88,8 @@ def test_requests_beyond_the_memory_are_refused_and_others_served(
     service: Service, word: str
 ) -> None:
     first = service.remember(word)
+    # It has the rules for secrets loaded: their library would end the process without memory.
+    service.remember(f"The password of boat{word} is Zx81-qwerty-{word}")
     with service.shim.without_blocks_over(8 << 20):
         refused = [_large_file(service) for _ in range(2)]
         small = service.remember(f"small{word}")

@@ -287,12 +287,9 @@ def forget(
         answer = Forgotten(erased=False, counts=counts, at=rfc3339(context.clock()))
         if not request.dry_run:
             scope = scope_of(request, user_id)
-            ids, numbers = outcome.event_ids, counts.model_dump()
-            receipt = (
-                sign_erasure(context, tx, caller, scope, numbers, ids)
-                if any(numbers.values())  # else there is nothing to record
-                else None
-            )
+            ids, numbers, receipt = outcome.event_ids, counts.model_dump(), None
+            if any(numbers.values()):  # else there is nothing to record
+                receipt = sign_erasure(context, tx, caller, scope, numbers, ids)
             answer = answer.model_copy(update={"erased": True, "receipt": receipt})
         return answer.model_dump_json()
 
