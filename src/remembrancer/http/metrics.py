@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
+from time import monotonic
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -12,6 +14,8 @@ from ..protocol.compliance import Figures, Part
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
+# Largest share of the time spent on counting duties: the count reads every step of the last day.
+DUTIES_SHARE_MAX = 0.02
 DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -20,8 +24,13 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 class Metrics:
     """The metrics of one server, in their own registry."""
 
-    def __init__(self, in_flight: Callable[[], int]) -> None:
+    def __init__(
+        self, in_flight: Callable[[], int], clock: Callable[[], float] = monotonic
+    ) -> None:
         self._registry = CollectorRegistry()
+        self._clock = clock
+        self._duties_lock = Lock()
+        self._next_duties_s = 0.0  # of the clock, when to count duties again
         labels = ("method", "route")
         self.requests = Counter(
             "remembrancer_requests",
@@ -86,8 +95,23 @@ class Metrics:
             attempt.completion_tokens
         )
 
-    def show_compliance(self, figures: Figures) -> None:
-        """Set the compliance gauges."""
+    def refresh_duties(self, count: Callable[[], Figures]) -> None:
+        """Set the gauges of duties from a new count, unless the last one was a moment ago.
+
+        How long a count is served depends on its duration (DUTIES_SHARE_MAX). While one runs,
+        other callers keep the values before it. Raises what `count` raises.
+        """
+        if not self._duties_lock.acquire(blocking=False):
+            return
+        try:
+            began_s = self._clock()
+            if began_s < self._next_duties_s:
+                return
+            figures = count()
+            ended_s = self._clock()
+            self._next_duties_s = ended_s + (ended_s - began_s) / DUTIES_SHARE_MAX
+        finally:
+            self._duties_lock.release()
         for name in DUTIES:
             part: Part = getattr(figures, name)
             self._due.labels(name).set(part.of)

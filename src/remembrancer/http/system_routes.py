@@ -71,7 +71,7 @@ def prometheus_metrics(call: Call[None]) -> Response:
     if not _is_open(call.request, call.context.settings.open_metrics):
         require_unpinned_reader(call.dispatcher.caller(call.request.headers))
     try:
-        call.dispatcher.metrics.show_compliance(service_compliance(call.context))
+        call.dispatcher.metrics.refresh_duties(lambda: service_compliance(call.context))
     except StoreUnavailable as error:  # metrics matter most when the store is down
         _log.warning("compliance metrics not refreshed; serving the previous values: %s", error)
     return Response(call.dispatcher.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
