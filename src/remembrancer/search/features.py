@@ -7,6 +7,7 @@ called parts.
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 
 from .pool_events import PoolEvents, starts_of_runs
 from .scoring import K1, B, nearness_to
-from .text.analysis import TIME, asks_for_many
+from .text.analysis import TIME
+from .text.languages import normalize
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -64,6 +66,13 @@ FEW_EVENTS = 10  # in a memory of so many events, neighbours and the mean score 
 BEST_OF_ALL = 10  # events that count for the spread of the scores
 SPREAD_MIN = 0.1  # of logarithms of lengths; if all are alike, small differences must not matter
 SHARE_MAX = 1.5  # logarithm of the ratio of the words of responses and of users that counts as 1
+_ASKS_FOR_MANY = re.compile(
+    r"\b(?:how many|order|across|throughout|all (?:the|of|my)|list|summar\w+|total"
+    r"|how (?:did|have|has) .*(?:progress|evolve|develop|change)\w*"
+    r"|wie ?viele?|reihenfolge|insgesamt|alle|liste|combien|ordre|toutes? les|tous les|liste"
+    r"|cuánt[oa]s|orden|tod[oa]s l[oa]s|lista|quant[ie]|quant[oa]s|ordine|ordem|tutt[ie]"
+    r"|сколько|порядке|все|список)\b|几[个次]|多少|哪些|顺序|順序|所有|いくつ|何回|すべて|全部"
+)
 
 
 def evidence_of(features: Array, scores: Array, average: float) -> Array:
@@ -261,3 +270,8 @@ def stretched(values: Array, low: float, high: float) -> Array:
     """Scale values to 0..1: `low` becomes 0, `high` becomes 1."""
     # np.clip has a higher overhead.
     return np.minimum(np.maximum((values - low) / (high - low + 1e-9), 0), 1).astype("f4")
+
+
+def asks_for_many(text: str) -> bool:
+    """Return True if a question is about several events: a count, an order, a list, a course."""
+    return _ASKS_FOR_MANY.search(normalize(text)) is not None

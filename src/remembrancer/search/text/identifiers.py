@@ -23,6 +23,9 @@ _SEPARATOR = re.compile(r"[/:=@]+")
 _MIXED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+){2,})")
+_SIGN = re.compile(r"[-./:=@_]")
+_NO_LETTER = re.compile(r"[\W_\d]+")
+_PUNCTUATION = ".,;:!?()[]{}\"'"
 _PLAIN = re.compile(r"[a-z]+(?:-[a-z]+)+|[\d.,:/=-]+")  # a word with hyphens; a date, a number
 
 
@@ -45,6 +48,23 @@ def identifiers(text: str) -> Iterator[Identifier]:
                 yield Identifier(*match.span(), names, humps)
 
 
+def identifier_names(text: str) -> Iterator[Identifier]:
+    """Yield the identifiers of a text, each token between spaces once, wherever it is repeated.
+
+    Their places are those within the token. A long text repeats most of its words.
+    """
+    for token in dict.fromkeys(text.split()):
+        word = token.strip(_PUNCTUATION)
+        if word.isalpha() and word[1:].islower():
+            continue  # most of prose
+        yield from _in_token(token) if len(token) <= CHARACTERS_MAX else identifiers(token)
+
+
+@lru_cache(maxsize=16_384)
+def _in_token(token: str) -> tuple[Identifier, ...]:
+    return tuple(identifiers(token))
+
+
 @lru_cache(maxsize=16_384)
 def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     whole = token.lstrip("-")
@@ -59,7 +79,7 @@ def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         names |= dict.fromkeys((version[1],))
     humps = [
         hump.lower()
-        for word in re.split(r"[\W_\d]+", whole)
+        for word in ([] if whole.islower() else _NO_LETTER.split(whole))
         if _HUMP.search(word)
         for hump in _MIXED.findall(word)
         if len(hump) > 1
@@ -74,6 +94,6 @@ def _without_line(parts: list[str], whole: str) -> list[str]:
 
 
 def _is_name(name: str, *, is_option: bool) -> bool:
-    if not re.search(r"[-./:=@_]", name):
+    if not _SIGN.search(name):
         return False
     return bool(is_option or _VERSION.fullmatch(name) or not _PLAIN.fullmatch(name))

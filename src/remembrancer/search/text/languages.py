@@ -93,8 +93,8 @@ _SCRIPTS = (
 )
 
 
-def detect(words: Sequence[str], text: str) -> Language:
-    """Return the language of a text, given its normalised words.
+def detect(words: Sequence[str] | Counter[str], text: str) -> Language:
+    """Return the language of a text, given its normalised words, or their counts.
 
     The script decides first, then the stop words. A wrong guess costs little: it only selects a
     stemmer, and a search tries the stemmers of every language of its space.
@@ -106,10 +106,10 @@ def detect(words: Sequence[str], text: str) -> Language:
             (script, default),
         )
     votes: Counter[Language] = Counter()
-    for word in words:
+    for word, times in (words if isinstance(words, Counter) else Counter(words)).items():
         for language in _VOTES.get(word, ()):
             if language.script == script:
-                votes[language] += 1
+                votes[language] += times
     if not votes:
         return BY_CODE[default]
     best = max(votes.values())

@@ -17,6 +17,8 @@ from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from .needed_texts import needed_texts
+
 _INVISIBLE = re.compile(  # format characters, variation selectors, tags
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
@@ -24,11 +26,6 @@ _LINE_BREAKS = re.compile("[\r\u0085\u2028\u2029]+")
 # letters of other scripts that look Latin
 _LOOK_ALIKES = str.maketrans("аеорсухіѕјԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxisjdqwhlABEZHIKMNOPTYXo")
 _LATIN = re.compile("[a-z]")
-# the begin of a pattern of screening.toml: a group of literal words, or one literal text
-_PATTERN_BEGIN = re.compile(
-    r"(?:\\b)?(?:\(\?:(?P<group>[^()\\\[\].^$]+)\)(?![?*{])|(?P<one>[^()\\\[\]|?*+{}.^$]{2,})(?![?*{]))"
-)
-
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
 
@@ -170,7 +167,7 @@ def _merge_overlaps(spans: Sequence[tuple[int, int, str]]) -> Iterator[DetectedS
 
 
 class _Technique(NamedTuple):
-    """A way to instruct a reader: its patterns, each with the words one of which it begins with."""
+    """A way to instruct a reader: its patterns, each with the texts one of which it needs."""
 
     name: str
     patterns: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]
@@ -178,12 +175,12 @@ class _Technique(NamedTuple):
     def is_in(self, plain: str) -> bool:
         """Return True if a normalised text in lower case has one of the patterns.
 
-        Searching for a pattern takes a hundred times as long as searching for its first words, so
-        a long turn without them is read in a fraction of the time.
+        Searching for a pattern takes a hundred times as long as searching for literal text, so a
+        long turn without that text is read in a fraction of the time.
         """
         return any(
-            (not firsts or any(word in plain for word in firsts)) and pattern.search(plain)
-            for firsts, pattern in self.patterns
+            (not needed or any(text in plain for text in needed)) and pattern.search(plain)
+            for needed, pattern in self.patterns
         )
 
 
@@ -196,23 +193,12 @@ def _techniques() -> tuple[_Technique, ...]:
         _Technique(
             name,
             tuple(
-                (first_words(pattern), re.compile(pattern, re.MULTILINE))
+                (needed_texts(pattern), re.compile(pattern, re.MULTILINE))
                 for pattern in map(_plain, row["patterns"])
             ),
         )
         for name, row in table.items()
     )
-
-
-def first_words(pattern: str) -> tuple[str, ...]:
-    """Return texts one of which each match of a pattern begins with; empty if that is unclear."""
-    begin = _PATTERN_BEGIN.match(pattern)
-    if begin is None:
-        return ()
-    words = (begin["one"] or begin["group"]).split("|")
-    # A sign that repeats or omits applies to the letter before it; what follows is not literal.
-    literals = [re.split(r".?[?*+{]", word)[0] for word in words]
-    return tuple(literals) if all(literals) else ()
 
 
 def _plain(text: str) -> str:

@@ -1,0 +1,50 @@
+"""Patterns of screening are searched for only in texts that have a text that they need."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remembrancer.search.text.needed_texts import needed_texts
+from remembrancer.search.text.screening import _techniques
+
+PATTERNS = [
+    (needed, pattern) for one in _techniques() for needed, pattern in one.patterns if needed
+]
+
+
+def test_all_patterns_but_one_need_a_text() -> None:
+    assert len(PATTERNS) >= sum(len(one.patterns) for one in _techniques()) - 1
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_every_match_has_one_of_the_texts_it_needs(data: st.DataObject) -> None:
+    needed, pattern = data.draw(st.sampled_from(PATTERNS))
+    text = data.draw(st.from_regex(pattern))
+    match = pattern.search(text)
+
+    assert match is not None
+    assert any(one in match[0] for one in needed)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needed"),
+    [
+        (r"\b(?:ignore|forget)\b x", ("forget", "ignore")),
+        (r"\bfrom now on\b", ("from now on",)),
+        (r"\b(?:do|never)\b.{0,9}\b(?:tell|inform)", ("inform", "tell")),
+        (r"^[ \t]*(?:system|agent):", ("agent", "system")),
+        (r"(?:very )?important", ("important",)),
+        (r"(?:very )+much", ("very ",)),
+        (r"colou?r", ("colo",)),
+        (r"(?:a?|bc) ?", ()),
+        (r"[ab]", ()),
+        (r"a{0,3}", ()),
+    ],
+)
+def test_the_longest_texts_that_are_needed_are_chosen(
+    pattern: str, needed: tuple[str, ...]
+) -> None:
+    assert needed_texts(pattern) == needed
