@@ -226,6 +226,13 @@ class Settings:
         least=0,
         most=36_500,
     )
+    field_trial: float = setting(
+        0.1,
+        "Share of eligible searches that go without the cubes that fit, drawn at random, so that "
+        "the effect of cubes can be measured. 0 disables the trial.",
+        least=0,
+        most=1,
+    )
     secrets: str = setting(
         "flag",
         "Keys, tokens and passwords in a turn: `flag` stores them unchanged and flags the "

@@ -8,8 +8,8 @@ import numpy as np
 
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
+from remembrancer.cubes import CubeQuery, Situation, votes
 from remembrancer.cubes import serving as shared
-from remembrancer.cubes import votes
 from remembrancer.cubes.lessons import Lesson, StoredCube, prepare_cube, store_cube
 from remembrancer.protocol.cubes import CubeVote, CubeVoted, SharedCube
 from remembrancer.search import parse_query
@@ -62,7 +62,16 @@ class Agent:
         )
         return context.store.read(
             lambda tx: shared.relevant_cubes(
-                context, tx, caller or self.caller, self.user_id, parse_query(question), vector
+                context,
+                tx,
+                caller or self.caller,
+                CubeQuery(
+                    user_id=self.user_id,
+                    session_id=None,
+                    situation=Situation(message=question),
+                    question=parse_query(question),
+                    vector=vector,
+                ),
             ),
             account_id=self.caller.account_id,
         )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.cubes import outcomes
 from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import SQL
 from remembrancer.protocol.limits import CUBES_SHOWN_MAX
@@ -98,7 +99,7 @@ def test_trusted_cube_precedes_equal_matches(ada: Agent, bob: Agent, cleo: Agent
     visible = ada.matching_cubes()
 
     assert visible[0].cube_id == cubes[1]
-    assert [cube.score for cube in visible] == [1, 1, 1]
+    assert visible[1].score == visible[2].score <= visible[0].score <= 1
 
 
 def test_retired_cube_is_hidden_until_votes_restore_it(ada: Agent, bob: Agent, cleo: Agent) -> None:
@@ -313,7 +314,9 @@ class TestDueRatings:
         """Run an interacting search."""
         cubes, account_id = self.bob.matching_cubes(), self.bob.caller.account_id
         self.context.store.write(
-            lambda tx: shared.record_exposure(tx, session=session, step=step, cubes=cubes),
+            lambda tx: outcomes.record_exposures(
+                tx, session=session, step=step, cubes=cubes, trial={}, now_ms=1
+            ),
             account_id=account_id,
         )
 

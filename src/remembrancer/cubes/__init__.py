@@ -3,6 +3,7 @@
 Imported by `memory` and the packages after it.
 """
 
+from .fit import Situation
 from .lessons import (
     Lesson,
     PreparedCube,
@@ -17,25 +18,32 @@ from .lessons import (
     prepare_cube,
     store_cube,
 )
+from .outcomes import record_exposures, settle, settle_ended
 from .rules import may_propose
-from .serving import close_ratings, record_exposure, relevant_cubes, unrated_cubes
+from .serving import CubeQuery, close_ratings, relevant_cubes, unrated_cubes
+from .trial import draw_trial
 
 __all__ = [
+    "CubeQuery",
     "Lesson",
     "PreparedCube",
+    "Situation",
     "StoredCube",
     "anonymize_votes",
     "best_cubes",
     "check_evidence",
     "close_ratings",
+    "draw_trial",
     "erase_all",
     "erase_cube",
     "find_equal",
     "may_propose",
     "move_evidence",
     "prepare_cube",
-    "record_exposure",
+    "record_exposures",
     "relevant_cubes",
+    "settle",
+    "settle_ended",
     "store_cube",
     "unrated_cubes",
 ]

@@ -58,11 +58,37 @@ select topic, essence, rules from cubes where id = :id;
 -- rejected: The cubes that a user rated -1
 select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
 
+-- session_cubes: The cubes that a user's session was shown, or that the field trial withheld from it
+select shown_cubes.cube
+from spaces join sessions on sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
+join shown_cubes on shown_cubes.account_id = :account_id and shown_cubes.session = sessions.id
+where spaces.account_id = :account_id and spaces.user_id = :user_id;
+
 -- served: A cube as a user sees it, with the user's rating; neither retired nor another account's private one
-select cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
-    cubes.useful, cubes.useless, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
+select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
+    cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
+
+-- own_record: What an account knows about a cube: votes of its users but the author, exposures, and how turns that used it ended
+select votes.useful, votes.useless, shown.exposures, shown.last_ms, shown.helped, shown.failed
+from (
+    select coalesce(sum(case when ratings.vote = 1 then 1 else 0 end), 0) as useful,
+        coalesce(sum(case when ratings.vote = -1 then 1 else 0 end), 0) as useless
+    from ratings join cubes on cubes.id = ratings.cube
+    left join sessions on sessions.account_id = :account_id and cubes.account_id = :account_id and sessions.id = cubes.session
+    left join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+    where ratings.cube = :id and ratings.account_id = :account_id and (spaces.user_id is null or spaces.user_id <> ratings.user_id)
+) as votes cross join (
+    select coalesce(sum(case when coalesce(trial, 0) = 0 then 1 else 0 end), 0) as exposures, coalesce(max(shown_ms), 0) as last_ms,
+        coalesce(sum(case when used is not null and outcome = 1 then 1 else 0 end), 0) as helped,
+        coalesce(sum(case when used is not null and outcome = 0 then 1 else 0 end), 0) as failed
+    from shown_cubes where account_id = :account_id and cube = :id
+) as shown;
+
+-- other_outcomes: How turns of an account ended that used no cube, those that were shown one or went without
+select coalesce(sum(case when outcome = 1 then 1 else 0 end), 0) as good, coalesce(sum(case when outcome = 0 then 1 else 0 end), 0) as bad
+from shown_cubes where account_id = :account_id and used is null and outcome is not null;
 
 -- visible: A cube that an account may vote on: shared, even if retired, or its own
 select id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
@@ -89,11 +115,6 @@ returning status, useful, useless;
 -- set_status: Set the status of a shared cube
 update cubes set status = :status where id = :id and status <> 'private';
 
--- note_shown: Record that a session was shown a cube as new
-insert into shown_cubes (account_id, session, cube, step)
-select :account_id, :session, cubes.id, :step from cubes where cubes.cube_id = :cube_id
-on conflict do nothing;
-
 -- unrated: The cubes that a session was shown as new before a step and its user has not rated, in that order
 select cubes.id, cubes.cube_id, spaces.user_id
 from shown_cubes join cubes on cubes.id = shown_cubes.cube
@@ -101,6 +122,7 @@ join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes
 join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
 where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
+    and shown_cubes.is_new = 1 and coalesce(shown_cubes.trial, 0) = 0
 order by shown_cubes.step, shown_cubes.cube;
 
 -- stale: Some cubes without a current index entry (ranges of one index: no full scan)

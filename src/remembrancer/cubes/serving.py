@@ -1,38 +1,54 @@
-"""Serve the cubes relevant to a search, and track the ratings that agents owe for them.
+"""Serve the cubes that fit a search, and track the ratings that agents owe for them.
 
 Shared cubes have one index, private cubes one index for each account: private cubes of one account
 never slow another's search or change its ranks. Both are updated from their rows before each
-search, like the index of a space.
+search, like the index of a space. The nearest cubes of both are candidates; `fit.py` decides which
+of them fit, and the account's record which of those come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..context import Caller, Context
-from ..protocol.cubes import SharedCube
+from ..protocol.cubes import CubeStatus, SharedCube
 from ..protocol.limits import CUBES_SHOWN_MAX
 from ..search import (
     EventText,
     IndexView,
     ParsedQuery,
     SpaceIndex,
+    cosines,
     fitting,
+    parse_query,
     unpack_repaired,
 )
 from ..store import Row, Transaction
+from .fit import (
+    NO_VECTOR,
+    Candidate,
+    Similarities,
+    Situation,
+    Vector,
+    chances,
+    fits_min,
+    shared_words,
+)
 from .lessons import SQL, cube_text, visible_evidence
+from .rules import freshness, retired_by_outcomes, status_within
 
-# Minimum score: an irrelevant cube would cost the agent a rating.
-RELEVANT_MIN = 0.35
-RELEVANT_BY_WORDS_MIN = 0.25  # minimum score without vectors
+CANDIDATE_MIN = 0.2  # score of a candidate by words and vectors
+CANDIDATES_MAX = 16  # of each index
+ERROR_CHARACTERS_MAX = 2_000  # of an error text that is searched for
 TRUSTED_LIFT = 0.03  # ranks a trusted cube above others that fit as well
-CANDIDATES_MAX = 24  # best cubes of each index, in case some are retired
+RECORD_LIFT = 0.2  # most that outcomes of the account's turns raise or lower the rank
+RECORD_PRIOR = 4  # outcomes at which the record has half of that effect
+DAY_MS = 86_400_000
 ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
 ALL = "cubes"  # key of the index of shared cubes; that of an account is (ALL, account_id)
 HOW_TO_RATE = (
@@ -40,45 +56,170 @@ HOW_TO_RATE = (
     "reason); or 0 (not needed): remember with duty vote_nothing."
 )
 AFTER_EVERY_STEP = 1 << 62
+WORDS_NAMED_MAX = 5  # of a situation, that a cube has in common with it
 
 
-class ScoredCube(NamedTuple):
-    """A cube and how well it fits."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CubeQuery:
+    """A search for cubes: what the agent works on, the parsed message, and its vector.
 
-    score: float  # 0..1
-    cosine: float  # breaks ties between equal scores
+    `vector` has the shape (dimensions,), or (0,) without an embedder. Cubes that `session_id` was
+    shown are left out; None leaves none out.
+    """
+
+    user_id: str
+    session_id: str | None
+    situation: Situation
+    question: ParsedQuery
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Near:
+    """A candidate: its row id and its similarities, None without vectors."""
+
     number: int
+    near: Similarities | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitting:
+    """A cube that fits, with what its account knows about it."""
+
+    row: Row
+    chance: float  # that it fits
+    status: CubeStatus  # within the account
+    helped: int
+    failed: int
+    freshness: float
+
+    @property
+    def rank(self) -> float:
+        """The chance that it fits, changed by what is known about its use."""
+        outcomes = self.helped + self.failed
+        record = (self.helped - self.failed) / (outcomes + RECORD_PRIOR) if outcomes else 0.0
+        lift = TRUSTED_LIFT if self.status == "trusted" else 0.0
+        return self.chance * self.freshness + lift + RECORD_LIFT * record
 
 
 def relevant_cubes(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
-    user_id: str,
-    question: ParsedQuery,
-    vector: npt.NDArray[np.float32],
+    context: Context, tx: Transaction, caller: Caller, query: CubeQuery
 ) -> list[SharedCube]:
-    """Return at most CUBES_SHOWN_MAX cubes relevant to a query, best first.
+    """Return at most CUBES_SHOWN_MAX cubes that fit, best first.
 
-    The account's own private cubes and all shared ones, except retired ones and those that the user
-    rated -1. `vector` is the query's, shape (dimensions,), or empty without an embedder.
+    The account's own private cubes and all shared ones, except those that are retired for all or
+    within the account, that the user rated -1, and that the session was shown already.
     """
     newest = tx.one(SQL.newest)
-    rejected = {row.cube for row in tx.all(SQL.rejected, user_id=user_id)}
-    scored: list[ScoredCube] = []
+    left_out = {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
+    if query.session_id is not None:
+        own = {"user_id": query.user_id, "session_id": query.session_id}
+        left_out |= {row.cube for row in tx.all(SQL.session_cubes, **own)}
+    error = query.situation.error[:ERROR_CHARACTERS_MAX]
+    has_vectors = bool(len(query.vector)) and not context.embedder.is_remote
+    error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
+    near: list[_Near] = []
+    cubes = 0
     for last, account_id in ((newest.shared, None), (newest.own, caller.account_id)):
         if last is not None:
             view = _view(context, tx, newest.revision, last, account_id)
-            scored += _best(view, question, vector, rejected)
-    visible = [
-        (cube, row)
-        for cube in scored
-        if (row := tx.one_or_none(SQL.served, id=cube.number, user_id=user_id)) is not None
+            cubes += view.events
+            near += islice(
+                _candidates(view, query, error, error_vector if has_vectors else None, left_out),
+                CANDIDATES_MAX,
+            )
+    rows = [(one, tx.one_or_none(SQL.served, id=one.number, user_id=query.user_id)) for one in near]
+    visible = [(one, row) for one, row in rows if row is not None]
+    if not visible:
+        return []
+    probabilities = chances(
+        query.situation,
+        context.embedder if has_vectors else None,
+        query.vector,
+        error_vector,
+        [_candidate(row, one.near) for one, row in visible],
+    )
+    least = fits_min(cubes)
+    fits = [
+        one
+        for (_, row), chance in zip(visible, probabilities, strict=True)
+        if chance >= least and (one := _judged(context, tx, row, chance)) is not None
     ]
-    visible.sort(key=lambda cube: (_score_of(*cube), cube[0].cosine, cube[0].number), reverse=True)
-    return [
-        _shared_cube(row, min(_score_of(cube, row), 1.0)) for cube, row in visible[:CUBES_SHOWN_MAX]
-    ]
+    fits.sort(key=lambda one: (one.rank, one.row.id), reverse=True)
+    return [_shared_cube(one, query.situation) for one in fits[:CUBES_SHOWN_MAX]]
+
+
+def _candidates(
+    view: IndexView,
+    query: CubeQuery,
+    error: str,
+    error_vector: Vector | None,
+    left_out: set[int],
+) -> Iterator[_Near]:
+    """Yield the cubes of an index that share words or meaning with the situation, best first.
+
+    `error_vector` None: without vectors.
+    """
+    words = (*query.question.words, *(parse_query(error).words if error else ()))
+    vector = NO_VECTOR if error_vector is None else query.vector
+    if not view.size:
+        return
+    to_message = cosines(view, vector)
+    to_error = None
+    if error_vector is not None and len(error_vector):
+        to_error = cosines(view, error_vector)
+    events, sides = view["event"], view["side"]
+    for one in fitting(view, words, vector, CANDIDATE_MIN):
+        if one.event in left_out:
+            continue
+        near = None
+        if error_vector is not None:
+            parts = slice(*np.searchsorted(events, (one.event, one.event + 1)).tolist())
+            near = _similarities(to_message[parts], to_error, parts, sides[parts])
+        yield _Near(number=one.event, near=near)
+
+
+def _similarities(
+    to_message: npt.NDArray[np.float32],
+    to_error: npt.NDArray[np.float32] | None,
+    parts: slice,
+    sides: npt.NDArray[np.int_],
+) -> Similarities:
+    head, rules = (float(to_message[sides == side].max(initial=-1.0)) for side in (0, 1))
+    return Similarities(
+        head=head,
+        rules=rules if rules >= 0 or head < 0 else head,
+        error=0.0 if to_error is None else float(to_error[parts].max()),
+    )
+
+
+def _candidate(row: Row, near: Similarities | None) -> Candidate:
+    return Candidate(
+        head=f"{row.topic}. {row.essence}", rules=row.rules, topic=row.topic, near=near
+    )
+
+
+def _judged(context: Context, tx: Transaction, row: Row, chance: float) -> _Fitting | None:
+    """Return a cube that fits with its account's record; None if it is retired there."""
+    record = tx.one(SQL.own_record, id=row.id)
+    status = status_within(record.useful, record.useless, row.status)
+    if status == "retired":
+        return None
+    if record.failed:
+        others = tx.one(SQL.other_outcomes)
+        if retired_by_outcomes(
+            record.helped, record.failed, other_good=others.good, other_bad=others.bad
+        ):
+            return None
+    unused_ms = context.clock() - max(record.last_ms, row.created_ms)
+    return _Fitting(
+        row=row,
+        chance=chance,
+        status=status,
+        helped=record.helped,
+        failed=record.failed,
+        freshness=freshness(unused_ms / DAY_MS, record.exposures),
+    )
 
 
 def _view(
@@ -116,29 +257,9 @@ def _text(tx: Transaction, number: int) -> EventText:
     return cube_text(row.topic, row.essence, row.rules)
 
 
-def _best(
-    view: IndexView,
-    question: ParsedQuery,
-    vector: npt.NDArray[np.float32],
-    rejected: set[int],
-) -> list[ScoredCube]:
-    """Return the relevant cubes of an index that are not rejected, best first.
-
-    At most CANDIDATES_MAX.
-    """
-    least = RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN
-    fits = fitting(view, question.words, vector, least)
-    candidates = (fit for fit in fits if fit.event not in rejected)
-    return [
-        ScoredCube(fit.score, fit.cosine, fit.event) for fit in islice(candidates, CANDIDATES_MAX)
-    ]
-
-
-def _score_of(one: ScoredCube, row: Row) -> float:
-    return one.score + TRUSTED_LIFT if row.status == "trusted" else one.score
-
-
-def _shared_cube(row: Row, score: float) -> SharedCube:
+def _shared_cube(one: _Fitting, situation: Situation) -> SharedCube:
+    row = one.row
+    outcomes = one.helped + one.failed
     return SharedCube(
         cube_id=row.cube_id,
         kind=row.kind,
@@ -146,32 +267,29 @@ def _shared_cube(row: Row, score: float) -> SharedCube:
         essence=row.essence,
         rules_markdown=row.rules,
         evidence=visible_evidence(row.evidence, is_own=bool(row.is_own)),
-        score=round(score, 4),
-        note=_note(row),
+        score=round(min(max(one.rank, 0.0), 1.0), 4),
+        note=_note(one),
+        why=_why(shared_words(situation, _candidate(row, None), WORDS_NAMED_MAX)),
+        record=f"helped {one.helped} of {outcomes}" if outcomes else None,
         model=row.model,
     )
 
 
-def _note(row: Row) -> str:
+def _why(words: Sequence[str]) -> str:
+    return f"matches {', '.join(words)}" if words else "close in meaning"
+
+
+def _note(one: _Fitting) -> str:
+    row = one.row
     status = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
+    if one.status != row.status:
+        status += f"; {one.status} by the users of this account"
     if row.vote is None and row.is_own:
         return f"own ({status}). It needs no rating from you."
     if row.vote is None:
         return f"new ({status}). {HOW_TO_RATE}"
     rating = {1: "+1", 0: "0, not needed"}[row.vote]  # -1 is not served
     return f"rated {rating} by you ({status})."
-
-
-def record_exposure(
-    tx: Transaction, *, session: int, step: int, cubes: Sequence[SharedCube]
-) -> None:
-    """Record which cubes a session was shown as new at a step, and so must rate.
-
-    `session` is a row id.
-    """
-    for cube in cubes:
-        if cube.note.startswith("new"):
-            tx.run(SQL.note_shown, session=session, cube_id=cube.cube_id, step=step)
 
 
 def unrated_cubes(tx: Transaction, *, session: int, before_step: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..cubes.lessons import create
+from ..cubes.trial import effect_report
 from ..cubes.votes import vote
 from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
@@ -10,6 +11,7 @@ from ..memory.write.runs import execute
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import NotFound, Unauthorized
 from ..protocol.execution import Executed, Execution
+from ..protocol.experience import EffectQuery, EffectReport
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import FileErased
@@ -74,6 +76,18 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=CubeVoted,
         pool=ThreadPool.WRITE,
         errors=(NotFound,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/experience/effect",
+        operation_id="cube_effects",
+        summary="Read what cubes changed",
+        description="How turns of the account ended with each cube and without it. The field trial "
+        "withholds cubes from a share of the searches at random, so the difference is their "
+        "effect. The interval holds at every look.",
+        read=effect_report,
+        query=EffectQuery,
+        answer=EffectReport,
     ),
     *(
         Endpoint(

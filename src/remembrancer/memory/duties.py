@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 from ..accounts import name_session_user
 from ..context import Caller, Context
-from ..cubes import record_exposure, unrated_cubes
+from ..cubes import draw_trial, record_exposures, settle, unrated_cubes
+from ..protocol.cubes import SharedCube
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
 from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
@@ -227,15 +228,24 @@ def duty_words(counts: SessionCounts) -> list[str]:
     return [*(rule.word for rule in RULES if rule.applies(counts)), *counts.exemptions]
 
 
+class CountedSearch(NamedTuple):
+    """A step of a session, what was owed before it, and the cubes that its search shows."""
+
+    step: int
+    duties: DutyReport
+    cubes: list[SharedCube]
+
+
 def count_search(
     context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer
-) -> tuple[int, DutyReport]:
-    """Count one more step of the query's session; return it, and what was owed before it.
+) -> CountedSearch:
+    """Count one more step of the query's session.
 
-    `answer` is what the search will show. Raises StoreUnavailable.
+    `answer` is what the search will show, but for cubes that the field trial withholds. How the
+    turns before ended is decided, too. Raises StoreUnavailable.
     """
 
-    def count(tx: Transaction) -> tuple[int, DutyReport]:
+    def count(tx: Transaction) -> CountedSearch:
         now_ms = context.clock()
         space = tx.one(SQL.open_space, user_id=user_id, now_ms=now_ms)
         session = tx.one(
@@ -269,15 +279,24 @@ def count_search(
             cubes=len(answer.shared_cubes),
             key_id=caller.key_id,
         )
-        record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
+        settle(tx, session=session.id, before_step=step, message=query.query_text, now_ms=now_ms)
+        trial = draw_trial(tx, answer.shared_cubes, context.settings.field_trial)
+        record_exposures(
+            tx,
+            session=session.id,
+            step=step,
+            cubes=answer.shared_cubes,
+            trial=trial,
+            now_ms=now_ms,
+        )
         record_hits(tx, session=session.id, step=step, answer=answer)
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
         reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
-        return step, duties._replace(
-            reminders=[*duties.reminders, *([reminder] if reminder else [])]
-        )
+        duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
+        cubes = [cube for cube in answer.shared_cubes if not trial.get(cube.cube_id)]
+        return CountedSearch(step, duties, cubes)
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.

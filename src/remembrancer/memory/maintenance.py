@@ -15,6 +15,7 @@ from typing import cast
 
 from ..accounts.rate_limits import forget_idle
 from ..context import Context
+from ..cubes import settle_ended
 from ..cubes.reindex import reindex_cubes
 from ..search import (
     Embedder,
@@ -144,6 +145,7 @@ class Maintenance:
             or associate_older(self._context)
             or endings.erase_expired(self._context)
             or self._apply_retention()
+            or settle_ended(self._context)
             or database_index.advance_index(self._context)
         )
         if failure is not None and not has_worked:

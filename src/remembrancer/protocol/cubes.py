@@ -205,6 +205,17 @@ class SharedCube(Message):
             "rate it. Then its status."
         ),
     ]
+    why: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Why it is served: the words in common.")
+    ] = None
+    record: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="How the account's turns that used it ended, as `helped 7 of 9`; absent "
+            "while none is known."
+        ),
+    ] = None
     model: Annotated[
         str | None,
         ABSENT_IF_NONE,

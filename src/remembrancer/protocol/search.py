@@ -29,6 +29,25 @@ AsOf = Annotated[
 ]
 
 
+class WorkContext(Body):
+    """What a turn contains besides the user's message. Cubes are chosen for it too."""
+
+    model_config = example({"tools": ["execute_code"], "error": "KeyError: 'id'"})
+
+    tools: Annotated[
+        list[Annotated[Text, Field(max_length=limits.TOOL_NAME_CHARACTERS_MAX)]],
+        Field(max_length=limits.WORK_NAMES_MAX, description="Names of the tools in use."),
+    ] = []  # noqa: RUF012 - pydantic copies it
+    error: Annotated[
+        Annotated[Text, Field(max_length=limits.QUERY_CHARACTERS_MAX)] | None,
+        Field(description="Error text that the agent met."),
+    ] = None
+    files: Annotated[
+        list[Annotated[Text, Field(max_length=limits.PATH_CHARACTERS_MAX)]],
+        Field(max_length=limits.WORK_NAMES_MAX, description="Paths of the files it works on."),
+    ] = []  # noqa: RUF012 - pydantic copies it
+
+
 class MemoryQuery(Body):
     """Body of `POST /api/v7/memory`."""
 
@@ -62,6 +81,10 @@ class MemoryQuery(Body):
     top_k: Annotated[
         int, Field(ge=1, le=limits.TOP_K_MAX, description="Maximum number of hits.")
     ] = limits.TOP_K_DEFAULT
+    work: Annotated[
+        WorkContext | None,
+        Field(description="What the turn contains besides the message, to choose cubes for it."),
+    ] = None
     session_id: Annotated[Id, Field(description="Session of the search.")] = "default"
     interact: Annotated[
         bool, Field(description="True: the search is a turn and counts a step. False: a pure read.")

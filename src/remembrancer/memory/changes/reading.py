@@ -85,7 +85,7 @@ def readings(statement: str) -> tuple[Reading, ...]:
     return read_start(statement[:LENGTH_MAX])
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=1_024)  # an entry has a few kilobytes
 def read_start(statement: str) -> tuple[Reading, ...]:
     """Return the sentences of a text of at most LENGTH_MAX characters, read."""
     result = []

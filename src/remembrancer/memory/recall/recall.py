@@ -10,11 +10,13 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
-from ...cubes import relevant_cubes
-from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, Signal
+from ...cubes import CubeQuery, Situation, relevant_cubes
+from ...protocol.cubes import SharedCube
+from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, Signal, WorkContext
 from ...protocol.text import rfc3339
 from ...search import (
     Decay,
@@ -116,10 +118,11 @@ def recall(
         if may_cite or not is_known_user:
             record_read(context, caller, user_id, query, answer if may_cite else None)
         return answer
-    step, duties = count_search(context, caller, user_id, query, answer)
+    step, duties, cubes = count_search(context, caller, user_id, query, answer)
     return answer.model_copy(
         update={
             "step": step,
+            "shared_cubes": cubes,
             "duty_error": duties.duty_error,
             "reminders": duties.reminders or None,
         }
@@ -182,7 +185,7 @@ def search(
     stages.end("ranking")
     hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget, as_of_ms)
     stages.end("texts")
-    relevant = relevant_cubes(context, tx, caller, user_id, ranking.question, vector)
+    relevant = _cubes(context, tx, caller, user_id, query, ranking.question, vector)
     stages.end("cubes")
     outcome.answer = MemoryAnswer(
         hits=hits,
@@ -258,7 +261,7 @@ def _search_without_events(
     vector = context.query_vectors(question.text)
     answer = MemoryAnswer(
         hits=[],
-        shared_cubes=relevant_cubes(context, tx, caller, user_id, question, vector),
+        shared_cubes=_cubes(context, tx, caller, user_id, query, question, vector),
         step=0,
         total_hits=0,
         focus_missing=list(query.focus_words) or None,
@@ -266,6 +269,30 @@ def _search_without_events(
     )
     stages.end("cubes")
     return SearchOutcome(answer=answer)
+
+
+def _cubes(
+    context: Context,
+    tx: Transaction,
+    caller: Caller,
+    user_id: str,
+    query: MemoryQuery,
+    question: ParsedQuery,
+    vector: npt.NDArray[np.float32],
+) -> list[SharedCube]:
+    work = query.work or WorkContext()
+    situation = Situation(
+        message=query.query_text, error=work.error or "", others=(*work.tools, *work.files)
+    )
+    cube_query = CubeQuery(
+        user_id=user_id,
+        # A pure read looks things up; only what a turn is shown is not repeated.
+        session_id=query.session_id if query.interact else None,
+        situation=situation,
+        question=question,
+        vector=vector,
+    )
+    return relevant_cubes(context, tx, caller, cube_query)
 
 
 def _score_parts(

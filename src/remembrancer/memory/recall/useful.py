@@ -105,11 +105,14 @@ class MessageTraits(NamedTuple):
     affirms: bool  # it says that something holds that was said before
 
 
-@lru_cache(maxsize=4_096)
 def message_of(text: str) -> MessageTraits:
-    """Return what a message says about itself; cached, because searches meet the same turns."""
-    start = text[:CHARACTERS_MAX]
-    return MessageTraits(content_words(start), disclaims(text), _AFFIRMS.search(start) is not None)
+    """Return what the beginning of a message says about it: CHARACTERS_MAX are read."""
+    return _traits_of(text[:CHARACTERS_MAX])
+
+
+@lru_cache(maxsize=1_024)  # searches meet the same turns; an entry has a few kilobytes
+def _traits_of(start: str) -> MessageTraits:
+    return MessageTraits(content_words(start), disclaims(start), _AFFIRMS.search(start) is not None)
 
 
 class _TurnWords:

@@ -1,0 +1,321 @@
+"""How well a lesson fits a situation: a probability, from words and vectors.
+
+A lesson is served unasked, so it must fit, not only be the nearest one. Each lesson is therefore
+compared with lessons that are always there, the starter pack, whether or not it is in the store:
+similarities are measured in standard deviations of those to the pack (as score normalization with a
+cohort does in speaker verification: Auckenthaler, Carey, Lloyd-Thomas, 2000), and the lead of a
+lesson over the pack is a feature. So the probability hardly depends on the embedder and on the
+number of lessons in the store.
+
+`python -m bench.lesson_fit --train` makes the weights of the logistic regression from labelled
+situations; `python -m bench.lesson_fit` measures them on situations held out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from importlib import resources
+from math import exp, log, log1p, sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..search import Embedder
+from ..search.text.analysis import words
+from ..search.text.identifiers import identifier_names
+from ..search.text.languages import BY_CODE, detect, stem
+from .starter import load_starter
+
+# The odds that a lesson must reach grow with the number of lessons: of more, more seem to fit
+# by chance. At these values 98 % of the situations without a fitting lesson are left alone, with 1
+# to 220 lessons.
+FITS_MIN_LEAST = 0.1
+_ODDS_OF_ONE, _ODDS_GROWTH = -3.0, 0.77  # log-odds for one lesson; growth per e-fold of lessons
+_CHARACTERS_MAX = 8_000  # of a situation whose words are read
+_DEVIATION_MIN = 0.03  # of cosines: those of a small or coarse embedder may all be equal
+_LEVEL = 0  # place of the feature by which lessons are compared
+_ENGLISH = BY_CODE["en"]
+Vector: TypeAlias = npt.NDArray[np.float32]
+Floats: TypeAlias = npt.NDArray[np.float64]
+NO_VECTOR: Vector = np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What an agent works on: the user's message, and what the turn contains besides."""
+
+    message: str
+    error: str = ""
+    others: tuple[str, ...] = ()  # names of tools, paths of files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarities:
+    """Cosines of a lesson's head and rules: to the message, and the better one to the error."""
+
+    head: float
+    rules: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """The texts of a lesson that are compared, and its similarities; None without vectors."""
+
+    head: str  # topic and essence
+    rules: str
+    topic: str
+    near: Similarities | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Mean and standard deviation of the cohort's cosines to one text."""
+
+    mean: float = 0.0
+    deviation: float = 0.0
+
+    def apply(self, cosines: Any) -> Any:
+        """Return cosines in standard deviations above the mean; 0 for a text without vector."""
+        return (cosines - self.mean) / self.deviation if self.deviation else cosines * 0.0
+
+
+class Cohort:
+    """The lessons that every situation is compared with."""
+
+    def __init__(self, lessons: Sequence[Candidate], embedder: Embedder | None) -> None:
+        self.heads = np.array([lesson.head for lesson in lessons])
+        self._size = len(lessons)
+        self._vectors = _encoded(lessons, embedder) if embedder is not None else None
+        terms = [(terms_of(lesson.head), terms_of(lesson.rules)) for lesson in lessons]
+        self._places: dict[str, list[int]] = defaultdict(list)  # of the lessons with a term
+        self._head_places: dict[str, list[int]] = defaultdict(list)
+        for place, (head, rules) in enumerate(terms):
+            for term in head | rules:
+                self._places[term].append(place)
+            for term in head:
+                self._head_places[term].append(place)
+        self._head_mass = np.array([self.mass(head) or 1.0 for head, _ in terms])
+
+    def idf(self, term: str) -> float:
+        """Return the inverse document frequency of a term; a term of no lesson is the rarest."""
+        count = len(self._places.get(term, ()))
+        return log1p((self._size - count + 0.5) / (count + 0.5))
+
+    def mass(self, terms: Iterable[str]) -> float:
+        """Return the sum of the inverse document frequencies of terms."""
+        return sum(map(self.idf, terms))
+
+    def cosines(self, message: Vector, error: Vector) -> list[Vector]:
+        """Return the cosines of all lessons: heads and rules to the message, both to the error.
+
+        Each of shape (lessons,), or (0,) without vectors.
+        """
+        if self._vectors is None or not len(message):
+            return [NO_VECTOR] * 3
+        heads, rules = self._vectors
+        to_error = np.maximum(heads @ error, rules @ error) if len(error) else NO_VECTOR
+        return [heads @ message, rules @ message, to_error]
+
+    def levels(self, terms: Iterable[str], scaled: Sequence[Vector]) -> Floats:
+        """Return how well each lesson fits, shape (lessons,); `scaled` are its cosines."""
+        matched, in_head = np.zeros(self._size), np.zeros(self._size)
+        for term in terms:
+            if term in self._places:
+                matched[self._places[term]] += self.idf(term)
+                in_head[self._head_places.get(term, [])] += self.idf(term)
+        best = [row for row in scaled if len(row)]
+        nearest = np.maximum.reduce(best) if best else np.zeros(self._size)
+        levels: Floats = _level(nearest, matched, in_head / self._head_mass)
+        return levels
+
+
+class LessonFit:
+    """The probabilities that lessons fit one situation.
+
+    `message` and `error` are the vectors of both texts, shape (dimensions,); empty where there is
+    none, or without an embedder.
+    """
+
+    def __init__(
+        self, situation: Situation, cohort: Cohort, message: Vector, error: Vector = NO_VECTOR
+    ) -> None:
+        self._cohort = cohort
+        self._message = terms_of(situation.message[:_CHARACTERS_MAX])
+        besides = " ".join((situation.error[:_CHARACTERS_MAX], *situation.others))
+        self._all = self._message | terms_of(besides)
+        self._mass = cohort.mass(self._message) or 1.0
+        cosines = cohort.cosines(message, error)
+        self._scales = [
+            Scale(float(row.mean()), max(float(row.std()), _DEVIATION_MIN)) if len(row) else Scale()
+            for row in cosines
+        ]
+        scaled = [scale.apply(row) for scale, row in zip(self._scales, cosines, strict=True)]
+        self._levels = cohort.levels(self._all, scaled)
+
+    def probabilities(self, lessons: Sequence[Candidate]) -> list[float]:
+        """Return the probability (0..1) that each lesson fits."""
+        if not lessons:
+            return []
+        weights = _weights()["words" if lessons[0].near is None else "vectors"]
+        scaled = (self.features(lessons) - weights.mean) / weights.scale
+        chances: list[float] = (1 / (1 + np.exp(-scaled @ weights.slope - weights.bias))).tolist()
+        return chances
+
+    def features(self, lessons: Sequence[Candidate]) -> Floats:
+        """Return the features of lessons, shape (lessons, features), as the weights are ordered.
+
+        The last ones are the lead of a lesson over all others: of the cohort and of `lessons`.
+        """
+        rows = [self._features(lesson) for lesson in lessons]
+        heads = np.array([lesson.head for lesson in lessons])
+        all_heads = np.concatenate([self._cohort.heads, heads])
+        levels = np.concatenate([self._levels, [row[_LEVEL] for row in rows]])
+        order = np.argsort(-levels)
+        levels, all_heads = levels[order], all_heads[order]
+        for row, lesson in zip(rows, lessons, strict=True):
+            others = levels[all_heads != lesson.head]
+            row += [row[_LEVEL] - float(others[:most].mean()) for most in (1, 5, 20)]
+        return np.array(rows)
+
+    def _features(self, lesson: Candidate) -> list[float]:
+        mass = self._cohort.mass
+        head, rules, topic = map(terms_of, (lesson.head, lesson.rules, lesson.topic))
+        both = head | rules
+        matched = mass(self._all & both)
+        in_head, in_rules, in_topic = (
+            mass(self._all & part) / (mass(part) or 1.0) for part in (head, rules, topic)
+        )
+        near = lesson.near
+        cosines = (0.0,) * 3 if near is None else (near.head, near.rules, near.error)
+        scaled = [scale.apply(value) for scale, value in zip(self._scales, cosines, strict=True)]
+        has_error = near is not None and self._scales[2].deviation > 0
+        best = max(scaled if has_error else scaled[:2])
+        return [
+            _level(best, matched, in_head),
+            *scaled,
+            best,
+            mass(self._message & both) / self._mass,
+            matched,
+            sqrt(matched),
+            in_head,
+            in_rules,
+            in_topic,
+            max(map(self._cohort.idf, self._all & both), default=0.0),
+            log1p(len(self._message)),
+            best * matched,
+            best * in_head,
+        ]
+
+
+_cohorts: dict[str, Cohort] = {}  # by the name of the embedder
+_cohorts_lock = threading.Lock()
+
+
+def shared_words(situation: Situation, lesson: Candidate, most: int) -> list[str]:
+    """Return words of a situation that a lesson has too, as they are written, rarest first.
+
+    At most `most`.
+    """
+    cohort = cohort_of(None)
+    lesson_terms = terms_of(lesson.head) | terms_of(lesson.rules)
+    text = " ".join((situation.message, situation.error, *situation.others))
+    rarity: dict[str, float] = {}
+    for word in words(text[:_CHARACTERS_MAX]):
+        if shared := terms_of(word) & lesson_terms:
+            rarity[word] = max(map(cohort.idf, shared))
+    return sorted(rarity, key=lambda word: -rarity[word])[:most]
+
+
+def fits_min(lessons: int) -> float:
+    """Return the probability from which one of so many lessons is served."""
+    odds = _ODDS_OF_ONE + _ODDS_GROWTH * log(max(lessons, 1))
+    return max(1 / (1 + exp(-odds)), FITS_MIN_LEAST)
+
+
+def chances(
+    situation: Situation,
+    embedder: Embedder | None,
+    message: Vector,
+    error: Vector,
+    lessons: Sequence[Candidate],
+) -> list[float]:
+    """Return the probability that each lesson fits: by words, or with vectors if that is higher.
+
+    `embedder` None: the lessons have no similarities.
+    """
+    by_words = LessonFit(situation, cohort_of(None), NO_VECTOR)
+    best = by_words.probabilities([replace(one, near=None) for one in lessons])
+    if embedder is None:
+        return best
+    by_both = LessonFit(situation, cohort_of(embedder), message, error)
+    return list(map(max, best, by_both.probabilities(lessons)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """A logistic regression: features are centred and scaled, then weighed."""
+
+    mean: Floats
+    scale: Floats
+    slope: Floats
+    bias: float
+
+
+@cache
+def _weights() -> dict[str, _Weights]:
+    text = resources.files(__package__).joinpath("fit_weights.json").read_text("utf-8")
+    return {
+        name: _Weights(
+            np.array(row["mean"]), np.array(row["scale"]), np.array(row["slope"]), row["bias"]
+        )
+        for name, row in json.loads(text).items()
+    }
+
+
+@lru_cache(maxsize=2_048)
+def terms_of(text: str) -> frozenset[str]:
+    """Return the stems of the content words of a text, and its identifiers."""
+    text_words = words(text)
+    language = detect(text_words, text)
+    content = [
+        word for word in text_words if word not in language.stop and word not in _ENGLISH.stop
+    ]
+    stems = {
+        stem(word, number) for word in content for number in {language.number, _ENGLISH.number}
+    }
+    for one in identifier_names(text):
+        stems |= {f"`{name}" for name in one.names}
+        stems |= {stem(word, _ENGLISH.number) for word in one.humps}
+    return frozenset(stems)
+
+
+def cohort_of(embedder: Embedder | None) -> Cohort:
+    """Return the starter pack as the cohort; the first time takes half a second."""
+    name = "" if embedder is None else embedder.name
+    with _cohorts_lock:
+        if name not in _cohorts:
+            lessons = [
+                Candidate(head=f"{one.topic}. {one.essence}", rules=one.rules, topic=one.topic)
+                for one in load_starter()
+            ]
+            _cohorts[name] = Cohort(lessons, embedder)
+        return _cohorts[name]
+
+
+def _encoded(lessons: Sequence[Candidate], embedder: Embedder) -> tuple[Vector, Vector]:
+    """Return the vectors of heads and rules, shape (lessons, dimensions) each."""
+    heads, rules = [one.head for one in lessons], [one.rules for one in lessons]
+    vectors = embedder.encode([*heads, *rules])
+    return vectors[: len(lessons)], vectors[len(lessons) :]
+
+
+def _level(nearest: Any, matched: Any, in_head: Any) -> Any:
+    """Return one number for how well a lesson fits; its weights order the candidates."""
+    return 0.7 * nearest + matched / 4 + 2 * in_head

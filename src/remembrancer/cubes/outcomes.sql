@@ -1,0 +1,82 @@
+-- note_shown: Record that a cube fitted a search of a session
+insert into shown_cubes (account_id, session, cube, step, shown_ms, is_new, trial)
+select :account_id, :session, cubes.id, :step, :now_ms, :is_new, cast(:trial as integer) from cubes where cubes.cube_id = :cube_id
+on conflict do nothing;
+
+-- unsettled: The cubes that a session was shown before a step and whose outcome is not decided, by step
+select shown_cubes.cube, shown_cubes.step, shown_cubes.trial, cubes.cube_id, cubes.rules, ratings.vote
+from shown_cubes join cubes on cubes.id = shown_cubes.cube
+join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
+where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.step < :before_step and shown_cubes.settled_ms is null
+order by shown_cubes.step, shown_cubes.cube;
+
+-- ended: Sessions of all accounts that were shown cubes before a time whose outcome is not decided, with the last such step
+select account_id, session, max(step) as step from shown_cubes where settled_ms is null and shown_ms < :shown_before
+group by account_id, session limit :most;
+
+-- turns_of_step: The turns of a step that were not superseded, with the result of their last second look
+select events.query, events.response, looks.last_passed
+from events left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
+where events.account_id = :account_id and events.session = :session and events.step = :step and events.superseded_by is null
+order by events.id;
+
+-- runs_of_step: The program runs between a step and the next one, oldest first
+select events.query, events.response
+from steps left join steps as after on after.account_id = :account_id and after.session = steps.session and after.step = steps.step + 1
+join events on events.account_id = :account_id and events.session = steps.session and events.topic = 'program run'
+    and events.created_ms >= steps.asked_ms and events.created_ms < coalesce(after.asked_ms, 9223372036854775807)
+where steps.account_id = :account_id and steps.session = :session and steps.step = :step
+order by events.id;
+
+-- settle: Store the use and the outcome of a cube that a session was shown
+update shown_cubes set used = :used, outcome = cast(:outcome as integer), signals = :signals, settled_ms = :now_ms
+where account_id = :account_id and session = :session and cube = :cube;
+
+-- arms: How turns of an account ended with each cube and without it, newest cubes first
+select cubes.id, cubes.cube_id, cubes.topic, cubes.status,
+    sum(case when coalesce(shown_cubes.trial, 0) = 0 then 1 else 0 end) as exposures, count(shown_cubes.outcome) as outcomes,
+    sum(case when shown_cubes.used is not null then 1 else 0 end) as used,
+    sum(case when shown_cubes.used is not null and shown_cubes.outcome = 1 then 1 else 0 end) as helped,
+    sum(case when shown_cubes.trial = 0 then 1 else 0 end) as shown,
+    sum(case when shown_cubes.trial = 0 and shown_cubes.outcome is not null then 1 else 0 end) as shown_outcomes,
+    sum(case when shown_cubes.trial = 0 and shown_cubes.outcome = 1 then 1 else 0 end) as shown_good,
+    sum(case when shown_cubes.trial = 1 then 1 else 0 end) as withheld,
+    sum(case when shown_cubes.trial = 1 and shown_cubes.outcome is not null then 1 else 0 end) as withheld_outcomes,
+    sum(case when shown_cubes.trial = 1 and shown_cubes.outcome = 1 then 1 else 0 end) as withheld_good
+from shown_cubes join cubes on cubes.id = shown_cubes.cube
+where shown_cubes.account_id = :account_id and shown_cubes.cube < :below and (cast(:cube_id as text) is null or cubes.cube_id = :cube_id)
+    and (
+        cast(:user_id as text) is null or shown_cubes.session in (
+            select sessions.id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+            where sessions.account_id = :account_id and spaces.user_id = :user_id
+        )
+    )
+group by cubes.id, cubes.cube_id, cubes.topic, cubes.status order by cubes.id desc limit :most;
+
+-- all_arms: The same for searches with whatever fitted: each search once
+select sum(case when searches.trial = 1 then 0 else 1 end) as exposures, count(searches.outcome) as outcomes,
+    sum(searches.used) as used, sum(case when searches.used = 1 and searches.outcome = 1 then 1 else 0 end) as helped,
+    sum(case when searches.trial = 0 then 1 else 0 end) as shown,
+    sum(case when searches.trial = 0 and searches.outcome is not null then 1 else 0 end) as shown_outcomes,
+    sum(case when searches.trial = 0 and searches.outcome = 1 then 1 else 0 end) as shown_good,
+    sum(case when searches.trial = 1 then 1 else 0 end) as withheld,
+    sum(case when searches.trial = 1 and searches.outcome is not null then 1 else 0 end) as withheld_outcomes,
+    sum(case when searches.trial = 1 and searches.outcome = 1 then 1 else 0 end) as withheld_good
+from (
+    select max(shown_cubes.trial) as trial, max(shown_cubes.outcome) as outcome,
+        max(case when shown_cubes.used is not null then 1 else 0 end) as used
+    from shown_cubes
+    where shown_cubes.account_id = :account_id and (
+        cast(:user_id as text) is null or shown_cubes.session in (
+            select sessions.id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+            where sessions.account_id = :account_id and spaces.user_id = :user_id
+        )
+    )
+    group by shown_cubes.session, shown_cubes.step
+) as searches;
+
+-- times_shown: How often the account's sessions were shown a cube
+select count(*) as n from shown_cubes join cubes on cubes.id = shown_cubes.cube
+where shown_cubes.account_id = :account_id and cubes.cube_id = :cube_id and coalesce(shown_cubes.trial, 0) = 0;

@@ -1,0 +1,11 @@
+-- What became of the cubes that sessions were shown: use, outcome, and those that a field trial withheld.
+alter table shown_cubes add column shown_ms bigint not null default 0;
+alter table shown_cubes add column is_new bigint not null default 1;     -- 1: shown as new, so that a rating is owed
+alter table shown_cubes add column trial bigint;        -- of the field trial, drawn at random: 0: shown, 1: withheld; null: it took no part
+alter table shown_cubes add column used text;          -- how the answer used it: cited, followed or rated; null: no sign of use
+alter table shown_cubes add column outcome bigint;    -- 1: the turn ended well, 0: badly; null: nothing says so
+alter table shown_cubes add column signals text;       -- words for what said so, with commas
+alter table shown_cubes add column settled_ms bigint; -- when outcome was decided; null: not yet
+update shown_cubes set settled_ms = 0;                 -- nobody looked how those ended
+create index shown_cubes_of_cube on shown_cubes (account_id, cube);
+create index shown_cubes_open on shown_cubes (shown_ms) where settled_ms is null;
