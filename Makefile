@@ -98,7 +98,7 @@ format: $(READY)  ## Format the code and apply ruff's fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## Run all benchmarks, about 15 minutes (bench/results.md): make bench DATA=locomo10.json
+bench: $(READY)  ## Run all benchmarks, about 20 minutes (bench/results.md): make bench DATA=locomo10.json
 	@test -f "$(DATA)" || { \
 	echo "DATA is missing: make bench DATA=locomo10.json (bench/locomo.py names the source)" >&2; exit 1; }
 	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)

@@ -45,6 +45,8 @@ PARTS = (
     "bench.permissions",
     "bench.hooks",
     "bench.quiet",
+    "bench.lessons",
+    "bench.lesson_economy",
     "bench.console",
     "bench.mcp",
     "bench.lines",

@@ -11,6 +11,7 @@ import pytest
 from sandboxes import SharedSandbox
 
 from bench.lesson_programs import NAIVE, RIGHT, Advice, Family, families
+from bench.lessons import arms
 from remembrancer.cubes import publishing
 from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.settings import Settings
@@ -107,3 +108,16 @@ def test_family_begins_with_the_naive_idiom_and_has_six_tasks(family: Family) ->
 def test_there_are_enough_families_and_tasks() -> None:
     assert len({family.family for family in FAMILIES}) >= 12
     assert sum(len(family.tasks) for family in FAMILIES) >= 72
+
+
+def test_shuffled_lessons_leave_no_task_its_own_rules() -> None:
+    """The control arm of bench/lessons.py."""
+    servers = arms(FAMILIES)["shuffled"]
+
+    assert sorted(name for lessons in servers for name in lessons) == sorted(
+        family.family for family in FAMILIES
+    )
+    for lessons in servers:
+        rules = [advice.rules for advice in lessons.values()]
+        own = [family for family in FAMILIES if family.family in lessons]
+        assert [family.family for family in own if family.choose(rules)] == []
