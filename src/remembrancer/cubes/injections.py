@@ -22,7 +22,8 @@ from importlib import resources
 _MACRO = re.compile(r"<([A-Z]+)>")
 # Lessons about good habits say these things with a "not"; an injection says them without.
 _NEGATED = re.compile(
-    r"\b(?:not|never|nor|avoid|without|cannot|n't|instead of|rather than|refuse to)\b[^.!?]{0,80}$"
+    r"\b(?:(?:not|never)(?! (?:hesitate|fail|forget|wait|only|just|stop|worry))|nor|avoid|without"
+    r"|cannot|n't|instead of|rather than|refuse to)\b[^.!?]{0,80}$"
 )
 _DISGUISED = ("override", "prompts")  # families that are searched in decoded texts, too
 _DECODE = re.compile(
