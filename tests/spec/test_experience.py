@@ -282,7 +282,9 @@ class TestTrial:
     def test_report_has_the_difference_and_its_interval(self, http: Http) -> None:
         """The effect is the difference of both sides (specification.md#effect-interval)."""
         create(http)
-        trial = "update shown_cubes set trial = session % 2, outcome = 1 - session % 2, settled_ms = 1"
+        trial = (
+            "update shown_cubes set trial = session % 2, outcome = 1 - session % 2, settled_ms = 1"
+        )
         for n in range(12):
             http.memory(QUESTION, session_id=f"s{n}")
         http.context.store.write(lambda tx: tx.run(trial))

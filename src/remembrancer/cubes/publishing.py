@@ -14,6 +14,7 @@ from ..protocol import limits
 from ..protocol.recalled import imitated_line
 from ..search.text.screening import find_secrets, instruction_like
 from .english import is_english, may_be_english
+from .injections import injection_family
 
 BOUNDS = {
     "topic": limits.PUBLISHED_TOPIC_CHARACTERS_MAX,
@@ -87,7 +88,7 @@ def refusal(texts: Mapping[str, str]) -> str | None:
                 f"the maximum for publishing is {BOUNDS[name]}."
             )
     for name, text in texts.items():
-        if trick := _find_trick(text):
+        if trick := _find_trick(text, in_rules=name == "rules"):
             return f"Kept private: its {name} contains {trick}."
     if secrets := find_secrets("\n".join(texts.values())):
         return f"Kept private: it contains a secret ({secrets[0].kind})."
@@ -99,7 +100,7 @@ def refusal(texts: Mapping[str, str]) -> str | None:
     return None
 
 
-def _find_trick(text: str) -> str | None:
+def _find_trick(text: str, *, in_rules: bool) -> str | None:
     if any(
         unicodedata.category(character) in _INVISIBLE_CATEGORIES and character not in _ALLOWED
         for character in text
@@ -121,4 +122,6 @@ def _find_trick(text: str) -> str | None:
     )
     if imitated_line(text):
         return "a line that begins like one of the service"
-    return trick or ("a sentence that instructs its reader" if instruction_like(text) else None)
+    if trick is None and instruction_like(text):
+        return "a sentence that instructs its reader"
+    return trick or injection_family(text, in_rules=in_rules)
