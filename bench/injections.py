@@ -14,8 +14,9 @@ prompt_injection.json of CyberSecEval in meta-llama/PurpleLlama (MIT), the attac
 of InjecAgent, and prompt_injections.csv of Giskard-AI/prompt-injections (MIT), which has those of
 garak and PromptInject.
 
-False alarms are counted on the labelled lessons (bench/situations.py), and on the paragraphs of the
-standard library's docstrings as technical prose.
+False alarms are counted on the labelled lessons (bench/situations.py), and on the paragraphs of
+docstrings as technical prose: of the standard library, for which the patterns were adjusted, and of
+scipy and sympy, which were not read.
 """
 
 from __future__ import annotations
@@ -172,20 +173,26 @@ def false_alarms() -> str:
         refusal({"topic": one.topic, "essence": one.essence, "rules": one.rules}) is not None
         for one in lessons
     )
-    prose = sorted(set(paragraphs()))
-    suspected = sum(injection_family(text) is not None for text in prose)
+    stdlib, packages = (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib"))
+    parts = []
+    for name, folders in (
+        ("the standard library", [stdlib]),
+        ("scipy and sympy", [packages / "scipy", packages / "sympy"]),
+    ):
+        prose = sorted({text for folder in folders for text in paragraphs(folder)})
+        suspected = sum(injection_family(text) is not None for text in prose)
+        parts.append(f"{suspected} of {len(prose):,} paragraphs of docstrings of {name}")
     return (
-        f"False alarms: {refused} of {len(lessons)} labelled lessons refused; {suspected} of "
-        f"{len(prose):,} paragraphs of the standard library's docstrings belong to a family."
+        f"False alarms: {refused} of {len(lessons)} labelled lessons refused; "
+        f"{' and '.join(parts)} belong to a family."
     )
 
 
-def paragraphs() -> Iterator[str]:
-    """Yield the paragraphs of the docstrings of the standard library, without its tests."""
+def paragraphs(folder: Path) -> Iterator[str]:
+    """Yield the paragraphs of the docstrings of the modules in a folder, without tests."""
     low, high = PARAGRAPH_CHARACTERS
-    library = Path(sysconfig.get_path("stdlib"))
-    for path in sorted(library.rglob("*.py")):
-        parts = path.relative_to(library).parts
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).parts
         if not {"site-packages", "dist-packages", "test", "tests", "idlelib"}.isdisjoint(parts):
             continue
         for node in ast.walk(ast.parse(path.read_bytes())):
