@@ -5,6 +5,7 @@ export type AgentFigures = { account: string; hint?: string | null; label?: stri
 export type AgentMemory = { user_id: string; hits?: Hit[] | null; shared_cubes?: SharedCube[] | null; facts?: FactHit[] | null; instructions?: InstructionHit[] | null; summaries?: SummaryHit[] | null; step?: number | null; answerable?: number | null; total_hits?: number | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null; prompt_text?: string | null; constitution_version?: number | null; tokens?: number | null; left_out?: number | null };
 export type AgentPrompt = { prompt: string; user_id: string; user_part: string; updated_at: string | null; detail?: string | null };
 export type AnswerFormat = { type: string; [name: string]: unknown };
+export type Arm = { exposures: number; outcomes: number; good: number };
 export type Attempt = { stage: "run" | "deterministic" | "model" | "optimize" | "tidy"; repair?: string | null; model?: string | null; outcome: "ok" | "fixed" | "failed" | "timeout" | "killed" | "refused" | "unanswered"; error?: string | null; guard?: "no_program" | "unreadable" | "repeated" | "grows" | "loses_secrets" | "tests_changed" | "swallows" | "exits" | "drops_definitions" | "hollows" | "shrinks" | "deletes" | "drops_raise" | "drops_output" | "hard_codes" | "reaches_out" | "rebinds" | "unequal" | "not_faster" | null; tokens?: number | null; ms: number };
 export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "erase" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; receipt_id?: string | null; prev?: string | null; hash: string };
 export type AuditHead = { seq: number; hash: string };
@@ -22,11 +23,14 @@ export type Confinement = { level: "gvisor" | "ns" | "landlock" | "unsafe"; limi
 export type CreatedFile = { status?: "created"; filename: string; url: string; size_bytes: number; download_url: string; expires_at: string; detail?: string | null };
 export type CubeCreate = unknown;
 export type CubeCreated = { saved: boolean; cube_id: string; visibility: "private" | "published"; cube_status: "private" | "published" | "trusted" | "retired"; detail?: string | null };
+export type CubeEffect = { exposures: number; outcomes: number; used: number; helped: number; effect: number | null; interval: number[]; needed: number | null; shown: Arm; withheld: Arm; cube_id: string; topic: string; cube_status: "private" | "published" | "trusted" | "retired" };
 export type CubeMade = { cube_id: string; visibility: "private" | "published" };
 export type CubeVote = unknown;
 export type CubeVoted = { voted: boolean; cube_id: string; user_id: string; cube_status: "private" | "published" | "trusted" | "retired"; votes: Votes; detail?: string | null };
 export type Dropped = { sentence: string; detail: string };
 export type Earlier = { role: string; content: string };
+export type Effect = { exposures: number; outcomes: number; used: number; helped: number; effect: number | null; interval: number[]; needed: number | null; shown: Arm; withheld: Arm };
+export type EffectReport = { trial_share: number; cubes: CubeEffect[]; all: Effect; next: number | null };
 export type Embed = { input: string | string[]; model?: string | null; encoding_format?: "float" | "base64" | null; dimensions?: number | null; input_type?: "query" | "document" | null };
 export type Embedded = { object?: "list"; data: TextVector[]; model: string; usage: EmbeddingUsage };
 export type Embedding = { name: string; pending: number; state?: "ok" | "pending" | "unavailable"; older?: string | null };
@@ -85,7 +89,7 @@ export type MapVersion = { user_id: string; map_text: string; version: number; v
 export type Mark = { side: "query" | "response"; start: number; end: number };
 export type MediaPart = { type: "image_url" | "input_audio" | "file" | "video_url" | "refusal"; [name: string]: unknown };
 export type MemoryAnswer = { hits: Hit[]; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; step: number; answerable?: number; total_hits: number; depth?: "fast" | "deep" | null; focus_missing?: string[] | null; duty_error?: string | null; reminders?: string[] | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null };
-export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null };
+export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; work?: WorkContext | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null };
 export type ModelTry = { model: string; outcome: string; ms: number; prompt_tokens: number; completion_tokens: number };
 export type ModelUsage = { calls: number; prompt_tokens: number; completion_tokens: number; ms: number; tries: ModelTry[] };
 export type Neighbour = { event_id: string; place: "before" | "after"; query: string; response: string; base: number };
@@ -118,7 +122,7 @@ export type SecondLooked = { status: "pass" | "fail"; checks: Check[]; failed: n
 export type ServedModel = { id: string; object?: "model"; created?: number; owned_by?: string };
 export type ServedModels = { object?: "list"; data: ServedModel[] };
 export type SessionFigures = { user_id: string; session_id: string; last_at: string; figures: Figures };
-export type SharedCube = { cube_id: string; kind: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code"; topic: string; essence: string; rules_markdown: string; evidence: string; score: number; note: string; model?: string | null };
+export type SharedCube = { cube_id: string; kind: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code"; topic: string; essence: string; rules_markdown: string; evidence: string; score: number; note: string; why?: string | null; record?: string | null; model?: string | null };
 export type Signal = { signal: string; rank?: number | null; value: number };
 export type SignedReceipt = { statement: string; key_id: string; signature: string };
 export type Spoken = { role: "system" | "developer" | "user" | "assistant" | "tool" | "function"; content?: string | (TextPart | MediaPart)[] | null; tool_calls?: Record<string, unknown>[] | null; tool_call_id?: string | null; [name: string]: unknown };
@@ -139,6 +143,7 @@ export type TextVector = { object?: "embedding"; index: number; embedding: numbe
 export type ToolsListed = { format: string; tools: Record<string, unknown>[] };
 export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_publish?: boolean | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null };
 export type Votes = { useful: number; useless: number };
+export type WorkContext = { tools?: string[] | null; error?: string | null; files?: string[] | null };
 /** Every endpoint: method and path. */
 export interface Endpoints {
   /** Search memory */
@@ -217,6 +222,8 @@ export interface Endpoints {
   "POST /api/v7/experience/create": { body: CubeCreate; answer: CubeCreated };
   /** Vote on a cube */
   "POST /api/v7/experience/vote": { body: CubeVote; answer: CubeVoted };
+  /** Read what cubes changed */
+  "GET /api/v7/experience/effect": { query?: { cube_id?: string; limit?: number; below?: number }; answer: EffectReport };
   /** Run code in the sandbox */
   "POST /api/execute/code": { body: Execution; answer: Executed };
   /** Run code in the sandbox */
