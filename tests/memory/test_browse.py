@@ -9,7 +9,7 @@ from memory.asking import Memory, memory_in
 from memory.plans import plan
 
 from remembrancer.accounts import PinnedToOtherUser
-from remembrancer.cubes.lessons import create
+from remembrancer.cubes.proposals import create
 from remembrancer.files.files import create_file
 from remembrancer.memory.history import browse
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, LISTED_CHARACTERS_MAX

@@ -19,6 +19,7 @@ from .lessons import (
     store_cube,
 )
 from .outcomes import record_exposures, settle, settle_ended
+from .proposals import propose
 from .rules import may_propose
 from .serving import CubeQuery, close_ratings, relevant_cubes, unrated_cubes
 from .trial import draw_trial
@@ -40,6 +41,7 @@ __all__ = [
     "may_propose",
     "move_evidence",
     "prepare_cube",
+    "propose",
     "record_exposures",
     "relevant_cubes",
     "settle",

@@ -27,7 +27,7 @@ order by id desc limit 1;
 -- best_cubes: Cubes for every session of a user: the account's own, those the user rated useful, and trusted ones, but none the user rated otherwise; most useful first, then newest
 select cubes.topic, cubes.essence, cubes.rules
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
-where cubes.status <> 'retired' and coalesce(ratings.vote, 1) = 1
+where cubes.status <> 'retired' and cubes.merged_into is null and coalesce(ratings.vote, 1) = 1
     and (cubes.account_id = :account_id or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
 order by cubes.useful - cubes.useless desc, cubes.id desc limit :most;
 
@@ -37,20 +37,20 @@ insert into cube_index (id, words, embedder, vectors) values (:id, :words, :embe
 -- newest: The newest cubes that an account may see, shared and private, and the revision of older ones
 select
     (select revision from cube_revision) as revision,
-    (select max(id) from cubes where status <> 'private') as shared,
-    (select max(id) from cubes where account_id = :account_id and status = 'private') as own;
+    (select max(id) from cubes where status <> 'private' and merged_into is null) as shared,
+    (select max(id) from cubes where account_id = :account_id and status = 'private' and merged_into is null) as own;
 
 -- shared_rows: The index entries of shared cubes from an id on; with the vectors of these two embedders
 select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors,
     case when cube_index.embedder = :older then cube_index.vectors end as older_vectors
 from cubes join cube_index on cube_index.id = cubes.id
-where cubes.status <> 'private' and cubes.id >= :low order by cubes.id limit :most;
+where cubes.status <> 'private' and cubes.merged_into is null and cubes.id >= :low order by cubes.id limit :most;
 
 -- own_rows: The same for an account's private cubes
 select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors,
     case when cube_index.embedder = :older then cube_index.vectors end as older_vectors
 from cubes join cube_index on cube_index.id = cubes.id
-where cubes.account_id = :account_id and cubes.status = 'private' and cubes.id >= :low order by cubes.id limit :most;
+where cubes.account_id = :account_id and cubes.status = 'private' and cubes.merged_into is null and cubes.id >= :low order by cubes.id limit :most;
 
 -- cube_texts: The text of a cube
 select topic, essence, rules from cubes where id = :id;
@@ -59,16 +59,17 @@ select topic, essence, rules from cubes where id = :id;
 select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
 
 -- session_cubes: The cubes that a user's session was shown, or that the field trial withheld from it
-select shown_cubes.cube
+select coalesce(cubes.merged_into, cubes.id) as cube
 from spaces join sessions on sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
 join shown_cubes on shown_cubes.account_id = :account_id and shown_cubes.session = sessions.id
+join cubes on cubes.id = shown_cubes.cube
 where spaces.account_id = :account_id and spaces.user_id = :user_id;
 
 -- served: A cube as a user sees it, with the user's rating; neither retired nor another account's private one
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
-where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
+where cubes.id = :id and cubes.merged_into is null and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
 -- own_record: What an account knows about a cube: votes of its users but the author, exposures, and how turns that used it ended
 select votes.useful, votes.useless, shown.exposures, shown.last_ms, shown.helped, shown.failed
@@ -83,15 +84,39 @@ from (
     select coalesce(sum(case when coalesce(trial, 0) = 0 then 1 else 0 end), 0) as exposures, coalesce(max(shown_ms), 0) as last_ms,
         coalesce(sum(case when used is not null and outcome = 1 then 1 else 0 end), 0) as helped,
         coalesce(sum(case when used is not null and outcome = 0 then 1 else 0 end), 0) as failed
-    from shown_cubes where account_id = :account_id and cube = :id
+    from shown_cubes
+    where account_id = :account_id and cube in (select cubes.id from cubes where cubes.id = :id union select cubes.id from cubes where cubes.merged_into = :id)
 ) as shown;
 
 -- other_outcomes: How turns of an account ended that used no cube, those that were shown one or went without
 select coalesce(sum(case when outcome = 1 then 1 else 0 end), 0) as good, coalesce(sum(case when outcome = 0 then 1 else 0 end), 0) as bad
 from shown_cubes where account_id = :account_id and used is null and outcome is not null;
 
--- visible: A cube that an account may vote on: shared, even if retired, or its own
-select id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
+-- visible: A cube that an account may vote on: shared, even if retired, or its own; of a merged one, that into which it was merged
+select coalesce(merged_into, id) as id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
+
+-- wording: The texts of a cube that an account sees
+select id, cube_id, topic, essence, rules, status, account_id = :account_id as is_own from cubes
+where id = :id and merged_into is null and (status <> 'private' or account_id = :account_id);
+
+-- own_cube: A cube of the account, or that into which it was merged
+select served.id, served.cube_id, served.topic, served.essence, served.rules, served.status
+from cubes join cubes as served on served.id = coalesce(cubes.merged_into, cubes.id)
+where cubes.account_id = :account_id and cubes.cube_id = :cube_id and served.account_id = :account_id;
+
+-- merge: Let a cube, and those merged into it, be served as another one
+update cubes set merged_into = :into where id = :id or merged_into = :id;
+
+-- take_ratings: Copy the ratings of a cube to another one, but those of users who rated it
+insert into ratings (cube, account_id, user_id, vote, reason, rated_ms)
+select :into, account_id, user_id, vote, reason, rated_ms from ratings where cube = :id
+on conflict (cube, account_id, user_id) do nothing;
+
+-- separate_all_of: Serve the cubes again that were merged into those of an account
+update cubes set merged_into = null where merged_into in (select other.id from cubes as other where other.account_id = :account_id);
+
+-- separate: Serve the cubes again that were merged into one of the account
+update cubes set merged_into = null where merged_into in (select other.id from cubes as other where other.account_id = :account_id and other.id = :id);
 
 -- rate: Store a user's rating of a cube, replacing the previous one
 insert into ratings (cube, account_id, user_id, vote, reason, rated_ms) values (:cube, :account_id, :user_id, :vote, :reason, :now_ms)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ..accounts import default_user_id, require_write
-from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
-from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
+from ..protocol.cubes import Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..protocol.service_keys import mask_service_keys, service_key_warning
-from ..protocol.text import is_placeholder
 from ..search import EventText, IndexEntry, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction, embedder_id, load_queries
@@ -62,46 +59,9 @@ class StoredCube:
     cube_id: str
     visibility: Visibility
     refused: str | None
-
-
-def create(
-    context: Context,
-    caller: Caller,
-    request: CubeCreate,
-    idempotency: IdempotentRequest | None = None,
-) -> CubeCreated:
-    """Store a private cube; on return it is durable and the account's searches find it.
-
-    Raises KeyIsReadOnly, EvidenceUnknown, IdempotencyKeyReused, StoreUnavailable,
-    EmbedderUnavailable.
-    """
-    require_write(caller)
-    lesson = Lesson(
-        kind=request.kind or request.cube_type or "fact",
-        topic=request.topic,
-        essence=request.essence,
-        rules=request.rules_markdown,
-        evidence=request.evidence,
-        model=None if is_placeholder(request.model) else request.model,
-    )
-    prepared = prepare_cube(context, lesson)
-
-    def store(tx: Transaction) -> str:
-        check_evidence(tx, caller, request.evidence)
-        session = _session(tx, caller, request.session_id)
-        stored = store_cube(context, tx, session=session, prepared=prepared)
-        return CubeCreated(
-            saved=True,
-            cube_id=stored.cube_id,
-            visibility="private",
-            cube_status="private",
-            detail=prepared.notice,
-        ).model_dump_json()
-
-    def write(tx: Transaction) -> str:
-        return idempotent(tx, idempotency, context.clock(), lambda: store(tx))
-
-    return CubeCreated.model_validate_json(context.store.write(write, account_id=caller.account_id))
+    row: int = 0  # row id
+    merged_into: str | None = None  # the cube_id that is served in its place
+    notice: str | None = None  # what became of a cube that says the same
 
 
 def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
@@ -165,7 +125,10 @@ def store_cube(
     embedder = embedder_id(tx, entry.by, make=True)
     tx.run(SQL.add_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=embedder)
     return StoredCube(
-        cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused
+        cube_id=prepared.cube_id,
+        visibility=prepared.visibility,
+        refused=prepared.refused,
+        row=row.id,
     )
 
 
@@ -225,27 +188,17 @@ def _texts(lesson: Lesson) -> dict[str, str]:
     return texts if lesson.model is None else {**texts, "model": lesson.model}
 
 
-def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """Return the row id of a session of the caller's own space.
-
-    None if it is not named or does not exist.
-    """
-    if session_id is None:
-        return None
-    row = tx.one_or_none(
-        SQL.session_of,
-        user_id=default_user_id(caller),
-        session_id=session_id,
-    )
-    return None if row is None else int(row.id)
-
-
 def erase_all(context: Context, tx: Transaction) -> int:
     """Erase the cubes of the account, shared ones too, and the reasons and users of its votes.
 
     Returns the number of cubes.
     """
-    for statement in (SQL.erase_ratings_of, SQL.erase_shown_of, SQL.erase_index_of):
+    for statement in (
+        SQL.separate_all_of,
+        SQL.erase_ratings_of,
+        SQL.erase_shown_of,
+        SQL.erase_index_of,
+    ):
         tx.run(statement)
     erased = tx.run(SQL.erase_cubes_of)
     for voter in tx.all(SQL.voters):
@@ -257,6 +210,7 @@ def erase_all(context: Context, tx: Transaction) -> int:
 def erase_cube(tx: Transaction, cube: int) -> None:
     """Erase one cube of the account (its row id), with its votes."""
     for statement in (
+        SQL.separate,
         SQL.erase_ratings_of_cube,
         SQL.erase_shown_of_cube,
         SQL.erase_index_of_cube,

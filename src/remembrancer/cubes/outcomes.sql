@@ -45,8 +45,8 @@ select cubes.id, cubes.cube_id, cubes.topic, cubes.status,
     sum(case when shown_cubes.trial = 1 then 1 else 0 end) as withheld,
     sum(case when shown_cubes.trial = 1 and shown_cubes.outcome is not null then 1 else 0 end) as withheld_outcomes,
     sum(case when shown_cubes.trial = 1 and shown_cubes.outcome = 1 then 1 else 0 end) as withheld_good
-from shown_cubes join cubes on cubes.id = shown_cubes.cube
-where shown_cubes.account_id = :account_id and shown_cubes.cube < :below and (cast(:cube_id as text) is null or cubes.cube_id = :cube_id)
+from shown_cubes join cubes as named on named.id = shown_cubes.cube join cubes on cubes.id = coalesce(named.merged_into, named.id)
+where shown_cubes.account_id = :account_id and cubes.id < :below and (cast(:cube_id as text) is null or cubes.cube_id = :cube_id)
     and (
         cast(:user_id as text) is null or shown_cubes.session in (
             select sessions.id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
@@ -78,5 +78,7 @@ from (
 ) as searches;
 
 -- times_shown: How often the account's sessions were shown a cube
-select count(*) as n from shown_cubes join cubes on cubes.id = shown_cubes.cube
-where shown_cubes.account_id = :account_id and cubes.cube_id = :cube_id and coalesce(shown_cubes.trial, 0) = 0;
+select count(*) as n
+from cubes as served join cubes on coalesce(cubes.merged_into, cubes.id) = served.id
+join shown_cubes on shown_cubes.account_id = :account_id and shown_cubes.cube = cubes.id
+where served.cube_id = :cube_id and coalesce(shown_cubes.trial, 0) = 0;

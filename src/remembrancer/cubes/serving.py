@@ -40,6 +40,7 @@ from .fit import (
     shared_words,
 )
 from .lessons import SQL, cube_text, visible_evidence
+from .merging import Wording, contradicts
 from .rules import freshness, retired_by_outcomes, status_within
 
 CANDIDATE_MIN = 0.2  # score of a candidate by words and vectors
@@ -110,24 +111,18 @@ def relevant_cubes(
     The account's own private cubes and all shared ones, except those that are retired for all or
     within the account, that the user rated -1, and that the session was shown already.
     """
-    newest = tx.one(SQL.newest)
     left_out = {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
-    if query.session_id is not None:
-        own = {"user_id": query.user_id, "session_id": query.session_id}
-        left_out |= {row.cube for row in tx.all(SQL.session_cubes, **own)}
     error = query.situation.error[:ERROR_CHARACTERS_MAX]
     has_vectors = bool(len(query.vector)) and not context.embedder.is_remote
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
     near: list[_Near] = []
     cubes = 0
-    for last, account_id in ((newest.shared, None), (newest.own, caller.account_id)):
-        if last is not None:
-            view = _view(context, tx, newest.revision, last, account_id)
-            cubes += view.events
-            near += islice(
-                _candidates(view, query, error, error_vector if has_vectors else None, left_out),
-                CANDIDATES_MAX,
-            )
+    for view in account_views(context, tx, caller):
+        cubes += view.events
+        near += islice(
+            _candidates(view, query, error, error_vector if has_vectors else None, left_out),
+            CANDIDATES_MAX,
+        )
     rows = [(one, tx.one_or_none(SQL.served, id=one.number, user_id=query.user_id)) for one in near]
     visible = [(one, row) for one, row in rows if row is not None]
     if not visible:
@@ -146,7 +141,42 @@ def relevant_cubes(
         if chance >= least and (one := _judged(context, tx, row, chance)) is not None
     ]
     fits.sort(key=lambda one: (one.rank, one.row.id), reverse=True)
-    return [_shared_cube(one, query.situation) for one in fits[:CUBES_SHOWN_MAX]]
+    # First, because a cube that the session was shown may contradict another one.
+    current = [one for one in fits if not _is_contradicted(one, fits)]
+    before = _shown_before(tx, query)
+    served = [one for one in current if one.row.id not in before][:CUBES_SHOWN_MAX]
+    return [_shared_cube(one, query.situation) for one in served]
+
+
+def _shown_before(tx: Transaction, query: CubeQuery) -> set[int]:
+    if query.session_id is None:
+        return set()
+    session = {"user_id": query.user_id, "session_id": query.session_id}
+    return {row.cube for row in tx.all(SQL.session_cubes, **session)}
+
+
+def _is_contradicted(one: _Fitting, others: Sequence[_Fitting]) -> bool:
+    """Return True if a newer cube that is trusted says otherwise about the same."""
+    return any(
+        other.status == "trusted"
+        and other.row.id > one.row.id
+        and contradicts(_wording(other.row), _wording(one.row))
+        for other in others
+    )
+
+
+def _wording(row: Row) -> Wording:
+    return Wording(row.topic, row.essence, row.rules)
+
+
+def account_views(context: Context, tx: Transaction, caller: Caller) -> list[IndexView]:
+    """Return the indexes of what an account sees: shared cubes, and its private ones."""
+    newest = tx.one(SQL.newest)
+    return [
+        _view(context, tx, newest.revision, last, account_id)
+        for last, account_id in ((newest.shared, None), (newest.own, caller.account_id))
+        if last is not None
+    ]
 
 
 def _candidates(

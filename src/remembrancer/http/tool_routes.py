@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..cubes.lessons import create
+from ..cubes.proposals import create
 from ..cubes.trial import effect_report
 from ..cubes.votes import vote
 from ..feedback import list_feedback, submit_feedback

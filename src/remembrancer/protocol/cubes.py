@@ -27,6 +27,13 @@ CubeId = Annotated[str, Field(description="Identifier of the cube.")]
 Status = Annotated[CubeStatus, Field(description="Status: private, published, trusted or retired.")]
 
 
+MergedInto = Annotated[
+    str | None,
+    ABSENT_IF_NONE,
+    Field(description="Cube that says the same and is served for both; both ids name it."),
+]
+
+
 class CubeCreate(Body):
     """Body of `POST /api/v7/experience/create`."""
 
@@ -62,6 +69,10 @@ class CubeCreate(Body):
     )
     cube_type: Annotated[AnyKind, Field(description="Another name of `kind`.")] = None
     model: Annotated[Model | None, Field(description="Language model that wrote the cube.")] = None
+    improves: Annotated[
+        Id | None,
+        Field(description="Own cube that this one improves: it takes its place and is rated anew."),
+    ] = None
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> CubeCreate:
@@ -78,6 +89,7 @@ class CubeCreated(Message):
     cube_id: CubeId
     visibility: Annotated[Visibility, Field(description="`private`: visible to the account only.")]
     cube_status: Status
+    merged_into: MergedInto = None
     detail: Detail = None
 
 
@@ -104,6 +116,7 @@ class CubeMade(Message):
             "accounts."
         ),
     ]
+    merged_into: MergedInto = None
 
 
 class CubeVote(Body):

@@ -213,6 +213,10 @@ class Turn(Body):
         Moment | None,
         Field(description="Time at which the cube is erased (RFC 3339), in the future."),
     ] = None
+    cube_improves: Annotated[
+        Id | None,
+        Field(description="Own cube that this one improves: it takes its place and is rated anew."),
+    ] = None
     cube_publish: Annotated[
         bool,
         Field(description="Publish the cube. It must be in English, short and free of secrets."),

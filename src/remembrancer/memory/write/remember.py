@@ -453,16 +453,22 @@ class _TurnWrite:
             return reason
         if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
             prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
-        stored = cubes.store_cube(
+        stored = cubes.propose(
             self.context,
             self.tx,
+            self.caller,
+            prepared,
+            user_id=self.user_id,
             session=session.id,
-            prepared=prepared,
+            improves=self.turn.cube_improves,
             expires_ms=self.expires.cube_ms,
         )
         self.tx.run(SQL.note_cube, session=session.id)
-        self._add_receipt("cube", "stored", stored.cube_id, stored.refused)
-        return CubeMade(cube_id=stored.cube_id, visibility=stored.visibility)
+        notices = " ".join(filter(None, (stored.refused, stored.notice)))
+        self._add_receipt("cube", "stored", stored.cube_id, notices or None)
+        return CubeMade(
+            cube_id=stored.cube_id, visibility=stored.visibility, merged_into=stored.merged_into
+        )
 
     def _close_duty(self, session: Row, now_ms: int) -> None:
         if self.turn.duty is None:

@@ -1,4 +1,4 @@
--- What became of the cubes that sessions were shown: use, outcome, and those that a field trial withheld.
+-- What became of the cubes that sessions were shown: use, outcome, and those that a field trial withheld. Cubes that say the same are merged.
 alter table shown_cubes add column shown_ms bigint not null default 0;
 alter table shown_cubes add column is_new bigint not null default 1;     -- 1: shown as new, so that a rating is owed
 alter table shown_cubes add column trial bigint;        -- of the field trial, drawn at random: 0: shown, 1: withheld; null: it took no part
@@ -9,3 +9,6 @@ alter table shown_cubes add column settled_ms bigint; -- when outcome was decide
 update shown_cubes set settled_ms = 0;                 -- nobody looked how those ended
 create index shown_cubes_of_cube on shown_cubes (account_id, cube);
 create index shown_cubes_open on shown_cubes (shown_ms) where settled_ms is null;
+
+alter table cubes add column merged_into bigint references cubes (id); -- the cube that says the same, or improves this one, and is served in its place
+create index cubes_merged on cubes (merged_into) where merged_into is not null;

@@ -1,0 +1,116 @@
+"""Which lessons are merged, whose wording stays, and which contradict each other: pure rules."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from bench.situations import load_situations
+from remembrancer.cubes.merging import Wording, clarity, contradicts, says_same
+
+KETTLE = Wording(
+    "kettles",
+    "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
+    "- MUST boil one part vinegar with two parts water.\n- SHALL rinse twice before use.",
+)
+
+
+def with_rules(rules: str) -> Wording:
+    """Return the lesson with other rules."""
+    return Wording(KETTLE.topic, KETTLE.essence, rules)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        KETTLE,
+        Wording("Kettles", KETTLE.essence.upper(), KETTLE.rules),
+        with_rules(
+            "* SHALL rinse twice before use.\n* MUST boil one part vinegar with two parts water."
+        ),
+        Wording(
+            "kettles",
+            "Descaling kettles takes vinegar and ten minutes, not scrubbing.",
+            KETTLE.rules,
+        ),
+    ],
+)
+def test_equal_and_nearly_equal_lessons_say_the_same(other: Wording) -> None:
+    assert says_same(KETTLE, other)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "- MUST boil one part vinegar with two parts water.\n- SHALL NOT rinse before use.",
+        "- MUST boil 3 parts vinegar with two parts water.\n- SHALL rinse twice before use.",
+        "- MUST boil one part `acid` with two parts water.\n- SHALL rinse twice before use.",
+        "- MUST scrub it with sand until the scale is gone.",
+    ],
+)
+def test_another_number_negation_or_code_is_another_lesson(rules: str) -> None:
+    assert not says_same(KETTLE, with_rules(rules))
+
+
+def test_no_two_labelled_lessons_say_the_same() -> None:
+    """220 lessons, many in families about nearly the same, which somebody else wrote apart."""
+    lessons, _ = load_situations()
+    wordings = [Wording(one.topic, one.essence, one.rules) for one in lessons]
+
+    assert not [pair for pair in combinations(wordings, 2) if says_same(*pair)]
+
+
+def test_no_two_labelled_lessons_contradict_each_other() -> None:
+    lessons, _ = load_situations()
+    wordings = {one.name: Wording(one.topic, one.essence, one.rules) for one in lessons}
+
+    opposed = [
+        (one, other)
+        for one, other in combinations(wordings, 2)
+        if contradicts(wordings[one], wordings[other])
+    ]
+    assert opposed == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "other", "expected"),
+    [
+        (
+            "- MUST retry failed payments at once.",
+            "- MUST NOT retry failed payments at once.",
+            True,
+        ),
+        (
+            "- MUST wait 5 seconds before each retry.",
+            "- MUST wait 60 seconds before each retry.",
+            True,
+        ),
+        (
+            "- MUST count the days between two dates with `days_between(start, end)`.",
+            "- MUST count the days between two dates with `span_of(start, end)`.",
+            True,
+        ),
+        (
+            "- MUST wait 5 seconds before each retry.",
+            "- MUST wait 5 seconds before each retry.",
+            False,
+        ),
+        ("- MUST retry failed payments at once.", "- MUST NOT log the card number.", False),
+        ("- MUST rinse.", "- MUST NOT rinse.", False),  # too short to be certain
+    ],
+)
+def test_rules_about_the_same_that_differ_contradict(
+    rules: str, other: str, expected: bool
+) -> None:
+    assert contradicts(with_rules(rules), with_rules(other)) == expected
+    assert contradicts(with_rules(other), with_rules(rules)) == expected
+
+
+def test_concrete_short_lists_of_duties_are_clearer() -> None:
+    clear = with_rules("- MUST pass `timeout=5` to every request.")
+    vague = with_rules("Timeouts are important, you should think about them.")
+    long = with_rules("- MUST pass `timeout=5` to every request.\n" + "- MUST think.\n" * 40)
+
+    assert clarity(clear) > clarity(vague)
+    assert clarity(clear) > clarity(long)
