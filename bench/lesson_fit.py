@@ -40,7 +40,7 @@ class Pool:
     """The lessons with their vectors; none for words alone."""
 
     lessons: list[PoolLesson]
-    texts: list[fit.Candidate]
+    texts: list[fit.CandidateLesson]
     cohort: fit.Cohort
     heads: fit.Vector
     rules: fit.Vector
@@ -50,10 +50,7 @@ class Pool:
     @classmethod
     def open(cls, lessons: list[PoolLesson], *, vectors: bool) -> Pool:
         """Embed the pool."""
-        texts = [
-            fit.Candidate(head=f"{one.topic}. {one.essence}", rules=one.rules, topic=one.topic)
-            for one in lessons
-        ]
+        texts = [fit.candidate(one.topic, one.essence, one.rules) for one in lessons]
         if not vectors:
             none = fit.NO_VECTOR
             return cls(lessons, texts, fit.cohort_of(None), none, none, lambda _: none)

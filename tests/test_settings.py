@@ -48,3 +48,8 @@ def test_model_key_is_read_from_the_environment_and_never_shown(slot: str) -> No
 )
 def test_store_url_is_shown_without_its_password(store: str, text: str) -> None:
     assert Settings(store=store).store_shown == text
+
+
+@pytest.mark.parametrize(("value", "share"), [("off", 0), ("0", 0), ("0.25", 0.25)])
+def test_field_trial_is_off_by_one_word(value: str, share: float) -> None:
+    assert read({"REMEMBRANCER_FIELD_TRIAL": value}).field_trial == share

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,25 +30,19 @@ def setting(
     unit: str = "",
     least: float | None = None,
     most: float | None = None,
+    repr: bool = True,
 ) -> Any:
     """Return a dataclass field with its documentation and its bounds, both inclusive."""
-    return field(
-        default=default, metadata={"help": help, "unit": unit, "least": least, "most": most}
-    )
+    metadata = {"help": help, "unit": unit, "least": least, "most": most}
+    return field(default=default, repr=repr, metadata=metadata)
+
+
+secret = partial(setting, "", repr=False)  # a key: it never appears in a representation
 
 
 def model_key(slot: str) -> Any:
     """Return the field for the key of a model slot."""
     return secret(f"API key for `model_{slot}`. Separate several with commas, in the same order.")
-
-
-def secret(help_text: str) -> Any:
-    """Return the field for a key; it never appears in a representation."""
-    return field(
-        default="",
-        repr=False,
-        metadata={"help": help_text, "unit": "", "least": None, "most": None},
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +224,7 @@ class Settings:
     field_trial: float = setting(
         0.1,
         "Share of eligible searches that go without the cubes that fit, drawn at random, so that "
-        "the effect of cubes can be measured. 0 disables the trial.",
+        "the effect of cubes can be measured. 0 or `off` disables the trial.",
         least=0,
         most=1,
     )
@@ -474,6 +469,8 @@ def _parsed(name: str, value: Any, source: str) -> Any:
             f"{source}: there is no setting `{name}`. See docs/reference/settings.md."
         )
     default, bounds = rows[name].default, rows[name].metadata
+    if name == "field_trial" and value == "off":
+        return 0.0
     if isinstance(default, int | float):
         return _number(name, value, source, kind=type(default), bounds=bounds)
     if not isinstance(value, str | Path):

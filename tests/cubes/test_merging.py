@@ -53,6 +53,19 @@ def test_another_number_negation_or_code_is_another_lesson(rules: str) -> None:
     assert not says_same(KETTLE, with_rules(rules))
 
 
+def test_lessons_about_two_things_are_two() -> None:
+    ferry, train = (
+        Wording(
+            "timetables",
+            f"Timetables of the {one} change in the first week of June.",
+            "- MUST check the date of a timetable before quoting it.",
+        )
+        for one in ("ferry", "train")
+    )
+
+    assert not says_same(ferry, train)
+
+
 def test_no_two_labelled_lessons_say_the_same() -> None:
     """220 lessons, many in families about nearly the same, which somebody else wrote apart."""
     lessons, _ = load_situations()

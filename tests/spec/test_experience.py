@@ -1,4 +1,4 @@
-"""What cubes change: exposures, use, outcomes, and the effect that the field trial measures."""
+"""The effect of cubes: exposures, use, outcomes, and what the field trial measures."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class TestTrial:
         [row] = report(http)["cubes"]
         reminders = http.memory("And the kettle?", session_id="last")["reminders"]
 
-        assert row["withheld"] == {"exposures": 1, "outcomes": 1, "good": 0}
+        assert row["without_cube"] == {"exposures": 1, "outcomes": 1, "good": 0}
         assert (row["exposures"], row["outcomes"], row["effect"]) == (TRIAL_AFTER, 4, None)
         assert not any(row["cube_id"] in text for text in reminders or ())
 
@@ -292,7 +292,11 @@ class TestTrial:
         answer = report(http)
 
         for one in (answer["cubes"][0], answer["all"]):
-            assert (one["effect"], one["shown"]["good"], one["withheld"]["good"]) == (1, 6, 0)
+            assert (one["effect"], one["with_cube"]["good"], one["without_cube"]["good"]) == (
+                1,
+                6,
+                0,
+            )
             low, high = one["interval"]
             assert -1 <= low < 1
             assert high == 1

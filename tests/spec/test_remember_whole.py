@@ -192,8 +192,10 @@ def test_cube_is_an_explanation_when_none_was_created(http: Http) -> None:
 def test_evidence_of_a_cube_defaults_to_its_turn(http: Http) -> None:
     """Evidence defaults to the event of the turn (specification.md#remember-cube-evidence)."""
     turn = remember(http, **TURN, **CUBE).json()
-    labelled = remember(http, **TURN, **CUBE, session_id="s", cube_evidence="field notes").json()
-    blank = remember(http, **TURN, **CUBE, session_id="b", cube_evidence=" ", model="").json()
+    notes = CUBE | {"cube_essence": "Ferry timetables change twice a year, in June and October."}
+    labelled = remember(http, **TURN, **notes, session_id="s", cube_evidence="field notes").json()
+    more = CUBE | {"cube_essence": "In June, ferry timetables hang at 3 places of the harbour."}
+    blank = remember(http, **TURN, **more, session_id="b", cube_evidence=" ", model="").json()
     other = http.as_account("bob").remember("q", "r")["event_id"]
     before = http.rows()
     for evidence in (other, f"see {other}.", f"{turn['event_id']}, {other}"):
@@ -229,8 +231,9 @@ def test_request_with_only_a_duty_settles_it_and_stores_no_event(http: Http) -> 
     assert (answer["saved"], outcomes(answer)) == (True, {"duty": "stored"})
     assert http.rows()["events"] == before
     after = http.memory("ferry timetables in June", session_id="s")
+    again = http.memory("ferry timetables in June", session_id="t")
     assert not any("Rate" in line for line in after["reminders"])
-    assert not after["shared_cubes"][0]["note"].startswith("new")
+    assert not again["shared_cubes"][0]["note"].startswith("new")
 
 
 def test_same_fact_is_stored_once(http: Http) -> None:

@@ -33,6 +33,7 @@ SEARCHED_BY_THE_DATABASE = (
 )  # under no policy: see 0014_search.sql
 OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "cubes/cubes.sql erase_shown_of": "deletes other accounts' records of showing the lesson",
+    "cubes/outcomes.sql ended": "upkeep; continues with the account of each row",
     "memory/recall/postgresql.sql behind": "upkeep; continues with the account of each row",
     "memory/recall/postgresql.sql orphaned": "upkeep: names of indexes",
     "memory/recall/postgresql.sql unlinked": "upkeep; continues with the account of each row",

@@ -1,4 +1,4 @@
-"""How well a lesson fits a situation: a probability, from words and vectors.
+"""Decide whether a lesson fits a situation: the probability, from words and vectors.
 
 A lesson is served unasked, so it must fit, not only be the nearest one. Each lesson is therefore
 compared with lessons that are always there, the starter pack, whether or not it is in the store:
@@ -48,7 +48,7 @@ NO_VECTOR: Vector = np.zeros(0, np.float32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What an agent works on: the user's message, and what the turn contains besides."""
+    """The work of an agent: the user's message, and what the turn contains besides."""
 
     message: str
     error: str = ""
@@ -65,13 +65,20 @@ class Similarities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class CandidateLesson:
     """The texts of a lesson that are compared, and its similarities; None without vectors."""
 
     head: str  # topic and essence
     rules: str
     topic: str
     near: Similarities | None = None
+
+
+def candidate(
+    topic: str, essence: str, rules: str, near: Similarities | None = None
+) -> CandidateLesson:
+    """Return a lesson by its texts."""
+    return CandidateLesson(head=f"{topic}. {essence}", rules=rules, topic=topic, near=near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,7 @@ class Scale:
 class Cohort:
     """The lessons that every situation is compared with."""
 
-    def __init__(self, lessons: Sequence[Candidate], embedder: Embedder | None) -> None:
+    def __init__(self, lessons: Sequence[CandidateLesson], embedder: Embedder | None) -> None:
         self.heads = np.array([lesson.head for lesson in lessons])
         self._size = len(lessons)
         self._vectors = _encoded(lessons, embedder) if embedder is not None else None
@@ -159,7 +166,7 @@ class LessonFit:
         scaled = [scale.apply(row) for scale, row in zip(self._scales, cosines, strict=True)]
         self._levels = cohort.levels(self._all, scaled)
 
-    def probabilities(self, lessons: Sequence[Candidate]) -> list[float]:
+    def probabilities(self, lessons: Sequence[CandidateLesson]) -> list[float]:
         """Return the probability (0..1) that each lesson fits."""
         if not lessons:
             return []
@@ -168,7 +175,7 @@ class LessonFit:
         chances: list[float] = (1 / (1 + np.exp(-scaled @ weights.slope - weights.bias))).tolist()
         return chances
 
-    def features(self, lessons: Sequence[Candidate]) -> Floats:
+    def features(self, lessons: Sequence[CandidateLesson]) -> Floats:
         """Return the features of lessons, shape (lessons, features), as the weights are ordered.
 
         The last ones are the lead of a lesson over all others: of the cohort and of `lessons`.
@@ -184,7 +191,7 @@ class LessonFit:
             row += [row[_LEVEL] - float(others[:most].mean()) for most in (1, 5, 20)]
         return np.array(rows)
 
-    def _features(self, lesson: Candidate) -> list[float]:
+    def _features(self, lesson: CandidateLesson) -> list[float]:
         mass = self._cohort.mass
         head, rules, topic = map(terms_of, (lesson.head, lesson.rules, lesson.topic))
         both = head | rules
@@ -218,7 +225,7 @@ _cohorts: dict[str, Cohort] = {}  # by the name of the embedder
 _cohorts_lock = threading.Lock()
 
 
-def shared_words(situation: Situation, lesson: Candidate, most: int) -> list[str]:
+def shared_words(situation: Situation, lesson: CandidateLesson, most: int) -> list[str]:
     """Return words of a situation that a lesson has too, as they are written, rarest first.
 
     At most `most`.
@@ -244,7 +251,7 @@ def chances(
     embedder: Embedder | None,
     message: Vector,
     error: Vector,
-    lessons: Sequence[Candidate],
+    lessons: Sequence[CandidateLesson],
 ) -> list[float]:
     """Return the probability that each lesson fits: by words, or with vectors if that is higher.
 
@@ -301,15 +308,12 @@ def cohort_of(embedder: Embedder | None) -> Cohort:
     name = "" if embedder is None else embedder.name
     with _cohorts_lock:
         if name not in _cohorts:
-            lessons = [
-                Candidate(head=f"{one.topic}. {one.essence}", rules=one.rules, topic=one.topic)
-                for one in load_starter()
-            ]
+            lessons = [candidate(one.topic, one.essence, one.rules) for one in load_starter()]
             _cohorts[name] = Cohort(lessons, embedder)
         return _cohorts[name]
 
 
-def _encoded(lessons: Sequence[Candidate], embedder: Embedder) -> tuple[Vector, Vector]:
+def _encoded(lessons: Sequence[CandidateLesson], embedder: Embedder) -> tuple[Vector, Vector]:
     """Return the vectors of heads and rules, shape (lessons, dimensions) each."""
     heads, rules = [one.head for one in lessons], [one.rules for one in lessons]
     vectors = embedder.encode([*heads, *rules])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ..context import Caller, Context
-from ..protocol.cubes import Visibility
+from ..protocol.cubes import CubeMade, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..protocol.service_keys import mask_service_keys, service_key_warning
@@ -62,6 +62,13 @@ class StoredCube:
     row: int = 0  # row id
     merged_into: str | None = None  # the cube_id that is served in its place
     notice: str | None = None  # what became of a cube that says the same
+
+    @property
+    def message(self) -> CubeMade:
+        """The part of an answer about it."""
+        return CubeMade(
+            cube_id=self.cube_id, visibility=self.visibility, merged_into=self.merged_into
+        )
 
 
 def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:

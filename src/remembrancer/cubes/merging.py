@@ -45,13 +45,15 @@ class Wording:
 
 
 def says_same(one: Wording, other: Wording) -> bool:
-    """Return True if two lessons are equal, or nearly: the same rules in other words' order."""
+    """Return True if two lessons are equal, or nearly: in another order, with some more words."""
     if _plain(one.text) == _plain(other.text):
         return True
     first, second = _reading(one.text), _reading(other.text)
     return (
         first.exact == second.exact
         and first.negations == second.negations
+        # Each with a word of its own: that word may be what the lesson is about.
+        and (first.terms <= second.terms or second.terms <= first.terms)
         and _shared(first.terms, second.terms) >= SAME_SHARE_MIN
     )
 
@@ -85,7 +87,7 @@ def contradicts(one: Wording, other: Wording) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is compared of a text."""
+    """The parts of a text that are compared."""
 
     terms: frozenset[str]  # stems of its content words, without those of `exact`
     exact: frozenset[str]  # numbers, code and identifiers

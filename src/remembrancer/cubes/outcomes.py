@@ -1,5 +1,4 @@
-"""What became of the cubes that a session was shown: whether its answer used them, and how the turn
-ended.
+"""Record what became of the cubes that a session was shown: their use, and how the turn ended.
 
 A turn is judged when the next search of its session is counted, or an hour later. Signs, all of
 them from rows that exist anyway: the user's next message corrects the answer, the last program of
@@ -39,8 +38,8 @@ _CODE = re.compile(r"`([^`\n]{3,80})`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a turn ended: True for well, None if unknown; and the words for what said so."""
+class TurnOutcome:
+    """The end of a turn: True for a good one, None if unknown; and the words for what said so."""
 
     is_good: bool | None
     signals: tuple[str, ...]
@@ -81,9 +80,9 @@ def settle(
     `message` is the user's next one, None if there was none.
     """
     rows = tx.all(SQL.unsettled, session=session, before_step=before_step)
-    for step, shown in groupby(rows, key=lambda row: row.step):
+    for step, step_rows in groupby(rows, key=lambda row: row.step):
         is_last = step == before_step - 1
-        _settle_step(tx, session, step, list(shown), message if is_last else None, now_ms)
+        _settle_step(tx, session, step, list(step_rows), message if is_last else None, now_ms)
 
 
 def settle_ended(context: Records) -> bool:
@@ -105,29 +104,29 @@ def settle_ended(context: Records) -> bool:
 
 
 def _settle_step(
-    tx: Transaction, session: int, step: int, shown: list[Row], message: str | None, now_ms: int
+    tx: Transaction, session: int, step: int, rows: list[Row], message: str | None, now_ms: int
 ) -> None:
     turns = tx.all(SQL.turns_of_step, session=session, step=step)
     runs = tx.all(SQL.runs_of_step, session=session, step=step)
     outcome = outcome_of(turns, runs, message)
     answer = "\n".join([*(turn.response for turn in turns), *(run.query for run in runs)])
-    asked = "\n".join(turn.query for turn in turns)
-    for row in shown:
+    question = "\n".join(turn.query for turn in turns)
+    for row in rows:
         tx.run(
             SQL.settle,
             session=session,
             cube=row.cube,
-            used=None if row.trial == 1 else _use(row, asked, answer),
+            used=None if row.trial == 1 else _use(row, question, answer),
             outcome=None if outcome.is_good is None else int(outcome.is_good),
             signals=",".join(outcome.signals),
             now_ms=now_ms,
         )
 
 
-def outcome_of(turns: list[Row], runs: list[Row], message: str | None) -> Outcome:
+def outcome_of(turns: list[Row], runs: list[Row], message: str | None) -> TurnOutcome:
     """Judge a turn by its rows, its program runs and the user's next message, if there is one."""
     if not turns:
-        return Outcome(is_good=None, signals=("no_turn",))
+        return TurnOutcome(is_good=None, signals=("no_turn",))
     looks = [turn.last_passed for turn in turns if turn.last_passed is not None]
     signs = {
         "corrected": message is not None and corrects(message),
@@ -143,7 +142,7 @@ def outcome_of(turns: list[Row], runs: list[Row], message: str | None) -> Outcom
         )
         if applies
     ]
-    return Outcome(is_good=not bad, signals=bad or tuple(good) or ("no_objection",))
+    return TurnOutcome(is_good=not bad, signals=bad or tuple(good) or ("no_objection",))
 
 
 def corrects(message: str) -> bool:
@@ -163,28 +162,28 @@ def _corrections() -> tuple[re.Pattern[str], ...]:
     )
 
 
-def _use(row: Row, asked: str, answer: str) -> str | None:
+def _use(row: Row, question: str, answer: str) -> str | None:
     if row.cube_id in answer:
         return "cited"
-    if follows(row.rules, asked, answer):
+    if follows(row.rules, question, answer):
         return "followed"
     return "rated" if row.vote == 1 else None
 
 
-def follows(rules: str, asked: str, answer: str) -> bool:
+def follows(rules: str, question: str, answer: str) -> bool:
     """Return True if an answer, with its programs, seems to follow rules that the question does not
     mention already.
 
     By code or an identifier of the rules, or by several of their words.
     """
-    answer, asked = normalize(answer), normalize(asked)
+    answer, question = normalize(answer), normalize(question)
     if not answer:
         return False
     plain = normalize(rules)
     names = {name for one in identifier_names(plain) for name in one.names}
-    if any(code in answer and code not in asked for code in {*_CODE.findall(plain), *names}):
+    if any(code in answer and code not in question for code in {*_CODE.findall(plain), *names}):
         return True
-    known = set(words(asked)) | _OF_RULES
-    telling = {word for word in words(plain) if len(word) >= _LETTERS_MIN} - known
+    common = set(words(question)) | _OF_RULES
+    telling = {word for word in words(plain) if len(word) >= _LETTERS_MIN} - common
     shared = telling & set(words(answer))
     return len(shared) >= max(FOLLOWED_WORDS_MIN, FOLLOWED_SHARE_MIN * len(telling))

@@ -31,10 +31,11 @@ from ..search import (
 from ..store import Row, Transaction
 from .fit import (
     NO_VECTOR,
-    Candidate,
+    CandidateLesson,
     Similarities,
     Situation,
     Vector,
+    candidate,
     chances,
     fits_min,
     shared_words,
@@ -223,10 +224,8 @@ def _similarities(
     )
 
 
-def _candidate(row: Row, near: Similarities | None) -> Candidate:
-    return Candidate(
-        head=f"{row.topic}. {row.essence}", rules=row.rules, topic=row.topic, near=near
-    )
+def _candidate(row: Row, near: Similarities | None) -> CandidateLesson:
+    return candidate(row.topic, row.essence, row.rules, near)
 
 
 def _judged(context: Context, tx: Transaction, row: Row, chance: float) -> _Fitting | None:

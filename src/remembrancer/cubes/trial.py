@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from ..context import Caller, Records
 from ..protocol.cubes import SharedCube
-from ..protocol.experience import Arm, CubeEffect, Effect, EffectQuery, EffectReport
+from ..protocol.experience import Arm, CubeEffect, CubeFigures, EffectQuery, EffectReport
 from ..store import Row, Transaction
 from .outcomes import SQL
 from .sequential import ArmCounts, difference, needed
@@ -75,8 +75,8 @@ def effect_report(records: Records, caller: Caller, query: EffectQuery) -> Effec
     return records.store.read(read, account_id=caller.account_id)
 
 
-def _effect(row: Row, share: float) -> Effect:
-    shown, withheld = (
+def _effect(row: Row, share: float) -> CubeFigures:
+    with_cube, without_cube = (
         Arm(
             exposures=getattr(row, side) or 0,
             outcomes=getattr(row, f"{side}_outcomes") or 0,
@@ -85,11 +85,11 @@ def _effect(row: Row, share: float) -> Effect:
         for side in ("shown", "withheld")
     )
     exposed, control = (
-        ArmCounts(trials=arm.outcomes, successes=arm.good) for arm in (shown, withheld)
+        ArmCounts(trials=arm.outcomes, successes=arm.good) for arm in (with_cube, without_cube)
     )
     measured = difference(exposed, control)
     more = needed(exposed, control, withheld_share=share) if 0 < share < 1 else None
-    return Effect(
+    return CubeFigures(
         exposures=row.exposures or 0,
         outcomes=row.outcomes or 0,
         used=row.used or 0,
@@ -97,6 +97,6 @@ def _effect(row: Row, share: float) -> Effect:
         effect=None if measured.effect is None else round(measured.effect, 4),
         interval=[round(measured.low, 4), round(measured.high, 4)],
         needed=more,
-        shown=shown,
-        withheld=withheld,
+        with_cube=with_cube,
+        without_cube=without_cube,
     )

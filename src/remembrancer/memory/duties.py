@@ -279,28 +279,36 @@ def count_search(
             cubes=len(answer.shared_cubes),
             key_id=caller.key_id,
         )
-        settle(tx, session=session.id, before_step=step, message=query.query_text, now_ms=now_ms)
-        trial = draw_trial(tx, answer.shared_cubes, context.settings.field_trial)
-        record_exposures(
-            tx,
-            session=session.id,
-            step=step,
-            cubes=answer.shared_cubes,
-            trial=trial,
-            now_ms=now_ms,
-        )
+        cubes = _count_cubes(context, tx, session.id, step, query, answer)
         record_hits(tx, session=session.id, step=step, answer=answer)
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
         reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
         duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
-        cubes = [cube for cube in answer.shared_cubes if not trial.get(cube.cube_id)]
         return CountedSearch(step, duties, cubes)
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
     return context.store.write(count, account_id=caller.account_id, flush=False)
+
+
+def _count_cubes(
+    context: Context,
+    tx: Transaction,
+    session: int,
+    step: int,
+    query: MemoryQuery,
+    answer: MemoryAnswer,
+) -> list[SharedCube]:
+    """Decide how the turns before ended, and record the cubes of this one; return those to show."""
+    now_ms = context.clock()
+    settle(tx, session=session, before_step=step, message=query.query_text, now_ms=now_ms)
+    trial = draw_trial(tx, answer.shared_cubes, context.settings.field_trial)
+    record_exposures(
+        tx, session=session, step=step, cubes=answer.shared_cubes, trial=trial, now_ms=now_ms
+    )
+    return [cube for cube in answer.shared_cubes if not trial.get(cube.cube_id)]
 
 
 def _due_of_turns(tx: Transaction, session: Row) -> tuple[int, bool]:

@@ -1,4 +1,4 @@
-"""What cubes changed: exposures, outcomes, and the effect that the field trial measures."""
+"""Messages about the effect of cubes: exposures, outcomes, and what the field trial measures."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Arm(Message):
     good: Annotated[Count, Field(description="Of these, turns that ended well.")]
 
 
-class Effect(Message):
-    """How turns ended with cubes and without them."""
+class CubeFigures(Message):
+    """The ends of turns with cubes and without them."""
 
     exposures: Annotated[Count, Field(description="Searches that returned the cube.")]
     outcomes: Annotated[
@@ -68,12 +68,12 @@ class Effect(Message):
             "is the true one. Null: it excludes 0 already, or there is no difference."
         ),
     ]
-    shown: Annotated[Arm, Field(description="Turns of the trial that were shown the cube.")]
-    withheld: Annotated[Arm, Field(description="Turns of the trial that went without it.")]
+    with_cube: Annotated[Arm, Field(description="Turns of the trial that were shown the cube.")]
+    without_cube: Annotated[Arm, Field(description="Turns of the trial that went without it.")]
 
 
-class CubeEffect(Effect):
-    """How turns ended with one cube and without it."""
+class CubeEffect(CubeFigures):
+    """The ends of turns with one cube and without it."""
 
     cube_id: CubeId
     topic: Annotated[str, Field(description="Topic of the cube.")]
@@ -91,7 +91,7 @@ class EffectReport(Message):
         list[CubeEffect], Field(description="Cubes that fitted searches, newest first.")
     ]
     all: Annotated[
-        Effect,
+        CubeFigures,
         Field(description="All cubes together: a search counts once, with all it returned."),
     ]
     next: Annotated[

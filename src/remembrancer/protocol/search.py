@@ -30,7 +30,7 @@ AsOf = Annotated[
 
 
 class WorkContext(Body):
-    """What a turn contains besides the user's message. Cubes are chosen for it too."""
+    """The rest of a turn besides the user's message. Cubes are chosen for it too."""
 
     model_config = example({"tools": ["execute_code"], "error": "KeyError: 'id'"})
 

@@ -443,7 +443,7 @@ class _TurnWrite:
         existing = cubes.find_equal(self.tx, session=session.id, lesson=prepared.lesson)
         if existing is not None:
             self._add_receipt("cube", "known", existing.cube_id)
-            return CubeMade(cube_id=existing.cube_id, visibility=existing.visibility)
+            return existing.message
         if not cubes.may_propose(session.turns, session.cube_turn):
             reason = (
                 f"A session can create one cube every {limits.TURNS_PER_CUBE_MIN} turns. "
@@ -466,9 +466,7 @@ class _TurnWrite:
         self.tx.run(SQL.note_cube, session=session.id)
         notices = " ".join(filter(None, (stored.refused, stored.notice)))
         self._add_receipt("cube", "stored", stored.cube_id, notices or None)
-        return CubeMade(
-            cube_id=stored.cube_id, visibility=stored.visibility, merged_into=stored.merged_into
-        )
+        return stored.message
 
     def _close_duty(self, session: Row, now_ms: int) -> None:
         if self.turn.duty is None:
@@ -485,12 +483,7 @@ class _TurnWrite:
         if self.turn.duty == "cube_nothing":
             self._add_receipt("duty", "stored", detail="No cube was created from this turn.")
             return
-        rated = cubes.close_ratings(
-            self.tx,
-            session=session.id,
-            reason=reason,
-            now_ms=now_ms,
-        )
+        rated = cubes.close_ratings(self.tx, session=session.id, reason=reason, now_ms=now_ms)
         self._add_receipt(
             "duty",
             "stored",

@@ -10,5 +10,5 @@ update shown_cubes set settled_ms = 0;                 -- nobody looked how thos
 create index shown_cubes_of_cube on shown_cubes (account_id, cube);
 create index shown_cubes_open on shown_cubes (shown_ms) where settled_ms is null;
 
-alter table cubes add column merged_into bigint references cubes (id); -- the cube that says the same, or improves this one, and is served in its place
+alter table cubes add column merged_into bigint;  -- id of the cube that says the same, or improves this one, and is served in its place
 create index cubes_merged on cubes (merged_into) where merged_into is not null;
