@@ -150,7 +150,7 @@ def votes(voters: list[Agent], page: Transcript) -> None:
                 f"- account {number} finds {cube['cube_id']} ({cube['topic']}) as new; "
                 f"status after its vote: `{vote['cube_status']}`"
             )
-    result = voters[0].search("carbon seat post torque; squeaking disc brakes", session_id="voting")
+    result = voters[0].search("carbon seat post torque; squeaking disc brakes", session_id="later")
     served = ", ".join(f"{cube['cube_id']} ({cube['topic']})" for cube in result["shared_cubes"])
     page.write(f"\nSearches now return {served}. They never return the retired cube.")
 

@@ -30,11 +30,11 @@ def setting(
     unit: str = "",
     least: float | None = None,
     most: float | None = None,
-    repr: bool = True,
+    **options: bool,
 ) -> Any:
     """Return a dataclass field with its documentation and its bounds, both inclusive."""
     metadata = {"help": help, "unit": unit, "least": least, "most": most}
-    return field(default=default, repr=repr, metadata=metadata)
+    return field(default=default, metadata=metadata, **options)
 
 
 secret = partial(setting, "", repr=False)  # a key: it never appears in a representation
@@ -223,8 +223,8 @@ class Settings:
     )
     field_trial: float = setting(
         0.1,
-        "Share of eligible searches that go without the cubes that fit, drawn at random, so that "
-        "the effect of cubes can be measured. 0 or `off` disables the trial.",
+        "Share of searches without the cubes that fit, drawn at random to measure the effect of "
+        "cubes; the first 3 exposures of a cube take no part. 0 or `off` disables the trial.",
         least=0,
         most=1,
     )
@@ -396,10 +396,8 @@ class Settings:
     @property
     def store_shown(self) -> str:
         """`store_url` with its password hidden, for messages."""
-        hidden = r"(?<=[?&]password=)[^&]*|(?<=//)([^:/@]*):[^/?]*(?=@)"
-        return re.sub(
-            hidden, lambda match: "…" if match[1] is None else f"{match[1]}:…", self.store_url
-        )
+        hidden = re.compile(r"(?<=[?&]password=)[^&]*|(?<=//)([^:/@]*):[^/?]*(?=@)")
+        return hidden.sub(lambda one: "…" if one[1] is None else f"{one[1]}:…", self.store_url)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -433,10 +431,7 @@ def read(environment: Mapping[str, str] | None = None, **options: Any) -> Settin
 
 
 def from_environment(name: str) -> str | None:
-    """Return a variable that is not a setting of the service, such as a client's key.
-
-    None if it is unset or empty.
-    """
+    """Return a variable that is no setting, such as a client's key; None if unset or empty."""
     return os.environ.get(name) or None
 
 
