@@ -30,11 +30,11 @@ def setting(
     unit: str = "",
     least: float | None = None,
     most: float | None = None,
-    **options: bool,
+    repr: bool = True,
 ) -> Any:
     """Return a dataclass field with its documentation and its bounds, both inclusive."""
     metadata = {"help": help, "unit": unit, "least": least, "most": most}
-    return field(default=default, metadata=metadata, **options)
+    return field(default=default, repr=repr, metadata=metadata)
 
 
 secret = partial(setting, "", repr=False)  # a key: it never appears in a representation
