@@ -42,6 +42,7 @@ from remembrancer.protocol.line import CubeKind
 from remembrancer.protocol.recalled import imitated_line
 from remembrancer.protocol.text import is_placeholder
 
+ROOT = Path(__file__).parents[2]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
 KETTLE: dict[str, Any] = {
@@ -142,6 +143,13 @@ def test_written_pack_is_read_back(
         key=base64url(public_bytes(key)),
     )
     assert content.count(b"\n") == len(written) + 2
+
+
+def test_example_of_the_reference_is_a_pack() -> None:
+    page = (ROOT / "docs" / "reference" / "pack-format.md").read_text("utf-8")
+    example = page.partition('title="kitchen.jsonl"\n')[2].partition("```")[0]
+
+    assert [one.topic for one in parse_pack(example.encode()).lessons] == ["kettles"]
 
 
 def test_pack_of_another_program_is_read() -> None:
