@@ -168,6 +168,23 @@ def test_pack_is_imported_once(ada: Agent, bob: Agent) -> None:
     assert topics(bob) == {"tea": "private", "rice": "private"}
 
 
+def test_import_during_another_one_stores_nothing_twice(ada: Agent, bob: Agent) -> None:
+    """Another import ends while this one prepares its cubes (specification.md#pack-known)."""
+    ada.publish()
+    pack = pack_of(ada)
+    others = []
+
+    def interrupted_ids(prefix: str) -> str:
+        if not others:
+            others.append(import_pack(bob.context, bob.caller, pack))
+        return bob.context.ids(prefix)
+
+    late = import_pack(replace(bob.context, ids=interrupted_ids), bob.caller, pack)
+
+    assert [(one.stored, one.present) for one in (*others, late)] == [(1, 0), (0, 1)]
+    assert len(list_cubes(bob.context, bob.caller)) == 1
+
+
 def test_lesson_with_a_masked_secret_is_imported_once(ada: Agent, bob: Agent) -> None:
     """The stored text differs from the one in the pack (specification.md#pack-known)."""
     key = "sk_" + "0a" * 32
