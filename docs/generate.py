@@ -22,12 +22,13 @@ from dataclasses import fields
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
+from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
 from remembrancer.http.openapi import document
 from remembrancer.http.routes import ROUTES
 from remembrancer.memory.exchange.records import MEMBERS, NOT_EXPORTED, Manifest
@@ -163,8 +164,10 @@ def _value(parameter: Any) -> str:
     if parameter.param_type_name == "option" and parameter.metavar:
         return str(parameter.metavar)
     kind = parameter.type_descriptor.annotation
-    if issubclass(kind, Enum):
+    if isinstance(kind, type) and issubclass(kind, Enum):
         return ", ".join(f"`{one.value}`" for one in kind)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return str({str: "text", int: "integer", float: "number"}.get(kind, kind.__name__.lower()))
 
 
@@ -441,6 +444,12 @@ def export_records() -> str:
     return "\n\n".join(_member(name, model) for name, model in models.items())
 
 
+def pack_lines() -> str:
+    """Return a section for each line of a pack."""
+    lines = {"First line": PackHeader, "Lesson": PackLesson, "Last line": PackSignature}
+    return "\n\n".join(_member(name, model) for name, model in lines.items())
+
+
 def _member(name: str, model: Any) -> str:
     schema = model.model_json_schema()
     inner = schema.get("$defs", {})
@@ -490,6 +499,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     },
     "cli.md": {"commands": commands},
     "export-format.md": {"records": export_records, "tables": tables_not_exported},
+    "pack-format.md": {"lines": pack_lines},
     "endpoints.md": {"endpoints": lambda: Endpoints().page()},
     "client.md": {
         "client": client_signature,

@@ -14,7 +14,16 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import accounts, audit, backup_commands, keys, model_commands, receipts, store_commands
+from . import (
+    accounts,
+    audit,
+    backup_commands,
+    cubes,
+    keys,
+    model_commands,
+    receipts,
+    store_commands,
+)
 from .commands import (
     DataFolder,
     ServiceUrl,
@@ -38,6 +47,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(accounts.app, name="accounts")
 app.add_typer(audit.app, name="audit")
 app.add_typer(receipts.app, name="receipts")
+app.add_typer(cubes.app, name="cubes")
 app.add_typer(model_commands.app, name="models")
 app.add_typer(store_commands.app, name="store")
 app.command("backup")(backup_commands.backup)

@@ -5,14 +5,22 @@ The private key is in the store, made on first use. Rotation replaces it and lea
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from dataclasses import dataclass, field
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import ValidationError
 
+from ...accounts.signing import (
+    base64url,
+    existing_signing_key,
+    from_base64url,
+    key_id,
+    public_bytes,
+    replace_signing_key,
+    retired_keys,
+    signing_key,
+    verify,
+)
 from ...context import Caller, Records
 from ...permissions.audit import SQL as AUDIT
 from ...permissions.audit import add_entry, canonical
@@ -33,7 +41,6 @@ from ..spaces import milliseconds, space_of
 from .ranges import EraseRange
 
 SQL = load_queries("remembrancer.memory.history", "receipts.sql")
-_NAME = "receipts"
 _PAGE = 10_000
 
 
@@ -155,11 +162,11 @@ def sign_erasure(
         audit=ErasureAudit(seq=seq, hash=tx.one(AUDIT.head).hash),
     )
     text = canonical(statement.model_dump())
-    key = _signing_key(tx, now_ms)
+    key = signing_key(tx, now_ms)
     return SignedReceipt(
         statement=text,
-        key_id=_key_id(_public_bytes(key)),
-        signature=_base64(key.sign(text.encode())),
+        key_id=key_id(public_bytes(key)),
+        signature=base64url(key.sign(text.encode())),
     )
 
 
@@ -167,15 +174,15 @@ def receipt_keys(records: Records) -> ReceiptKeys:
     """Return the public keys, the one that signs now first, creating it on first use."""
 
     def write(tx: Transaction) -> ReceiptKeys:
-        key = _signing_key(tx, records.clock())
+        key = signing_key(tx, records.clock())
         return ReceiptKeys(
             keys=[
-                _jwk(_public_bytes(key)),
-                *(_jwk(bytes(row.secret), row.created_ms) for row in tx.all(SQL.retired_keys)),
+                _jwk(public_bytes(key)),
+                *(_jwk(bytes(row.secret), row.created_ms) for row in retired_keys(tx)),
             ]
         )
 
-    if records.store.read(lambda tx: tx.one_or_none(SQL.signing_key)) is None:
+    if records.store.read(existing_signing_key) is None:
         return records.store.write(write)
     return records.store.read(write)
 
@@ -185,16 +192,9 @@ def rotate_receipt_key(records: Records) -> ReceiptKey:
 
     The old private key is erased. Its public half stays, so that old receipts verify.
     """
-
-    def write(tx: Transaction) -> ReceiptKey:
-        now_ms = records.clock()
-        old = _public_bytes(_signing_key(tx, now_ms))
-        new = Ed25519PrivateKey.generate()
-        tx.run(SQL.add_key, name=f"{_NAME}:{_key_id(old)}", secret=old, now_ms=now_ms)
-        tx.run(SQL.replace_key, secret=new.private_bytes_raw(), now_ms=now_ms)
-        return _jwk(_public_bytes(new))
-
-    return records.store.write(write)
+    now_ms = records.clock()
+    new = records.store.write(lambda tx: public_bytes(replace_signing_key(tx, now_ms)))
+    return _jwk(new)
 
 
 def verify_receipt(receipt: SignedReceipt, keys: ReceiptKeys) -> ErasureStatement:
@@ -203,15 +203,12 @@ def verify_receipt(receipt: SignedReceipt, keys: ReceiptKeys) -> ErasureStatemen
     if key is None:
         raise ReceiptInvalid(f"The receipt is signed with {receipt.key_id}, which is not a key.")
     try:
-        public = _bytes(key.x)
-        if _key_id(public) != key.kid:
+        public = from_base64url(key.x)
+        if key_id(public) != key.kid:
             raise ReceiptInvalid(f"The key {key.kid} does not have its id.")
-        Ed25519PublicKey.from_public_bytes(public).verify(
-            _bytes(receipt.signature), receipt.statement.encode()
-        )
+        if not verify(public, from_base64url(receipt.signature), receipt.statement.encode()):
+            raise ReceiptInvalid("The signature is not of this statement and key.")
         statement = ErasureStatement.model_validate_json(receipt.statement)
-    except InvalidSignature as error:
-        raise ReceiptInvalid("The signature is not of this statement and key.") from error
     except (ValueError, ValidationError) as error:
         raise ReceiptInvalid("The receipt or the key is damaged.") from error
     if statement.format != FORMAT:
@@ -219,35 +216,9 @@ def verify_receipt(receipt: SignedReceipt, keys: ReceiptKeys) -> ErasureStatemen
     return statement
 
 
-def _signing_key(tx: Transaction, now_ms: int) -> Ed25519PrivateKey:
-    """Return the signing key, creating it on first use."""
-    row = tx.one_or_none(SQL.signing_key)
-    if row is not None:
-        return Ed25519PrivateKey.from_private_bytes(bytes(row.secret))
-    key = Ed25519PrivateKey.generate()
-    tx.run(SQL.add_key, name=_NAME, secret=key.private_bytes_raw(), now_ms=now_ms)
-    return key
-
-
-def _public_bytes(key: Ed25519PrivateKey) -> bytes:
-    return key.public_key().public_bytes_raw()
-
-
-def _key_id(public: bytes) -> str:
-    return hashlib.sha256(public).hexdigest()[:16]
-
-
 def _jwk(public: bytes, retired_ms: int | None = None) -> ReceiptKey:
     return ReceiptKey(
-        kid=_key_id(public),
-        x=_base64(public),
+        kid=key_id(public),
+        x=base64url(public),
         retired_at=None if retired_ms is None else rfc3339(retired_ms),
     )
-
-
-def _base64(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).decode("ascii").rstrip("=")
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

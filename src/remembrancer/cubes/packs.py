@@ -1,0 +1,333 @@
+"""The file format of packs: lessons as signed JSON lines. Pure: bytes in, lessons out.
+
+The first line names the pack, each further line holds one lesson, and the last one the public key
+and the Ed25519 signature (RFC 8032) over all bytes before it. docs/reference/pack-format.md
+describes every field.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal, TypeVar
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from ..accounts.signing import base64url, from_base64url, key_id, public_bytes, verify
+from ..protocol.cubes import CubeStatus, Essence, Evidence, Rules, Topic
+from ..protocol.line import CubeKind
+from ..protocol.text import Moment, Telling
+from .lessons import visible_evidence
+
+FORMAT = 1
+PACK_BYTES_MAX = 16 << 20
+PACK_LESSONS_MAX = 2_000
+PROGRAM_CHARACTERS_MAX = 20_000  # of each program of a proof
+ERROR_CHARACTERS_MAX = 1_000  # of the regular expression of a proof
+COUNT_MAX = 1_000_000_000  # of a number in a record
+NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
+
+EvidenceKind = Literal["reproduced", "event", "label"]
+_Line = TypeVar("_Line", bound=BaseModel)
+
+
+class PackRefused(Exception):
+    """The pack cannot be read, and nothing of it was stored."""
+
+
+class NotAPack(PackRefused):
+    """The file is not a pack of cubes: its first line has no name and format of a pack."""
+
+
+class PackFormatUnknown(PackRefused):
+    """The pack has a format that this version cannot read. Upgrade the service."""
+
+
+class PackTooLarge(PackRefused):
+    """The pack is too large. Export fewer lessons."""
+
+
+class PackCutOff(PackRefused):
+    """The pack ends before its signature. Copy the whole file again."""
+
+
+class PackSignatureWrong(PackRefused):
+    """The signature is not of this pack: it was changed after it was signed."""
+
+
+class PackSignerRefused(PackRefused):
+    """Another key than the required one signed the pack."""
+
+
+class PackCountWrong(PackRefused):
+    """The pack has another number of lessons than its first line says."""
+
+
+class PackLineInvalid(PackRefused):
+    """A line of the pack is not a valid lesson."""
+
+
+class PackLineRepeated(PackRefused):
+    """Two lines of the pack hold the same lesson."""
+
+
+def _names_no_event(text: str) -> str:
+    if visible_evidence(text, is_own=False) != text:
+        raise ValueError("the evidence must be a label, without an event_id")
+    return text
+
+
+Label = Annotated[Evidence, AfterValidator(_names_no_event)]
+Program = Annotated[Telling, Field(max_length=PROGRAM_CHARACTERS_MAX)]
+Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
+
+
+class _PackLine(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class PackRecord(_PackLine):
+    """The experience of the exporting account with a lesson. It is no vote elsewhere."""
+
+    useful: Annotated[Count, Field(description="Accounts that found it useful.")]
+    useless: Annotated[Count, Field(description="Accounts that found it useless.")]
+    status: Annotated[CubeStatus, Field(description="Its status.")]
+    helped: Annotated[Count, Field(description="Turns that used it and ended well.")]
+    failed: Annotated[Count, Field(description="Turns that used it and failed.")]
+
+
+class PackProof(_PackLine):
+    """A program that fails without the lesson, and one that follows it. An import runs neither."""
+
+    fails: Annotated[Program, Field(description="A Python program that fails.")]
+    error: Annotated[
+        Telling,
+        Field(
+            max_length=ERROR_CHARACTERS_MAX,
+            description="Regular expression that matches a part of the type and message of its "
+            "error.",
+        ),
+    ]
+    passes: Annotated[Program, Field(description="The same program, following the rules.")]
+
+
+class PackLesson(_PackLine):
+    """One lesson of a pack."""
+
+    cube_id: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id where it was exported.")
+    ]
+    kind: Annotated[CubeKind, Field(description="Kind of lesson.")]
+    topic: Annotated[Topic, Field(description="Topic, in a few words.")]
+    essence: Annotated[Essence, Field(description="The lesson, in one sentence.")]
+    rules_markdown: Annotated[Rules, Field(description="Rules, as a Markdown list.")]
+    evidence_kind: Annotated[
+        EvidenceKind,
+        Field(
+            description="`reproduced`: programs prove it; `event`: a turn of its author; `label`: "
+            "only what `evidence` says."
+        ),
+    ]
+    evidence: Annotated[Label, Field(description="A label, without an event_id.")]
+    record: Annotated[PackRecord, Field(description="Experience of the exporting account.")]
+    proof: Annotated[PackProof | None, Field(description="Programs that prove it, if any.")] = None
+
+    @property
+    def texts(self) -> LessonTexts:
+        """The texts by which an import recognises the lesson."""
+        return lesson_texts(self.topic, self.essence, self.rules_markdown)
+
+
+class PackHeader(_PackLine):
+    """The first line of a pack."""
+
+    pack: Annotated[
+        str,
+        Field(
+            pattern=f"^{NAME}$",
+            description="Name of the pack: lower-case letters, digits and hyphens, at most 64.",
+        ),
+    ]
+    format: Annotated[int, Field(description=f"Version of the format: {FORMAT}.")]
+    created_at: Annotated[Moment, Field(description="Time of the export.")]
+    lessons: Annotated[Count, Field(description="Number of lessons.")]
+    service: Annotated[
+        str,
+        Field(
+            pattern=r"^[0-9A-Za-z.+-]{1,64}$",
+            description="Version of Remembrancer that wrote it.",
+        ),
+    ]
+
+
+class PackSignature(_PackLine):
+    """The last line of a pack."""
+
+    key: Annotated[str, Field(description="Public key: 32 bytes as base64url without padding.")]
+    signature: Annotated[
+        str,
+        Field(
+            description="Ed25519 signature over all bytes before this line, as base64url without "
+            "padding."
+        ),
+    ]
+
+
+class _AnyHeader(BaseModel):
+    """The fields of a first line that tell a pack from other files, in any format."""
+
+    pack: JsonValue
+    format: int
+
+
+LessonTexts = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """A pack whose signature is valid."""
+
+    name: str
+    created_at: datetime
+    service: str  # version that wrote it
+    lessons: tuple[PackLesson, ...]
+    key: str  # public key that signed it, as base64url
+
+    @property
+    def key_id(self) -> str:
+        """The first 16 hex digits of the SHA-256 of the key."""
+        return key_id(from_base64url(self.key))
+
+
+def lesson_texts(topic: str, essence: str, rules: str) -> LessonTexts:
+    """Return the texts of a lesson without differences in case, white space and width (NFKC)."""
+    folded = [
+        " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+        for text in (topic, essence, rules)
+    ]
+    return folded[0], folded[1], folded[2]
+
+
+def write_pack(
+    key: Ed25519PrivateKey,
+    lessons: Sequence[PackLesson],
+    *,
+    name: str,
+    created_at: datetime,
+    service: str,
+) -> bytes:
+    """Return the content of a pack, signed with `key`.
+
+    Raises PackTooLarge, and PackLineRepeated if two lessons have the same id or texts.
+    """
+    _refuse_many(len(lessons))
+    _refuse_repeated(lessons)
+    header = PackHeader(
+        pack=name, format=FORMAT, created_at=created_at, lessons=len(lessons), service=service
+    )
+    body = b"".join(map(_line, (header, *lessons)))
+    signature = PackSignature(key=base64url(public_bytes(key)), signature=base64url(key.sign(body)))
+    content = body + _line(signature)
+    if len(content) > PACK_BYTES_MAX:
+        raise PackTooLarge(_too_many_bytes(len(content)))
+    return content
+
+
+def parse_pack(content: bytes, *, signer: str | None = None) -> Pack:
+    """Return the lessons of a pack after checking all of it.
+
+    `signer` is the public key that must have signed it, as base64url. Lessons are read only after
+    the signature over them is verified. Raises PackRefused.
+    """
+    if len(content) > PACK_BYTES_MAX:
+        raise PackTooLarge(_too_many_bytes(len(content)))
+    header = _parse_header(content.partition(b"\n")[0])
+    body, key = _verified(content)
+    if signer is not None and key != signer.rstrip("="):
+        raise PackSignerRefused(f"The pack is signed with the key {key}, not the required one.")
+    count = body.count(b"\n") - 1
+    if count != header.lessons:
+        raise PackCountWrong(
+            f"The pack has {count:,} lessons; its first line says {header.lessons:,}."
+        )
+    _refuse_many(count)
+    lines = body.split(b"\n")[1:-1]
+    lessons = [_parse_line(PackLesson, line, n) for n, line in enumerate(lines, 2)]
+    _refuse_repeated(lessons)
+    return Pack(
+        name=header.pack,
+        created_at=header.created_at,
+        service=header.service,
+        lessons=tuple(lessons),
+        key=key,
+    )
+
+
+def _parse_header(line: bytes) -> PackHeader:
+    try:
+        opening = _AnyHeader.model_validate_json(line)
+    except ValidationError as error:
+        raise NotAPack from error
+    if opening.format != FORMAT:
+        raise PackFormatUnknown(
+            f"The pack has format {opening.format}; this version reads format {FORMAT}."
+        )
+    return _parse_line(PackHeader, line, 1)
+
+
+def _verified(content: bytes) -> tuple[bytes, str]:
+    """Return the signed bytes, and the key that signed them as base64url."""
+    if not content.endswith(b"\n"):
+        raise PackCutOff
+    start = content.rfind(b"\n", 0, -1) + 1
+    body, last = content[:start], content[start:]
+    try:
+        end = PackSignature.model_validate_json(last)
+    except ValidationError as error:
+        raise PackCutOff from error
+    try:
+        public = from_base64url(end.key)
+        is_signed = verify(public, from_base64url(end.signature), body)
+    except ValueError as error:
+        raise PackSignatureWrong from error
+    if not is_signed:
+        raise PackSignatureWrong
+    return body, base64url(public)
+
+
+def _parse_line(kind: type[_Line], line: bytes, number: int) -> _Line:
+    try:
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        message = f"Line {number} of the pack is invalid: {place} {first['msg']}"
+        # The name of an unknown field comes from the file.
+        raise PackLineInvalid("".join(filter(str.isprintable, message))) from error
+
+
+def _refuse_many(count: int) -> None:
+    if count > PACK_LESSONS_MAX:
+        raise PackTooLarge(f"The pack has {count:,} lessons; the maximum is {PACK_LESSONS_MAX:,}.")
+
+
+def _refuse_repeated(lessons: Iterable[PackLesson]) -> None:
+    lines: dict[str | LessonTexts, int] = {}
+    for number, lesson in enumerate(lessons, 2):
+        for identity in (lesson.cube_id, lesson.texts):
+            if identity in lines:
+                raise PackLineRepeated(
+                    f"Lines {lines[identity]} and {number} of the pack hold the same lesson."
+                )
+            lines[identity] = number
+
+
+def _too_many_bytes(count: int) -> str:
+    return f"The pack has {count:,} bytes or more; the maximum is {PACK_BYTES_MAX:,}."
+
+
+def _line(line: BaseModel) -> bytes:
+    return line.model_dump_json(exclude_none=True).encode() + b"\n"
