@@ -8,5 +8,5 @@ from cubes left join (
     select cube, sum(case when outcome = 1 then 1 else 0 end) as helped, sum(case when outcome = 0 then 1 else 0 end) as failed
     from shown_cubes where account_id = :account_id and used is not null group by cube
 ) as ended on ended.cube = cubes.id
-where cubes.account_id = :account_id and (cast(:status as text) is null or cubes.status = :status)
+where cubes.account_id = :account_id and cubes.merged_into is null and (cast(:status as text) is null or cubes.status = :status)
 order by cubes.id;

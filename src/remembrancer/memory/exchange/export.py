@@ -401,6 +401,7 @@ def _cube(row: Row) -> CubeRecord:
         useless=row.useless,
         created_at=_time(row.created_ms),
         expires_at=_time_or_none(row.expires_ms),
+        merged_into=row.merged_into,
     )
 
 

@@ -71,8 +71,9 @@ from prompts where account_id = :account_id and user_id > :after order by user_i
 
 -- cubes_page: Cubes of an account after an id
 select cubes.id, cubes.cube_id, spaces.user_id, sessions.session_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence,
-    cubes.model, cubes.status, cubes.useful, cubes.useless, cubes.created_ms, cubes.expires_ms
+    cubes.model, cubes.status, cubes.useful, cubes.useless, cubes.created_ms, cubes.expires_ms, served.cube_id as merged_into
 from cubes
+left join cubes as served on served.id = cubes.merged_into
 left join sessions on sessions.account_id = :account_id and sessions.id = cubes.session
 left join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where cubes.account_id = :account_id and cubes.id > :after order by cubes.id limit :most;

@@ -250,6 +250,10 @@ class CubeRecord(Record):
     useless: Annotated[Number, Field(description="Accounts against it. For information only.")]
     created_at: Annotated[Moment, Field(description="Time it was stored.")]
     expires_at: Annotated[Moment | None, Field(description="Time at which it is erased.")]
+    merged_into: Annotated[
+        CubeId | None,
+        Field(description="Cube that is served in its place, perhaps another account's."),
+    ] = None
 
     @model_validator(mode="after")
     def _session_is_whole(self) -> CubeRecord:
@@ -362,7 +366,7 @@ NOT_EXPORTED = {
     "steps": "State of running sessions: counted searches, for statistics of compliance.",
     "closed_duties": "State of running sessions: the words that closed duties.",
     "shown_events": "State of running sessions: hits that a session has been shown.",
-    "shown_cubes": "State of running sessions: cubes that a session has been shown.",
+    "shown_cubes": "State of sessions: cubes that they were shown, and how those turns ended.",
     "event_index": "Derived: the target makes it with its own embedder.",
     "layer_index": "Derived: the target makes it with its own embedder.",
     "cube_index": "Derived: the target makes it with its own embedder.",

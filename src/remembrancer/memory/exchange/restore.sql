@@ -163,3 +163,9 @@ values (:account_id, :space_id, :version, :text, :l1_count, :made_by, :created_m
 update spaces set l1_mapped = case when :l1_mapped > l1_count then l1_count else :l1_mapped end
 where account_id = :account_id and id = :space_id and l1_mapped < case when :l1_mapped > l1_count then l1_count else :l1_mapped end;
 
+-- merge_cube: Let an imported cube be served as another one, if the account sees that
+update cubes set merged_into = (
+    select served.id from cubes as served
+    where served.cube_id = :into and served.merged_into is null and (served.status <> 'private' or served.account_id = :account_id)
+)
+where account_id = :account_id and cube_id = :cube_id;

@@ -105,6 +105,9 @@ def write_cubes(context: Context, caller: Caller, records: Sequence[CubeRecord])
         new = [record for record in records if record.cube_id not in existing]
         for record in new:
             _add_cube(context, tx, record, prepared[record.cube_id])
+        for record in new:  # once all are stored: a later one may be served in the place of another
+            if record.merged_into is not None:
+                tx.run(SQL.merge_cube, cube_id=record.cube_id, into=record.merged_into)
         return Outcome(stored=len(new), present=len(records) - len(new))
 
     return context.store.write(write, account_id=caller.account_id)
