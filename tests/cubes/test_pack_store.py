@@ -17,6 +17,7 @@ from remembrancer import testing
 from remembrancer.accounts import KeyIsReadOnly
 from remembrancer.context import Context
 from remembrancer.cubes.pack_store import (
+    AddedLessons,
     ExportedPack,
     PackStatus,
     add_starter,
@@ -172,7 +173,7 @@ def test_import_during_another_one_stores_nothing_twice(ada: Agent, bob: Agent) 
     """Another import ends while this one prepares its cubes (specification.md#pack-known)."""
     ada.publish()
     pack = pack_of(ada)
-    others = []
+    others: list[AddedLessons] = []
 
     def interrupted_ids(prefix: str) -> str:
         if not others:
