@@ -35,8 +35,8 @@ def faults(lock: str, extra: list[str]) -> list[str]:
     yanked = [line for line in (messages + more).splitlines() if "yanked" in line]
     unused = [f"{lock}: nothing needs {pin}" for pin in sorted(pins - needed)]
     missing = [f"{lock}: {pin} is not in it" for pin in sorted(needed - pins)]
-    gone = [f"{lock}: {pin} is not in the index" for pin in sorted(pins - indexed)]
-    return [*yanked, *unused, *missing, *gone]
+    not_indexed = [f"{lock}: {pin} is not in the index" for pin in sorted(pins - indexed)]
+    return [*yanked, *unused, *missing, *not_indexed]
 
 
 def main() -> int:

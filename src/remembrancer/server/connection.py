@@ -24,7 +24,7 @@ HEAD_SECONDS_MAX = 20
 
 # Before closing the connection of a client that still sends: without data, and in all.
 LINGER_SECONDS, LINGER_SECONDS_MAX = 2, 30
-# A client that reads less of a response than this in this time is gone or hostile.
+# A client that reads less of a response than this in this time has left or is hostile.
 READ_SECONDS, READ_BYTES_MIN = 20, 8 * 1024
 
 
@@ -134,11 +134,8 @@ class HttpConnection(HttpToolsProtocol):
         if not has_unread or self.transport.is_closing():
             self.transport.close()
             return
-        self._is_ending = True
-        self._end_at = self.loop.time() + LINGER_SECONDS_MAX
         self.flow.resume_reading()
-        self.transport.write_eof()
-        self._close_later()
+        self._linger()
 
     def pause_writing(self) -> None:
         """Begin to look whether the client reads the response."""
@@ -172,10 +169,7 @@ class HttpConnection(HttpToolsProtocol):
             self._is_ending = True
             self.transport.close()  # a response in progress would follow this one
             return
-        self._is_ending = True
-        self._end_at = self.loop.time() + LINGER_SECONDS_MAX
-        self.transport.write_eof()
-        self._close_later()
+        self._linger()
 
     def _check_head(self) -> None:
         """Raise AmbiguousRequest for what RFC 9112 (3.2, 6.1) leaves no server to guess."""
@@ -228,6 +222,13 @@ class HttpConnection(HttpToolsProtocol):
             self._start_head_timer()
         else:
             self.transport.close()
+
+    def _linger(self) -> None:
+        """Send no more, and close once the client sends no more, or after LINGER_SECONDS_MAX."""
+        self._is_ending = True
+        self._end_at = self.loop.time() + LINGER_SECONDS_MAX
+        self.transport.write_eof()
+        self._close_later()
 
     def _close_later(self) -> None:
         _cancel(self._head_timer)
