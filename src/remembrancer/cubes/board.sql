@@ -38,3 +38,24 @@ select spaces.user_id, sessions.session_id from sessions join spaces on spaces.a
 -- votes: The ratings of a cube, newest first; the users of the own account only, no other voters
 select vote, reason, rated_ms, account_id = :account_id as own, case when account_id = :account_id then user_id end as user_id
 from ratings where cube = :cube order by rated_ms desc, user_id limit :most;
+
+-- record: How often an account, or one of its users, was shown a cube, and how turns that used it ended
+select coalesce(sum(case when coalesce(trial, 0) = 0 then 1 else 0 end), 0) as exposures,
+    coalesce(sum(case when used is not null and outcome = 1 then 1 else 0 end), 0) as helped,
+    coalesce(sum(case when used is not null and outcome = 0 then 1 else 0 end), 0) as failed
+from shown_cubes
+where shown_cubes.account_id = :account_id and shown_cubes.cube = :cube
+    and (
+        cast(:user_id as text) is null or shown_cubes.session in (
+            select sessions.id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+            where sessions.account_id = :account_id and spaces.user_id = :user_id
+        )
+    );
+
+-- exposures: The latest searches of an account, or of one of its users, that a cube fitted
+select spaces.user_id, sessions.session_id, shown_cubes.shown_ms, shown_cubes.trial, shown_cubes.used, shown_cubes.outcome,
+    shown_cubes.signals, shown_cubes.settled_ms
+from shown_cubes join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where shown_cubes.account_id = :account_id and shown_cubes.cube = :cube and (cast(:user_id as text) is null or spaces.user_id = :user_id)
+order by shown_cubes.shown_ms desc, shown_cubes.session desc limit :most;
