@@ -129,9 +129,9 @@ def test_error_that_is_sent_is_short_and_has_no_part_of_a_key(position: int) -> 
     key = "sk_" + 64 * "a"
     stored = error_text({"error": f"begin {'x' * position} {key} {'y' * 100_000} end"})
 
-    sent = work_to_send({"error": stored})["error"]
+    error = work_to_send({"error": stored})["error"]
 
     assert len(stored) <= STORED_CHARACTERS_MAX
-    assert len(sent) <= ERROR_HEAD_CHARACTERS + ERROR_TAIL_CHARACTERS
-    assert (sent[:5], sent[-3:]) == ("begin", "end")
-    assert "sk_" not in sent
+    assert len(error) <= ERROR_HEAD_CHARACTERS + ERROR_TAIL_CHARACTERS
+    assert (error[:5], error[-3:]) == ("begin", "end")
+    assert "sk_" not in error

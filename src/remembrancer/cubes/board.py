@@ -21,7 +21,7 @@ EXPOSURES_LISTED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CubeRecord:
+class OwnRecord:
     """Exposures and outcomes of a cube in an account, or of the user that a key is pinned to."""
 
     exposures: int  # searches that returned it
@@ -66,7 +66,7 @@ class Card:
     created_ms: int
     own: bool  # belongs to this account
     vote: int | None  # the account's: 1, -1, or 0 without a majority; None: no user rated it
-    record: CubeRecord | None = None  # None: not read
+    record: OwnRecord | None = None  # None: not read
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -191,7 +191,7 @@ def cubes_from_event(tx: Transaction, event_id: str) -> list[Card]:
     ]
 
 
-def _record(tx: Transaction, caller: Caller, row: Row) -> CubeRecord:
+def _record(tx: Transaction, caller: Caller, row: Row) -> OwnRecord:
     counters = tx.one(SQL.record, cube=row.id, user_id=caller.pinned_user_id)
     own = tx.one(LESSONS.own_record, id=row.id)  # of all users: a search decides by it
     status = status_within(own.useful, own.useless, row.status)
@@ -201,7 +201,7 @@ def _record(tx: Transaction, caller: Caller, row: Row) -> CubeRecord:
             own.helped, own.failed, other_good=others.good, other_bad=others.bad
         ):
             status = "retired"
-    return CubeRecord(
+    return OwnRecord(
         exposures=counters.exposures,
         helped=counters.helped,
         failed=counters.failed,
@@ -228,7 +228,7 @@ def _exposures(tx: Transaction, caller: Caller, cube: int) -> list[Exposure]:
     ]
 
 
-def _card(row: Row, record: CubeRecord | None = None) -> Card:
+def _card(row: Row, record: OwnRecord | None = None) -> Card:
     texts = {
         name: getattr(row, name)
         for name in ("cube_id", "kind", "topic", "essence", "rules", "model", "status")
