@@ -1,4 +1,11 @@
-import type { Endpoints, MemoryAnswer, MemoryQuery, Remembered, Turn } from "./endpoints.js";
+import type {
+  EffectReport,
+  Endpoints,
+  MemoryAnswer,
+  MemoryQuery,
+  Remembered,
+  Turn,
+} from "./endpoints.js";
 
 export type * from "./endpoints.js";
 
@@ -32,8 +39,10 @@ export class Remembrancer {
   constructor(options: Options);
   /** Call an endpoint, such as call("POST /api/v7/memory", { body }). Raises ServiceError. */
   call<E extends keyof Endpoints>(endpoint: E, input?: Input<E>): Promise<Endpoints[E]["answer"]>;
-  /** Search memory. */
+  /** Search memory. `work` has the error, tools and files of the turn, to choose lessons for it. */
   search(body: MemoryQuery): Promise<MemoryAnswer>;
   /** Store a turn. */
   remember(body: Turn): Promise<Remembered>;
+  /** Read how turns of the account ended with lessons and without them. */
+  effect(query?: Endpoints["GET /api/v7/experience/effect"]["query"]): Promise<EffectReport>;
 }

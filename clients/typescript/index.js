@@ -47,7 +47,7 @@ export class Remembrancer {
     return this.#send(this.#url + filled + search, request);
   }
 
-  /** Search memory. */
+  /** Search memory. `work` has the error, tools and files of the turn, to choose lessons for it. */
   search(body) {
     return this.call("POST /api/v7/memory", { body });
   }
@@ -55,6 +55,11 @@ export class Remembrancer {
   /** Store a turn. */
   remember(body) {
     return this.call("POST /api/v7/remember", { body });
+  }
+
+  /** Read how turns of the account ended with lessons and without them. */
+  effect(query = {}) {
+    return this.call("GET /api/v7/experience/effect", { query });
   }
 
   async #send(url, request) {

@@ -17,11 +17,12 @@ from remembrancer.http.endpoint import AnyEndpoint
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
+from remembrancer.protocol.experience import EffectQuery
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery
 from remembrancer.protocol.files import DownloadQuery, FileCreate
 from remembrancer.protocol.memory import EventWrite, Turn
 from remembrancer.protocol.prompts import PromptQuery, PromptWrite
-from remembrancer.protocol.search import MemoryQuery
+from remembrancer.protocol.search import MemoryQuery, WorkContext
 from remembrancer.protocol.second_look import SecondLook
 from remembrancer.protocol.summaries import (
     AgentMemoryQuery,
@@ -145,6 +146,24 @@ def test_prompts_feedback_and_cubes_are_saved_and_read(client: Client) -> None:
     assert client.get_prompt(PromptQuery(user_id="ada")).user_part == "Answer in Italian."
     assert [item.title for item in client.list_feedback(FeedbackQuery(limit=5)).feedback] == ["t"]
     assert client.vote_on_cube(CubeVote(cube_id=cube.cube_id, user_id="ada", vote=1)).voted
+
+
+def test_search_takes_work_and_effects_are_read(client: Client) -> None:
+    """A search for an error returns its lesson, and the effect counts it."""
+    lesson = CubeCreate(
+        topic="json keys",
+        essence="json.dumps raises TypeError: keys must be str, int, float, bool or None.",
+        rules_markdown="- MUST convert tuple keys to text before json.dumps.",
+        evidence="docs",
+    )
+    cube_id = client.create_cube(lesson).cube_id
+    error = "TypeError: keys must be str, int, float, bool or None, not tuple"
+    query = MemoryQuery(query_text="it fails", user_id="ada", work=WorkContext(error=error))
+    [served] = client.search_memory(query).shared_cubes
+
+    [effect] = client.cube_effects(EffectQuery(cube_id=cube_id)).cubes
+
+    assert (served.cube_id, effect.cube_id, effect.exposures) == (cube_id, cube_id, 1)
 
 
 def test_files_are_created_and_downloaded(url: str, client: Client) -> None:

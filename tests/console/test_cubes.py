@@ -161,6 +161,87 @@ def test_useless_vote_requires_a_reason(owner: Reader, ada: Reader) -> None:
     assert "a vote of -1 needs a reason" in page.text
 
 
+QUESTION = "How do I descale my kettle?"
+
+
+def use(reader: Reader, cube_id: str, session_id: str, then: str = "Thanks! And the iron?") -> None:
+    """Cite the lesson of `create_public` in a turn; `then` is the user's next message."""
+    http = api_client(reader)
+    http.memory(QUESTION, session_id=session_id)
+    http.remember(
+        QUESTION,
+        f"With vinegar and water (ref: {cube_id}).",
+        user_id=reader.caller.account_name,
+        session_id=session_id,
+    )
+    http.memory(then, session_id=session_id)
+
+
+def put_trial(reader: Reader) -> None:
+    """Make every other exposure a withheld one that ended badly."""
+    sql = "update shown_cubes set trial = session % 2, outcome = 1 - session % 2, settled_ms = 1"
+    reader.context.store.write(lambda tx: tx.run(sql))
+
+
+def test_lesson_page_says_that_no_search_returned_it(owner: Reader) -> None:
+    page_text = words_of(owner.get(f"{HERE}?cube_id={create_public(owner)}").text)
+
+    assert "No search of your account has returned it yet." in page_text
+    assert "Latest searches" not in page_text
+
+
+def test_lesson_page_shows_how_turns_with_it_ended(owner: Reader, ada: Reader) -> None:
+    cube_id = create_public(owner)
+    use(owner, cube_id, "good")
+    use(owner, cube_id, "bad", then="No, that does not work.")
+
+    own = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
+    other = words_of(ada.get(f"{HERE}?cube_id={cube_id}").text)
+
+    assert "2 searches returned it. It helped 1 of 2 turns that used it." in own
+    assert "bad of owner cited ended badly the user corrected the answer" in own
+    assert "good of owner cited ended well no objection" in own
+    assert "helped" not in other
+    assert "of owner" not in other
+
+
+def test_lesson_page_shows_the_effect_with_its_interval(owner: Reader) -> None:
+    cube_id = create_public(owner)
+    for n in range(12):
+        use(owner, cube_id, f"s{n}")
+    put_trial(owner)
+
+    page = owner.get(f"{HERE}?cube_id={cube_id}").text
+
+    assert re.search(r"<strong>\+100 points \([−+]?\d+ to \+100\)", page)
+    assert 'aria-label="Difference with and without it: +100 points' in page
+    assert "withheld" in words_of(page)
+
+
+def test_board_shows_records_the_effect_and_the_field_trial(owner: Reader) -> None:
+    cube_id = create_public(owner)
+    before = words_of(owner.get(HERE).text)
+    use(owner, cube_id, "s")
+    after = words_of(owner.get(HERE).text)
+
+    assert "No search of your account has returned a cube yet." in before
+    assert "not returned" in before
+    assert "The field trial is on: 10 % of the searches" in before
+    assert "REMEMBRANCER_FIELD_TRIAL=0" in before
+    assert "1 search returned cubes, 1 turn used one, and 1 of these ended well." in after
+    assert "1 of 1" in after
+
+
+def test_board_names_the_status_within_the_account(owner: Reader) -> None:
+    cube_id = create_public(owner)
+    for user in ("ben", "cleo"):
+        owner.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="No.", user_id=user)
+
+    pages = [words_of(owner.get(path).text) for path in (HERE, f"{HERE}?cube_id={cube_id}")]
+
+    assert all("retired in your account" in page for page in pages)
+
+
 @pytest.mark.parametrize("query", ["kind=none", "status=none", "below=x", "below=0"])
 def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
     assert owner.get(f"{HERE}?{query}").status_code in (400, 422)

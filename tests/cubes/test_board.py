@@ -155,6 +155,76 @@ def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob:
     assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
 
 
+def used_cube(memory: Memory, sessions: tuple[str, ...], then: str) -> str:
+    """Create a cube that a turn of each session uses; return its cube_id.
+
+    `then` is the user's next message.
+    """
+    rules = "- MUST boil vinegar with two parts water.\n- SHALL rinse twice before use."
+    body = {
+        "topic": "kettles",
+        "essence": "Descaling takes vinegar.",
+        "rules_markdown": rules,
+        "evidence": "docs",
+    }
+    created = create(memory.context, memory.caller, CubeCreate.model_validate(body))
+    for session_id in sessions:
+        question = "How do I descale my kettle with vinegar?"
+        memory.ask(question, session_id=session_id, interact=True)
+        answer = "Boil it with two parts water and rinse twice before use."
+        turn = {"query": question, "response": answer, "session_id": session_id}
+        remember(
+            memory.context,
+            memory.caller,
+            Turn.model_validate({**turn, "user_id": memory.user_id}),
+        )
+        memory.ask(then, session_id=session_id, interact=True)
+    return created.cube_id
+
+
+def test_detail_has_the_record_and_the_latest_exposures(ada: Memory) -> None:
+    cube_id = used_cube(ada, ("s", "t"), "No, that is wrong.")
+
+    detail = board.cube_detail(ada.context, ada.caller, cube_id)
+
+    record = detail.card.record
+    assert record is not None
+    assert (record.exposures, record.helped, record.outcomes) == (2, 0, 2)
+    assert sorted(one.session_id for one in detail.exposures) == ["s", "t"]
+    assert {(one.user_id, one.used, one.is_good) for one in detail.exposures} == {
+        ("ada", "followed", False)
+    }
+    assert {one.signals for one in detail.exposures} == {("corrected",)}
+
+
+def test_list_has_the_record_and_the_status_within_the_account(ada: Memory) -> None:
+    cube_id = private(ada)
+    for user in ("ben", "cleo"):
+        own = CubeVote(cube_id=cube_id, user_id=user, vote=-1, reason="It was wrong.")
+        vote(ada.context, ada.caller, own)
+
+    [card] = board.page(ada.context, ada.caller, "private").cards
+
+    assert card.record is not None
+    assert (card.status, card.record.status, card.record.outcomes) == ("private", "retired", 0)
+
+
+def test_exposures_of_other_accounts_and_users_are_hidden(ada: Memory, bob: Memory) -> None:
+    """An account reads its own turns, a pinned key those of its user."""
+    cube_id = used_cube(ada, ("s",), "Thanks!")
+    pinned = {
+        user: board.cube_detail(ada.context, replace(ada.caller, pinned_user_id=user), cube_id)
+        for user in ("ada", "ben")
+    }
+    ada.context.store.write(lambda tx: tx.run("update cubes set status = 'published'"))
+    other = board.cube_detail(bob.context, bob.caller, cube_id)
+
+    assert len(pinned["ada"].exposures) == 1
+    for detail in (pinned["ben"], other):
+        assert detail.card.record is not None
+        assert (detail.exposures, detail.card.record.exposures) == ([], 0)
+
+
 def test_retired_cube_is_listed_with_its_votes(ada: Memory) -> None:
     cube_id = published(ada)
     for name in ("b", "c", "d"):

@@ -120,10 +120,16 @@ def recall(
         "min_answerable": ANSWERABLE_MIN,
         "seals": False,
     }
+    if work := state.get("work"):
+        from hook_work import work_to_send
+
+        query["work"] = work_to_send(work)
     try:
         query["user_id"] = user_id(settings, service, session)
         results = service.post("/api/v7/memory", query)
     except (InvalidSetupError, ServiceUnreachableError, ServiceError):
+        if work:  # old by the next prompt, and perhaps what the service rejected
+            session.update(work=None)
         return {}
     new_cubes = [
         cube["cube_id"]
@@ -143,6 +149,7 @@ def recall(
         recalled=recalled.in_context,
         shown=recalled.shown,
         cubes=new_cubes,
+        work=None,
     )
     text = recalled.text()
     return hook_output.context(settings.agent, "UserPromptSubmit", text)
@@ -345,16 +352,32 @@ def _call_id(event: dict[str, Any]) -> str:
 
 
 def log_tool_call(
-    event: dict[str, Any], _settings: Settings, service: Service, session: Session
+    event: dict[str, Any], settings: Settings, service: Service, session: Session
 ) -> dict[str, Any]:
-    """Log the result of a tool call whose permission was checked."""
-    if not session.read().get("checked"):
+    """Log the result of a tool call whose permission was checked; store errors and files for the
+    next search.
+    """
+    state = session.read()
+    _note_work(event, settings, state, session)
+    if not state.get("checked"):
         return {}
     checks = session.change(lambda state: state.get("checked", {}).pop(_call_id(event), None))
     outcome = "it failed" if _has_failed(event) else "done"
     _enqueue_logs(session, checks or (), f"{event.get('tool_name')}: {outcome}")
     session.send(service)
     return {}
+
+
+def _note_work(
+    event: dict[str, Any], settings: Settings, state: dict[str, Any], session: Session
+) -> None:
+    """Store what the next search sends as `work`. Cursor's searches are the agent's own."""
+    has_failed = _has_failed(event)
+    is_change = event.get("tool_name") in ("Write", "Edit", "MultiEdit", "NotebookEdit")
+    if settings.agent != "cursor" and (has_failed or is_change):
+        from hook_work import note_call
+
+        note_call(event, state, session, has_failed=has_failed)
 
 
 def _has_failed(event: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ service: the command line, the terminal chat and MCP.
 """
 
 from ..protocol.memory import Turn
-from ..protocol.search import MemoryQuery
+from ..protocol.search import MemoryQuery, WorkContext
 from .api import AsyncClient, Client
 from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
 from .retry import Retry
@@ -23,4 +23,5 @@ __all__ = [
     "ServiceError",
     "Turn",
     "UnreachableError",
+    "WorkContext",
 ]

@@ -105,6 +105,7 @@ class _Endpoints:
     list_feedback = _Method(requests.list_feedback)
     create_cube = _Method(requests.create_cube)
     vote_on_cube = _Method(requests.vote_on_cube)
+    cube_effects = _Method(requests.cube_effects)
     chat_with_agent = _Method(requests.chat_with_agent)
     complete_chat = _Method(requests.complete_chat)
     list_models = _Method(requests.list_models)

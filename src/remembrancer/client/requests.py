@@ -18,6 +18,7 @@ from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.embeddings import Embed, Embedded
 from ..protocol.execution import Executed, Execution
+from ..protocol.experience import EffectQuery, EffectReport
 from ..protocol.explain import Explanation
 from ..protocol.facts import (
     FactAdd,
@@ -290,6 +291,11 @@ def create_cube(cube: CubeCreate, *, idempotency_key: str | None = None) -> ApiR
 def vote_on_cube(vote: CubeVote, *, idempotency_key: str | None = None) -> ApiRequest[CubeVoted]:
     """Vote on a cube."""
     return write(CubeVoted, "/api/v7/experience/vote", vote, idempotency_key)
+
+
+def cube_effects(query: EffectQuery | None = None) -> ApiRequest[EffectReport]:
+    """Return how turns of the account ended with cubes and without them, one page at a time."""
+    return get(EffectReport, "/api/v7/experience/effect", query)
 
 
 def chat_with_agent(message: Chat, *, idempotency_key: str | None = None) -> ApiRequest[ChatAnswer]:

@@ -23,6 +23,7 @@ from ..protocol.agent_tools import (
     Found,
     FoundAll,
     Named,
+    Recall,
     Wanted,
 )
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
@@ -114,8 +115,9 @@ def _tool(name: str) -> Tool:
     return BY_NAME[name]
 
 
-def _search_request(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
+def _search_request(recall: Recall) -> ApiRequest[MemoryAnswer]:
     """Return the request of a search. An agent that uses tools seals only if it sends a seal."""
+    query = recall.query
     return requests.search_memory(query.model_copy(update={"seals": query.last_seal is not None}))
 
 
@@ -211,11 +213,15 @@ TOOLS: tuple[Tool, ...] = (
         name="recall",
         title="Recall",
         description="Search memory for what is relevant to the user's message. Call it before each "
-        "answer. Cite what you use: (ref: event_id).",
-        request_model=MemoryQuery,
+        "answer. Cite what you use: (ref: event_id). After a failure, pass its error text: lessons "
+        "are chosen for it.",
+        request_model=Recall,
         arguments=(
             "query_text",
             "focus_words",
+            "error",
+            "tools",
+            "files",
             "top_k",
             "session_id",
             "last_seal",
@@ -229,7 +235,7 @@ TOOLS: tuple[Tool, ...] = (
         answer_model=MemoryAnswer,
         function=one_request(_search_request),
         beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
-        "(ref: event_id).",
+        "(ref: event_id). After a failure, pass its error text: lessons are chosen for it.",
         render=recalled_text,
         is_read_only=True,
     ),

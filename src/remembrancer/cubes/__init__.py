@@ -21,7 +21,7 @@ from .lessons import (
 from .outcomes import record_exposures, settle, settle_ended
 from .proposals import propose
 from .rules import may_propose
-from .serving import CubeQuery, close_ratings, relevant_cubes, unrated_cubes
+from .serving import CubeQuery, close_ratings, relevant_cubes, unrated_cubes, warm_cubes
 from .trial import draw_trial
 
 __all__ = [
@@ -48,4 +48,5 @@ __all__ = [
     "settle_ended",
     "store_cube",
     "unrated_cubes",
+    "warm_cubes",
 ]

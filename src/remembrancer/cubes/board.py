@@ -1,4 +1,4 @@
-"""List the cubes that an account may see, by status, and show one with its votes."""
+"""List the cubes that an account may see, by status, and show one with its votes and exposures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,43 @@ from ..store import Row, Transaction, load_queries
 from .lessons import EVENT_ID, visible_evidence
 from .lessons import SQL as LESSONS
 from .rules import ACCOUNTS_MIN, wilson
+from .serving import account_status
 from .votes import CubeUnknown
 
 SQL = load_queries("remembrancer.cubes", "board.sql")
 CARDS_LISTED_MAX = 20
 VOTES_LISTED_MAX = 50
 RESTING_MAX = 20
+EXPOSURES_LISTED_MAX = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRecord:
+    """Exposures and outcomes of a cube in an account, or of the user that a key is pinned to."""
+
+    exposures: int  # searches that returned it
+    helped: int  # turns that used it and ended well
+    failed: int  # turns that used it and ended badly
+    status: CubeStatus  # within the account: retired ones are not served there
+
+    @property
+    def outcomes(self) -> int:
+        """The number of turns that used the cube and whose outcome is known."""
+        return self.helped + self.failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """A search that a cube fitted, and what became of its turn."""
+
+    user_id: str
+    session_id: str
+    shown_ms: int | None  # None: before exposures had a time
+    is_withheld: bool  # by the field trial
+    used: str | None  # cited, followed or rated; None: no sign of use
+    is_good: bool | None  # how the turn ended; None: unknown
+    signals: tuple[str, ...]  # words for what said so
+    is_settled: bool  # False: the turn is not judged yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +67,7 @@ class Card:
     created_ms: int
     own: bool  # belongs to this account
     vote: int | None  # the account's: 1, -1, or 0 without a majority; None: no user rated it
+    record: OwnRecord | None = None  # None: not read
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -65,6 +97,7 @@ class CubeDetail:
     user_id: str | None  # of the session that created it, if it is the account's own
     session_id: str | None
     event_id: str | None  # its evidence, if it is the account's own and still exists
+    exposures: list[Exposure]  # in the account's sessions: newest first, EXPOSURES_LISTED_MAX
 
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
@@ -83,7 +116,7 @@ def page(
     own: bool = False,
     below: int | None = None,
 ) -> CardsPage:
-    """Return a page of cubes of one status, newest first.
+    """Return a page of cubes of one status, newest first, each with its record.
 
     The account's own private cubes, or shared cubes of all accounts or (`own`) its own.
     """
@@ -94,19 +127,25 @@ def page(
         "below": below or 1 << 62,
         "most": CARDS_LISTED_MAX + 1,
     }
-    rows = records.store.read(lambda tx: tx.all(sql, **values), account_id=caller.account_id)
-    cards = rows[:CARDS_LISTED_MAX]
-    return CardsPage(
-        [_card(row) for row in cards], cards[-1].id if len(rows) > len(cards) else None
-    )
+
+    def read(tx: Transaction) -> CardsPage:
+        rows = tx.all(sql, **values)
+        cards = rows[:CARDS_LISTED_MAX]
+        return CardsPage(
+            [_card(row, _record(tx, caller, row)) for row in cards],
+            cards[-1].id if len(rows) > len(cards) else None,
+        )
+
+    return records.store.read(read, account_id=caller.account_id)
 
 
 def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
-    """Return a cube with its votes.
+    """Return a cube with its votes, its record and its latest exposures.
 
     Reasons are visible to the author's account, to owners, and to the accounts that gave them. An
     account sees which of its users voted; other voters stay anonymous. A pinned key sees no vote of
-    its account's other users. Raises CubeUnknown, also for another account's private cube.
+    its account's other users, and only the exposures of its own user. Raises CubeUnknown, also for
+    another account's private cube.
     """
 
     def read(tx: Transaction) -> CubeDetail:
@@ -135,7 +174,8 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
             else None
         )
         return CubeDetail(
-            card=_card(row),
+            card=_card(row, _record(tx, caller, row)),
+            exposures=_exposures(tx, caller, row.id),
             votes=votes,
             user_id=session and session.user_id,
             session_id=session and session.session_id,
@@ -152,7 +192,37 @@ def cubes_from_event(tx: Transaction, event_id: str) -> list[Card]:
     ]
 
 
-def _card(row: Row) -> Card:
+def _record(tx: Transaction, caller: Caller, row: Row) -> OwnRecord:
+    counters = tx.one(SQL.record, cube=row.id, user_id=caller.pinned_user_id)
+    own = tx.one(LESSONS.own_record, id=row.id)  # of all users: a search decides by it
+    return OwnRecord(
+        exposures=counters.exposures,
+        helped=counters.helped,
+        failed=counters.failed,
+        status=account_status(tx, row, own),
+    )
+
+
+def _exposures(tx: Transaction, caller: Caller, cube: int) -> list[Exposure]:
+    rows = tx.all(
+        SQL.exposures, cube=cube, user_id=caller.pinned_user_id, most=EXPOSURES_LISTED_MAX
+    )
+    return [
+        Exposure(
+            user_id=row.user_id,
+            session_id=row.session_id,
+            shown_ms=row.shown_ms or None,
+            is_withheld=row.trial == 1,
+            used=row.used,
+            is_good=None if row.outcome is None else bool(row.outcome),
+            signals=tuple(row.signals.split(",")) if row.signals else (),
+            is_settled=row.settled_ms is not None,
+        )
+        for row in rows
+    ]
+
+
+def _card(row: Row, record: OwnRecord | None = None) -> Card:
     texts = {
         name: getattr(row, name)
         for name in ("cube_id", "kind", "topic", "essence", "rules", "model", "status")
@@ -164,5 +234,6 @@ def _card(row: Row) -> Card:
         evidence=visible_evidence(row.evidence, is_own=bool(row.own)),
         own=bool(row.own),
         vote=None if row.vote_sum is None else (row.vote_sum > 0) - (row.vote_sum < 0),
+        record=record,
         **texts,
     )

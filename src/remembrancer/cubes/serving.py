@@ -37,6 +37,7 @@ from .fit import (
     Vector,
     candidate,
     chances,
+    cohort_of,
     fits_min,
     shared_words,
 )
@@ -170,6 +171,13 @@ def _wording(row: Row) -> Wording:
     return Wording(row.topic, row.essence, row.rules)
 
 
+def warm_cubes(context: Context) -> None:
+    """Prepare what the first search for cubes would wait for: the lessons of comparison."""
+    cohort_of(None)
+    if not context.embedder.is_remote:
+        cohort_of(context.embedder)
+
+
 def account_views(context: Context, tx: Transaction, caller: Caller) -> list[IndexView]:
     """Return the indexes of what an account sees: shared cubes, and its private ones."""
     newest = tx.one(SQL.newest)
@@ -228,18 +236,23 @@ def _candidate(row: Row, near: Similarities | None) -> CandidateLesson:
     return candidate(row.topic, row.essence, row.rules, near)
 
 
+def account_status(tx: Transaction, row: Row, record: Row) -> CubeStatus:
+    """Return the status of a cube within the account, from its `own_record`."""
+    status = status_within(record.useful, record.useless, row.status)
+    if record.failed:
+        others = tx.one(SQL.other_outcomes)
+        good, bad = others.good, others.bad
+        if retired_by_outcomes(record.helped, record.failed, other_good=good, other_bad=bad):
+            return "retired"
+    return status
+
+
 def _judged(context: Context, tx: Transaction, row: Row, chance: float) -> _Fitting | None:
     """Return a cube that fits with its account's record; None if it is retired there."""
     record = tx.one(SQL.own_record, id=row.id)
-    status = status_within(record.useful, record.useless, row.status)
+    status = account_status(tx, row, record)
     if status == "retired":
         return None
-    if record.failed:
-        others = tx.one(SQL.other_outcomes)
-        if retired_by_outcomes(
-            record.helped, record.failed, other_good=others.good, other_bad=others.bad
-        ):
-            return None
     unused_ms = context.clock() - max(record.last_ms, row.created_ms)
     return _Fitting(
         row=row,

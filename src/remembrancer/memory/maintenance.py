@@ -15,7 +15,7 @@ from typing import cast
 
 from ..accounts.rate_limits import forget_idle
 from ..context import Context
-from ..cubes import settle_ended
+from ..cubes import settle_ended, warm_cubes
 from ..cubes.reindex import reindex_cubes
 from ..search import (
     Embedder,
@@ -216,6 +216,7 @@ class Maintenance:
         fast.
         """
         self._warm_spaces(self._context)
+        warm_cubes(self._context)
         screening.load()  # last, because most turns do not need the rules
 
     def load_requested(self) -> None:

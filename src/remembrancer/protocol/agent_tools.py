@@ -13,6 +13,7 @@ from . import limits
 from .facts import FactChange, FactRemoved, FactStored
 from .forget import EventErased, Forget, Forgotten
 from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
+from .search import MemoryQuery, WorkContext
 from .text import Telling, Text
 
 
@@ -34,6 +35,20 @@ class ToolsListed(Message):
     tools: Annotated[
         list[dict[str, Any]], Field(description="Tool definitions, ready to pass to that API.")
     ]
+
+
+class Recall(WorkContext, MemoryQuery):
+    """Input of `recall`: what `POST /api/v7/memory` takes, with the fields of `work` beside the
+    others, because models fill flat arguments more often than nested ones.
+    """
+
+    @property
+    def query(self) -> MemoryQuery:
+        """The search, with `work` if any of its fields is set."""
+        names = tuple(WorkContext.model_fields)
+        values = {name: getattr(self, name) for name in self.model_fields_set.difference(names)}
+        work = {name: value for name in names if (value := getattr(self, name))}
+        return MemoryQuery.model_validate({**values, "work": work} if work else values)
 
 
 class EventNamed(Message):

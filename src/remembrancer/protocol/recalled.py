@@ -136,7 +136,7 @@ def _items(answer: Answer, in_context: frozenset[str]) -> Iterator[str]:
             yield f"[map, version {one['map_version']}]\n{indented(one['text'])}"
     for cube in answer.get("shared_cubes") or []:
         texts = cube_lesson(cube["topic"], cube["essence"], cube["rules_markdown"])
-        yield f"[cube {cube['cube_id']}] {cube['kind']}, {texts}\n({one_line(cube['note'])})"
+        yield f"[cube {cube['cube_id']}] {cube['kind']}, {texts}\n({_about(cube)})"
     for passage in answer.get("help_hits") or []:
         yield f"[help] {one_line(passage['title'])}: {quoted(passage['text'])}"
     for task in answer.get("open_tasks") or []:
@@ -161,6 +161,12 @@ def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[st
 def _mark(one: Mapping[str, Any]) -> str:
     """Return the mark of an event or a fact that no longer holds."""
     return f", superseded by {one['superseded_by']}" if one.get("superseded_by") else ""
+
+
+def _about(cube: Mapping[str, Any]) -> str:
+    """Return why a cube is served, how turns that used it ended, and its note, on one line."""
+    parts = (cube.get("why"), cube.get("record"), cube["note"])
+    return "; ".join(one_line(part) for part in parts if part)
 
 
 def _in_label(text: str) -> str:
