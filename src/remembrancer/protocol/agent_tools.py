@@ -39,7 +39,7 @@ class ToolsListed(Message):
 
 class Recall(WorkContext, MemoryQuery):
     """Input of `recall`: what `POST /api/v7/memory` takes, with the fields of `work` beside the
-    others, because models fill flat arguments more often than nested ones.
+    others, so that no argument is nested.
     """
 
     @property
