@@ -46,6 +46,7 @@ PARTS = (
     "bench.hooks",
     "bench.quiet",
     "bench.lessons",
+    "bench.lesson_fit",
     "bench.lesson_economy",
     "bench.console",
     "bench.mcp",

@@ -258,3 +258,23 @@ def test_private_lesson_of_another_account_returns_404(owner: Reader, ada: Reade
     assert [answer.status_code for answer in answers] == [404, 404]
     assert rows(owner.context) == before
     assert "Secret" not in answers[0].text
+
+
+def test_lesson_page_shows_what_it_was_before(owner: Reader) -> None:
+    """The earlier text of an improved cube stays readable (specification.md#cube-improves)."""
+    cube_id = create_private(owner)
+    body = {
+        "topic": "Secret saws",
+        "essence": "Saws rust unless they are oiled with camellia oil.",
+        "rules_markdown": "- MUST oil them after each use",
+        "evidence": "docs",
+        "improves": cube_id,
+    }
+    better = api_client(owner).post("/api/v7/experience/create", body).json()["cube_id"]
+
+    pages = [words_of(owner.get(f"{HERE}?cube_id={one}").text) for one in (cube_id, better)]
+
+    assert pages[0] == pages[1]
+    assert f"1 cube merged into it Secret saws {cube_id}" in pages[1]
+    assert "- MUST oil - MUST" not in pages[1]
+    assert "Saws rust. - MUST oil" in pages[1]

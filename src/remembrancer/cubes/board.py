@@ -19,6 +19,7 @@ CARDS_LISTED_MAX = 20
 VOTES_LISTED_MAX = 50
 RESTING_MAX = 20
 EXPOSURES_LISTED_MAX = 10
+EARLIER_LISTED_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,9 @@ class CubeDetail:
     session_id: str | None
     event_id: str | None  # its evidence, if it is the account's own and still exists
     exposures: list[Exposure]  # in the account's sessions: newest first, EXPOSURES_LISTED_MAX
+    # Cubes merged into it, as far as the account sees them: cube_id, topic, essence, rules,
+    # created_ms, own; newest first.
+    earlier: list[Row]
 
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
@@ -176,6 +180,7 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
         return CubeDetail(
             card=_card(row, _record(tx, caller, row)),
             exposures=_exposures(tx, caller, row.id),
+            earlier=tx.all(SQL.merged, cube=row.id, most=EARLIER_LISTED_MAX),
             votes=votes,
             user_id=session and session.user_id,
             session_id=session and session.session_id,

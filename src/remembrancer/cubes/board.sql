@@ -60,3 +60,7 @@ from shown_cubes join sessions on sessions.account_id = :account_id and sessions
 join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where shown_cubes.account_id = :account_id and shown_cubes.cube in (select cubes.id from cubes where cubes.id = :cube union select cubes.id from cubes where cubes.merged_into = :cube) and (cast(:user_id as text) is null or spaces.user_id = :user_id)
 order by shown_cubes.shown_ms desc, shown_cubes.session desc limit :most;
+
+-- merged: The cubes that a cube is served in the place of, as far as the account sees them, newest first
+select cube_id, topic, essence, rules, created_ms, account_id = :account_id as own
+from cubes where merged_into = :cube and (account_id = :account_id or status <> 'private') order by id desc limit :most;
