@@ -9,6 +9,7 @@ from console.reader import Reader, words_of
 from service import Http, new_key, rows
 
 from remembrancer.cubes.board import CARDS_LISTED_MAX
+from remembrancer.store import Transaction
 
 HERE = "/console/cubes"
 PUBLIC = {
@@ -179,8 +180,14 @@ def use(reader: Reader, cube_id: str, session_id: str, then: str = "Thanks! And 
 
 def put_trial(reader: Reader) -> None:
     """Make every other exposure a withheld one that ended badly."""
-    sql = "update shown_cubes set trial = session % 2, outcome = 1 - session % 2, settled_ms = 1"
-    reader.context.store.write(lambda tx: tx.run(sql))
+    sql = "update shown_cubes set trial = :trial, outcome = 1 - :trial, settled_ms = 1 where session = :row"
+
+    def update(tx: Transaction) -> None:
+        rows = tx.all("select distinct session from shown_cubes order by session")
+        for number, one in enumerate(rows):
+            tx.run(sql, row=one.session, trial=number % 2)
+
+    reader.context.store.write(update)
 
 
 def test_lesson_page_says_that_no_search_returned_it(owner: Reader) -> None:
