@@ -27,6 +27,7 @@ from ..store import Row, Transaction, load_queries
 SQL = load_queries("remembrancer.cubes", "outcomes.sql")
 SETTLED_AFTER_MS = 60 * 60 * 1000  # a session without a next search by then has ended
 SETTLED_AT_ONCE = 200  # sessions, in one step of maintenance
+CHARACTERS_MAX = 20_000  # of each text of a turn that are read for signs of use
 FOLLOWED_WORDS_MIN = 4  # content words of the rules in an answer that follows them, and their share
 FOLLOWED_SHARE_MIN = 0.4
 _LETTERS_MIN = 5  # of a content word
@@ -106,8 +107,8 @@ def settle_ended(context: Records) -> bool:
 def _settle_step(
     tx: Transaction, session: int, step: int, rows: list[Row], message: str | None, now_ms: int
 ) -> None:
-    turns = tx.all(SQL.turns_of_step, session=session, step=step)
-    runs = tx.all(SQL.runs_of_step, session=session, step=step)
+    place = {"session": session, "step": step, "most": CHARACTERS_MAX}
+    turns, runs = tx.all(SQL.turns_of_step, **place), tx.all(SQL.runs_of_step, **place)
     outcome = outcome_of(turns, runs, message)
     answer = "\n".join([*(turn.response for turn in turns), *(run.query for run in runs)])
     question = "\n".join(turn.query for turn in turns)

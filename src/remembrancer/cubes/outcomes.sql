@@ -16,14 +16,14 @@ order by shown_cubes.step, shown_cubes.cube;
 select account_id, session, max(step) as step from shown_cubes where settled_ms is null and shown_ms < :shown_before
 group by account_id, session limit :most;
 
--- turns_of_step: The turns of a step that were not superseded, with the result of their last second look
-select events.query, events.response, looks.last_passed
+-- turns_of_step: The turns of a step that were not superseded, their beginnings, with the result of their last second look
+select substr(events.query, 1, cast(:most as integer)) as query, substr(events.response, 1, cast(:most as integer)) as response, looks.last_passed
 from events left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.session = :session and events.step = :step and events.superseded_by is null
 order by events.id;
 
--- runs_of_step: The program runs between a step and the next one, oldest first
-select events.query, events.response
+-- runs_of_step: The program runs between a step and the next one, their beginnings, oldest first
+select substr(events.query, 1, cast(:most as integer)) as query, substr(events.response, 1, cast(:most as integer)) as response
 from steps left join steps as after on after.account_id = :account_id and after.session = steps.session and after.step = steps.step + 1
 join events on events.account_id = :account_id and events.session = steps.session and events.topic = 'program run'
     and events.created_ms >= steps.asked_ms and events.created_ms < coalesce(after.asked_ms, 9223372036854775807)
