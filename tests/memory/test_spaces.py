@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, memory_in, opened
 
 from remembrancer.context import Context
-from remembrancer.memory.spaces import SQL, row_id
+from remembrancer.memory.history.forget import forget
+from remembrancer.memory.spaces import SQL, layers_key, row_id
+from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.text import rfc3339
 
 MINE = [
@@ -145,6 +148,27 @@ def test_dropped_index_is_loaded_again(context: Context, memory: Memory) -> None
 
     assert answers(memory) == whole
     assert memory.hit_ids("ferry")[0] == event_id
+
+
+@pytest.mark.parametrize("request_of", [{"user_id": "ada", "confirm": "ada"}, {"account": True}])
+def test_indexes_of_a_forgotten_user_leave_the_memory(
+    context: Context, memory: Memory, request_of: dict[str, Any]
+) -> None:
+    """Each would stay until the budget is used up, with the words of the user."""
+    memory.tell(*MINE[0])
+    answers(memory)
+    space = context.store.read(
+        lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+    )
+    keys = (space.id, layers_key(space.id))
+    holds = partial(context.index_cache.holds, revision=0, end=0, within=0)
+    before = [holds(key) for key in keys]
+
+    confirm = {"confirm": memory.caller.account_name} | request_of
+    forget(context, memory.caller, Forget.model_validate(confirm))
+
+    assert before[0]
+    assert not any(holds(key) for key in keys)
 
 
 def test_concurrent_searches_find_every_finished_write(folder: Path) -> None:

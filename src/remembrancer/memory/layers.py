@@ -26,7 +26,7 @@ from ..store import Row, Transaction, embedder_id, load_queries
 from .changes import change_keys
 from .instructions import Instruction, standing_instruction
 from .spaces import SQL as SPACES
-from .spaces import number_of, row_id, space_of
+from .spaces import layers_key, number_of, row_id, space_of
 
 SQL = load_queries("remembrancer.memory", "layers.sql")
 BATCH = 16  # entries renewed per step; a search waits for their embedding
@@ -161,7 +161,7 @@ def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
         )
 
     return context.index_cache.view(
-        ("layers", space.id),
+        layers_key(space.id),
         revision=space.revision,
         end=space.layers_made << _KIND_BITS,
         fill=fill,

@@ -6,7 +6,7 @@ the last one. A completed write is therefore in the very next search, without an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,6 +42,21 @@ def space_view(context: Context, tx: Transaction, space: Row) -> IndexView:
     return context.index_cache.view(
         space.id, revision=space.revision, end=space.events_made, fill=fill
     )
+
+
+def drop_indexes(context: Context, spaces: Iterable[int]) -> None:
+    """Discard the indexes of erased spaces: nobody searches them again, and they have their words.
+
+    Call it once the erasure is durable.
+    """
+    for space_id in spaces:
+        context.index_cache.drop(space_id)
+        context.index_cache.drop(layers_key(space_id))
+
+
+def layers_key(space_id: int) -> tuple[str, int]:
+    """Return the key of the index of a space's facts and summaries."""
+    return "layers", space_id
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:

@@ -28,7 +28,7 @@ from ...store import Row, Transaction, load_queries
 from ..files.versions import erase_files
 from ..layers import prune_layers
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, milliseconds, number_of, row_id, space_of
+from ..spaces import ErasedEvents, drop_indexes, milliseconds, number_of, row_id, space_of
 from ..write.associations import erase_associations_of_space
 from ..write.events import own_event
 from ..write.links import erase_links, leave_index
@@ -77,6 +77,7 @@ class _Outcome:
     blobs: list[str] = field(default_factory=list)
     erased: list[ErasedEvents] = field(default_factory=list)
     event_ids: EventIds = field(default_factory=EventIds)
+    spaces: list[int] = field(default_factory=list)  # erased as a whole
 
 
 def erase_event(
@@ -309,11 +310,7 @@ def forget(
 
 
 def _forget_user(
-    context: Context,
-    tx: Transaction,
-    user_id: str,
-    request: Forget,
-    outcome: _Outcome,
+    context: Context, tx: Transaction, user_id: str, request: Forget, outcome: _Outcome
 ) -> Erased:
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     counts = {"prompts": 0, "files": 0}
@@ -470,6 +467,7 @@ def _erase_space(
     tx.run(SQL.erase_origins, space_id=space_id)
     counts["memory_files"] = erase_files(tx, space_id)
     tx.run(SQL.bury_space, space_id=space_id, tombstone=context.ids("erased_"))
+    outcome.spaces.append(space_id)
     return counts
 
 
@@ -496,4 +494,5 @@ def _erase_rules(tx: Transaction, user_id: str | None) -> None:
 def _finish(context: Context, outcome: _Outcome) -> None:
     """Update cached indexes and remove unused blobs, after the transaction is durable."""
     update_index(context, outcome.erased)
+    drop_indexes(context, outcome.spaces)
     files.remove_blobs(context, outcome.blobs)
