@@ -149,6 +149,7 @@ def service(accounts: Sequence[str]) -> Iterator[Service]:
         limits = {
             "REMEMBRANCER_RATE_SANDBOX_PER_MINUTE": "0",
             "REMEMBRANCER_SANDBOX_MIN_LEVEL": "landlock",
+            "REMEMBRANCER_FIELD_TRIAL": "0",  # a lesson that it withholds would look retired
         }
         with Server(folder, by_account[AUTHOR], limits) as server:
             yield Service(server=server, keys=by_account)
