@@ -175,6 +175,7 @@ def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], h
     process = piped(
         environment,
         FERRY_NOTE,
+        "/session trip",  # a session meets a lesson once
         "/show votes, hits",
         "When does the ferry to Elba leave?",
         words=("--show", "checks"),
@@ -189,7 +190,7 @@ def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], h
     )
     assert re.search(r"^vote   \S+ \(ferries\): not rated$", second, re.MULTILINE)
     assert "check" not in second
-    assert process.stderr == "Details: hits, votes\n"
+    assert process.stderr == "Session: trip\nDetails: hits, votes\n"
 
 
 def test_session_command_switches_the_session(environment: dict[str, str], http: Http) -> None:
