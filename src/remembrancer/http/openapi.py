@@ -73,6 +73,7 @@ _RANGE_RESPONSES: dict[str, Any] = {
 
 
 _MEDIA_SCHEMAS: dict[str, dict[str, Any]] = {
+    "*/*": {},  # a file of any type: a JSON file may hold a number
     "application/json": {"type": "object"},
     "text/event-stream": {  # each event
         "type": "object",
