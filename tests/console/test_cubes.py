@@ -180,7 +180,8 @@ def use(reader: Reader, cube_id: str, session_id: str, then: str = "Thanks! And 
 
 def put_trial(reader: Reader) -> None:
     """Make every other exposure a withheld one that ended badly."""
-    sql = "update shown_cubes set trial = :trial, outcome = 1 - :trial, settled_ms = 1 where session = :row"
+    values = "trial = :trial, outcome = 1 - :trial, settled_ms = 1"
+    sql = f"update shown_cubes set {values} where session = :row"
 
     def update(tx: Transaction) -> None:
         rows = tx.all("select distinct session from shown_cubes order by session")

@@ -1,4 +1,4 @@
-"""Proposed cubes that say the same are merged, and improved versions take the place of earlier ones."""
+"""Proposed cubes that say the same are merged; improved versions take the place of earlier ones."""
 
 from __future__ import annotations
 

@@ -154,9 +154,9 @@ class LessonFit:
         self, situation: Situation, cohort: Cohort, message: Vector, error: Vector = NO_VECTOR
     ) -> None:
         self._cohort = cohort
-        self._message = terms_of(situation.message[:_CHARACTERS_MAX])
+        self._message = _situation_terms(situation.message[:_CHARACTERS_MAX])
         besides = " ".join((situation.error[:_CHARACTERS_MAX], *situation.others))
-        self._all = self._message | terms_of(besides)
+        self._all = self._message | _situation_terms(besides)
         self._mass = cohort.mass(self._message) or 1.0
         cosines = cohort.cosines(message, error)
         self._scales = [
@@ -288,6 +288,16 @@ def _weights() -> dict[str, _Weights]:
 
 @lru_cache(maxsize=2_048)
 def terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a lesson, which most searches meet again."""
+    return _read_terms(text)
+
+
+@lru_cache(maxsize=16)  # of the searches in progress: messages are long and seldom come again
+def _situation_terms(text: str) -> frozenset[str]:
+    return _read_terms(text)
+
+
+def _read_terms(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text, and its identifiers."""
     text_words = words(text)
     language = detect(text_words, text)

@@ -21,7 +21,7 @@ from ..store import Row, Transaction
 from .fit import NO_VECTOR
 from .lessons import SQL, Lesson, PreparedCube, StoredCube, check_evidence, prepare_cube, store_cube
 from .merging import Wording, clarity, says_same
-from .serving import account_views
+from .serving import account_views, wording_of
 from .votes import count_votes
 
 COMPARED_MAX = 8  # nearest cubes by words, of each index
@@ -125,7 +125,7 @@ def _saying_the_same(
     for view in account_views(context, tx, caller):
         for near in islice(fitting(view, words, NO_VECTOR, NEAR_MIN), COMPARED_MAX):
             row = tx.one_or_none(SQL.wording, id=near.event)
-            if row is not None and says_same(own, _wording(row)):
+            if row is not None and says_same(own, wording_of(row)):
                 yield row
 
 
@@ -154,7 +154,7 @@ def _merge(
     if not same.is_own and stored.visibility == "private":
         notice = f"{same.cube_id}, published by another account, says the same."
         return replace(stored, notice=notice)
-    is_clearer = clarity(own) >= clarity(_wording(same)) + CLEARER_BY
+    is_clearer = clarity(own) >= clarity(wording_of(same)) + CLEARER_BY
     takes_place = same.is_own and (
         (stored.visibility == "published" and not is_shared)
         or (is_clearer and (stored.visibility == "published") == is_shared)
@@ -176,7 +176,3 @@ def _merge(
 def _merge_rows(tx: Transaction, row: int, into: int) -> None:
     tx.run(SQL.merge, id=row, into=into)
     tx.run(SQL.revise)
-
-
-def _wording(row: Row) -> Wording:
-    return Wording(row.topic, row.essence, row.rules)

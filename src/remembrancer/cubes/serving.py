@@ -162,12 +162,13 @@ def _is_contradicted(one: _Fitting, others: Sequence[_Fitting]) -> bool:
     return any(
         other.status == "trusted"
         and other.row.id > one.row.id
-        and contradicts(_wording(other.row), _wording(one.row))
+        and contradicts(wording_of(other.row), wording_of(one.row))
         for other in others
     )
 
 
-def _wording(row: Row) -> Wording:
+def wording_of(row: Row) -> Wording:
+    """Return the texts of a cube."""
     return Wording(row.topic, row.essence, row.rules)
 
 
