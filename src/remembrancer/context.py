@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .settings import SettingInvalid, Settings
 from .store import Pool, Store, StoreUnavailable, Transaction, embedder_id, open_store
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .models import Models
     from .search import Embedder, IndexCache, QueryVectors, Reranker, VectorLayout
 
+    Embedders: TypeAlias = tuple[Embedder, Embedder | None]
 
 _log = logging.getLogger(__name__)
 
@@ -114,14 +115,20 @@ def refuse_unfinished_restore(data_folder: Path) -> None:
         )
 
 
-def open_records(settings: Settings) -> Records:
+def open_records(settings: Settings, *, is_shared: bool = False) -> Records:
     """Open the store of `settings`, creating the data folder if needed.
 
-    Raises everything that `open_store` raises, CopyUnfinished and RestoreUnfinished.
+    `is_shared`: other processes serve it too. Raises everything that `open_store` raises,
+    CopyUnfinished and RestoreUnfinished.
     """
     refuse_unfinished_restore(settings.data_folder)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = open_store(settings.store_url, durability=settings.durability, pool=Pool.of(settings))
+    store = open_store(
+        settings.store_url,
+        durability=settings.durability,
+        pool=Pool.of(settings),
+        is_shared=is_shared,
+    )
     try:
         refuse_unfinished(store)
     except BaseException:
@@ -130,18 +137,21 @@ def open_records(settings: Settings) -> Records:
     return Records(settings=settings, store=store, clock=now_ms, ids=new_id)
 
 
-def assemble(settings: Settings) -> Context:
+def assemble(
+    settings: Settings, *, embedders: Embedders | None = None, is_shared: bool = False
+) -> Context:
     """Open and connect all parts of `settings`.
 
-    Raises SettingInvalid and the errors of opening the store or the embedder.
+    `embedders` are those of the settings, if they are open already; `is_shared`: other processes
+    serve the same store. Raises SettingInvalid and the errors of opening the store or the embedder.
     """
     from .models.calls import ConfiguredModels
 
     models = ConfiguredModels(settings, without_secrets)
-    records = open_records(settings)
+    records = open_records(settings, is_shared=is_shared)
     try:
         reranker = open_configured_reranker(settings, models)
-        parts = open_embedders(settings)
+        parts = embedding_parts(settings, *(embedders or open_embedders(settings)))
     except BaseException:
         records.close()
         raise
@@ -182,8 +192,8 @@ def open_configured_reranker(settings: Settings, models: Models) -> Reranker | N
     return BoundedReranker(reranker, most=max(settings.search_threads // 2, 1))
 
 
-def open_embedders(settings: Settings) -> dict[str, Any]:
-    """Open the embedders of `settings`; return the fields of Context that depend on them.
+def open_embedders(settings: Settings) -> Embedders:
+    """Open the embedder of `settings` and the one of `embedder_at_once`.
 
     Raises EmbedderUnavailable.
     """
@@ -196,7 +206,7 @@ def open_embedders(settings: Settings) -> dict[str, Any]:
     for one in (embedder, older):
         if one is not None and one.is_remote:
             learn_dimensions(one)
-    return embedding_parts(settings, embedder, older)
+    return embedder, older
 
 
 def learn_dimensions(embedder: Embedder) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import __version__
-from .context import Caller, Context
+from .context import Caller, Context, Records
 from .files.blobs import open_blobs
 from .protocol.status import (
     INTERFACE_VERSION,
@@ -118,9 +118,9 @@ def has_key(context: Context, caller: Caller) -> bool:
     )
 
 
-def is_new(context: Context) -> bool:
+def is_new(records: Records) -> bool:
     """Return True if no key was ever created, so that nobody can use the service yet."""
-    return not context.store.read(lambda tx: tx.one(SQL.any_key)).found
+    return not records.store.read(lambda tx: tx.one(SQL.any_key)).found
 
 
 def is_above_policies(context: Context) -> bool:

@@ -28,7 +28,7 @@ def test_a_count_is_served_50_times_as_long_as_it_took() -> None:
     """A count is served for 50 times its duration (specification.md#status-metrics-duties)."""
     # start and end of the first count, one look just before it may be repeated, one at that time
     times = iter([100.0, 102.0, 201.9, 202.0, 202.1])
-    metrics, count = Metrics(lambda: 0, clock=lambda: next(times)), counts()
+    metrics, count = Metrics(clock=lambda: next(times)), counts()
 
     values = []
     for _ in range(3):

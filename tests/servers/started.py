@@ -18,6 +18,7 @@ SETTINGS = {
     # gVisor is not installed, so the sandbox neither runs nor tests programs
     "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor",
     "REMEMBRANCER_STORE_CONNECTIONS": "8",
+    "REMEMBRANCER_WORKERS": "1",  # one process each, unless a test is about worker processes
 }
 
 

@@ -1,4 +1,5 @@
-"""Three servers on one PostgreSQL behave like one, with fifty concurrent clients.
+"""Three servers on one PostgreSQL, and three worker processes on one SQLite file, behave like one,
+with fifty concurrent clients.
 
 Each test has its own sessions, keys and paths; the servers are started once for all tests.
 """
@@ -26,10 +27,12 @@ from remembrancer.testing.servers import Answer, Server
 SERVERS = 3
 
 
-@pytest.fixture(scope="module")
-def url() -> str:
+@pytest.fixture(scope="module", params=["servers on PostgreSQL", "workers on SQLite"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the URL of the shared store."""
-    return server().schema()
+    if request.param == "servers on PostgreSQL":
+        return server().schema()
+    return f"sqlite:{tmp_path_factory.mktemp('store') / 'remembrancer.sqlite3'}"
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +46,23 @@ def context(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cont
 def servers(
     url: str, context: Context, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[Server]]:
-    """Yield servers with their own data folders and one shared folder of file contents."""
+    """Yield servers with one shared folder of file contents.
+
+    Those on PostgreSQL have their own data folders. On SQLite they are the same one, whose worker
+    processes get the connections, and so the calls, in turn.
+    """
     new_key(context)
+    files = context.settings.data
     with ExitStack() as opened:
-        started = [
-            opened.enter_context(
-                start(url, tmp_path_factory.mktemp("server"), context.settings.data)
-            )
-            for _ in range(SERVERS)
-        ]
+        if url.startswith("sqlite:"):
+            folder = tmp_path_factory.mktemp("server")
+            one = start(url, folder, files, REMEMBRANCER_WORKERS=str(SERVERS))
+            started = [opened.enter_context(one)] * SERVERS
+        else:
+            started = [
+                opened.enter_context(start(url, tmp_path_factory.mktemp("server"), files))
+                for _ in range(SERVERS)
+            ]
         assert [one.get("/readyz").status for one in started] == [200] * SERVERS
         yield started
 

@@ -97,12 +97,18 @@ def serve(
         int | None,
         typer.Option(help="TCP port to listen on. 0 means any free port.", show_default=False),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Worker processes. Default: one per processor, at most 8.", show_default=False
+        ),
+    ] = None,
     data: DataFolder = None,
 ) -> None:
     """Serve over HTTP until stopped."""
     from ..server.app import serve as serve_http
 
-    serve_http(load_settings(context, data, host=host, port=port))
+    serve_http(load_settings(context, data, host=host, port=port, workers=workers))
 
 
 @app.command("import")

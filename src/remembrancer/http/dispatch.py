@@ -103,7 +103,7 @@ class Dispatcher:
         self._slow_bodies = {
             has_key: bodies.SlowBodies(SLOW_BODIES_MAX) for has_key in (True, False)
         }
-        self.metrics = Metrics(lambda: self.in_flight)
+        self.metrics = Metrics()
         self.usage_counter = UsageCounter(context)
         context.models.watch(self._count_model)
         self.sandbox = sandbox or Sandbox(context.settings)
@@ -200,6 +200,7 @@ class Dispatcher:
         """Count a request in flight. Give it to `leave` in the end."""
         request = InFlight(self.groups.of(headers))
         self.in_flight += 1
+        self.metrics.in_flight.inc()
         self._shares[request.account_id] += 1
         return request
 
@@ -207,6 +208,7 @@ class Dispatcher:
         """Count a request no more."""
         self.request_memory.release(request)
         self.in_flight -= 1
+        self.metrics.in_flight.dec()
         self._shares[request.entered_as] -= 1
         if not self._shares[request.entered_as]:
             del self._shares[request.entered_as]

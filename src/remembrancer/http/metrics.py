@@ -1,16 +1,21 @@
-"""Prometheus metrics: counts and durations by endpoint, without accounts or users."""
+"""Prometheus metrics: counts and durations by endpoint, without accounts or users.
+
+With several worker processes, each of them answers with the metrics of all: the library maps their
+values into files of the folder in PROMETHEUS_MULTIPROC_DIR.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
 from time import monotonic
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from typing import TYPE_CHECKING
 
 from ..models import ModelAttempt
 from ..protocol.compliance import Figures, Part
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Gauge
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
@@ -18,15 +23,17 @@ _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
 DUTIES_SHARE_MAX = 0.02
 DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
 
-MEDIA_TYPE = CONTENT_TYPE_LATEST
+_IN_FLIGHT = "remembrancer_requests_in_flight"
+MEDIA_TYPE = "text/plain; version=1.0.0; charset=utf-8; escaping=underscores"  # of the library
 
 
 class Metrics:
     """The metrics of one server, in their own registry."""
 
-    def __init__(
-        self, in_flight: Callable[[], int], clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        # imported here: the library reads its variable once, when it is imported
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
         self._registry = CollectorRegistry()
         self._clock = clock
         self._duties_lock = Lock()
@@ -45,9 +52,12 @@ class Metrics:
             registry=self._registry,
             buckets=_SECONDS,
         )
-        Gauge(
-            "remembrancer_requests_in_flight", "Requests being answered.", registry=self._registry
-        ).set_function(in_flight)
+        self.in_flight = Gauge(
+            _IN_FLIGHT,
+            "Requests being answered.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
 
         model, registry = ("slot", "model"), self._registry
         self._model_calls = Counter(
@@ -70,17 +80,17 @@ class Metrics:
             buckets=_MODEL_SECONDS,
         )
 
-        self._due = Gauge(
-            "remembrancer_duties_due",
-            "Protocol duties due in the last day.",
-            ("duty",),
-            registry=registry,
+        self._due = self._duties("remembrancer_duties_due", "Protocol duties due in the last day.")
+        self._done = self._duties(
+            "remembrancer_duties_done", "Protocol duties fulfilled in the last day."
         )
-        self._done = Gauge(
-            "remembrancer_duties_done",
-            "Protocol duties fulfilled in the last day.",
-            ("duty",),
-            registry=registry,
+
+    def _duties(self, name: str, help_text: str) -> Gauge:
+        """Return a gauge of the store, which any process may set."""
+        from prometheus_client import Gauge
+
+        return Gauge(
+            name, help_text, ("duty",), registry=self._registry, multiprocess_mode="mostrecent"
         )
 
     def count_model(self, attempt: ModelAttempt) -> None:
@@ -118,5 +128,21 @@ class Metrics:
             self._done.labels(name).set(part.done)
 
     def text(self) -> bytes:
-        """Return the metrics in the Prometheus text format."""
-        return generate_latest(self._registry)
+        """Return the metrics of the server's processes in the Prometheus text format."""
+        from prometheus_client import generate_latest
+
+        return generate_latest(self._everywhere())
+
+    def requests_in_flight(self) -> int:
+        """Return the number of requests that the server's processes are answering."""
+        return round(self._everywhere().get_sample_value(_IN_FLIGHT) or 0)
+
+    def _everywhere(self) -> CollectorRegistry:
+        """Return a registry of all processes of this server."""
+        from prometheus_client import CollectorRegistry, multiprocess, values
+
+        if values.ValueClass is values.MutexValue:
+            return self._registry
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)
+        return registry

@@ -32,7 +32,9 @@ def status_record(call: Call[None]) -> StatusRecord:
     """Return the status record of this server."""
     dispatcher = call.dispatcher
     return status.record(
-        call.context, connections=dispatcher.in_flight, sandbox=dispatcher.sandbox.state
+        call.context,
+        connections=dispatcher.metrics.requests_in_flight(),
+        sandbox=dispatcher.sandbox.state,
     )
 
 

@@ -65,7 +65,7 @@ def make_app(
 def serve(settings: Settings) -> None:
     """Serve over HTTP until stopped.
 
-    Raises DataFolderBusy, DataFolderReadable, AddressUnusable, and what opening store and embedder
-    raises.
+    Raises DataFolderBusy, DataFolderReadable, AddressUnusable, WorkersFail, and what opening store
+    and embedder raises.
     """
     server.run(settings, make_app)

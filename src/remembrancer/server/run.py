@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import resource
@@ -11,9 +12,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -22,18 +24,29 @@ from .. import __version__, status
 from ..accounts import OWNER, keys
 from ..accounts.invitations import invite
 from ..console.sign_in import link
-from ..context import Context, assemble, open_embedders
+from ..context import (
+    Context,
+    Records,
+    assemble,
+    embedding_parts,
+    open_embedders,
+    open_records,
+)
 from ..files.blobs import open_blobs
 from ..files.files import sweep
 from ..memory.maintenance import Maintenance
 from ..protocol.errors import Problem
+from ..sandbox.shared import RemoteSandbox
 from ..search import EmbedderUnavailable
+from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.folder_lock import hold, require_private
 from .allocator import return_memory
 from .connection import HttpConnection
 from .logs import start_logging
+from .supervisor import Place, Supervisor, workers_of
+from .worker import WorkerServer
 
 _EXAMPLE = {
     "query": "When does the ferry leave?",
@@ -45,45 +58,115 @@ DESCRIPTORS_MAX = 65_536  # a connection needs one, a reader of the store three
 _GRACE_SECONDS = 20  # for requests in flight at shutdown
 _IDLE_SECONDS = 30  # before an idle connection is closed
 # read again on SIGHUP
+# Their models are arrays, which processes that are forked share. Others start threads.
+_FORKABLE_EMBEDDERS = ("multilingual", "none")
 _EMBEDDER_SETTINGS = ("embedder", "embedder_at_once", "embedder_key", "embedder_seconds")
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class AddressUnusable(Exception):
     """The server cannot listen on the address of the settings `host` and `port`."""
 
 
-def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
+def run(settings: Settings, make_app: Callable[..., Starlette]) -> None:
     """Serve until SIGINT or SIGTERM, then finish the requests in flight.
 
     Waits up to `store_wait_seconds` for a database that does not answer. Raises DataFolderBusy,
-    DataFolderReadable, AddressUnusable, and what opening the store or the embedder raises.
+    DataFolderReadable, AddressUnusable, WorkersFail, and what opening the store or the embedder
+    raises.
     """
     start_logging(settings.log_level)
     return_memory()
     _raise_descriptor_limit()
-    if threading.current_thread() is threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main:
         signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_private(settings.data_folder)
-    with hold(settings.data_folder), _listener(settings) as listener:
-        context = _wait_for_store(settings)
-        maintenance = Maintenance(context)
-        try:
-            sweep_aside(context)
-            maintenance.start()
-            print(welcome(context, _address(listener)), flush=True)
-            app = make_app(context)
-            maintenance.watch(app.state.dispatcher.use)
-            _reload_on_hangup(maintenance)
-            # in the background, so that the server can answer and the first program does not wait
-            threading.Thread(target=_start_sandbox, args=(app,), name="sandbox").start()
-            uvicorn_server(app).run(sockets=[listener])
-        except KeyboardInterrupt:
-            pass  # a normal way to stop the server
-        finally:
-            maintenance.stop()
-            maintenance.context.close()
+    with hold(settings.data_folder) as lock, _listener(settings) as listener:
+        # forking a process with other threads is not safe
+        if is_main and (count := workers_of(settings)) > 1:
+            _run_workers(settings, make_app, listener, count=count, in_child=lock.close)
+        else:
+            _run_alone(settings, make_app, listener)
+
+
+def _run_alone(
+    settings: Settings, make_app: Callable[..., Starlette], listener: socket.socket
+) -> None:
+    """Serve in this process."""
+
+    def begin(context: Context) -> None:
+        sweep_aside(context)
+        print(welcome(context, _address(listener)), flush=True)
+
+    def make_server(app: Starlette) -> uvicorn.Server:
+        # in the background, so that the server can answer and the first program does not wait
+        threading.Thread(target=_start_sandbox, args=(app,), name="sandbox").start()
+        return uvicorn_server(app)
+
+    context = _wait_for_store(settings, partial(assemble, settings))
+    _serve(context, begin, make_app, make_server, sockets=[listener])
+
+
+def _run_workers(
+    settings: Settings,
+    make_app: Callable[..., Starlette],
+    listener: socket.socket,
+    *,
+    count: int,
+    in_child: Callable[[], None],
+) -> None:
+    """Serve in worker processes. The parent closes the store before it makes them."""
+    rules = screening.load()  # 40 MB that the workers share, while the rest is opened
+    with closing(_wait_for_store(settings, partial(open_records, settings))) as records:
+        text = welcome(records, _address(listener))
+    open_blobs(settings)
+    can_fork = settings.embedder in _FORKABLE_EMBEDDERS and not settings.embedder_at_once
+    embedders = open_embedders(settings) if can_fork else None
+
+    def work(place: Place) -> None:
+        signal.signal(signal.SIGTERM, _stop)
+        context = assemble(settings.of_worker(count), embedders=embedders, is_shared=True)
+        _serve(
+            context,
+            sweep_aside if place.slot.number == 0 else lambda _context: None,
+            partial(make_app, sandbox=RemoteSandbox(settings, place.sandbox)),
+            lambda app: WorkerServer(server_config(app), place),
+            sockets=[],
+        )
+
+    rules.join()  # no second thread may run when a process is forked
+    print(text, flush=True)
+    gc.collect()
+    gc.freeze()  # the collector would write to every page that the processes share
+    with suppress(KeyboardInterrupt):
+        Supervisor(settings, listener, work, in_child=in_child).run()
+
+
+def _serve(
+    context: Context,
+    begin: Callable[[Context], object],
+    make_app: Callable[[Context], Starlette],
+    make_server: Callable[[Starlette], uvicorn.Server],
+    *,
+    sockets: list[socket.socket],
+) -> None:
+    """Serve an application over `context`, with maintenance, until stopped; then close all."""
+    maintenance = Maintenance(context)
+    try:
+        begin(context)
+        maintenance.start()
+        app = make_app(context)
+        maintenance.watch(app.state.dispatcher.use)
+        _reload_on_hangup(maintenance)
+        make_server(app).run(sockets=sockets)
+    except KeyboardInterrupt:
+        pass  # a normal way to stop the server
+    finally:
+        maintenance.stop()
+        maintenance.context.close()
 
 
 def _raise_descriptor_limit() -> None:
@@ -126,7 +209,7 @@ def change_embedder(maintenance: Maintenance) -> None:
         if settings == before:
             _log.info("reloaded: the embedder is unchanged")
             return
-        parts = open_embedders(settings)
+        parts = embedding_parts(settings, *open_embedders(settings))
         first = None if parts["writer"] is parts["embedder"] else parts["writer"]
         maintenance.change_embedder(parts["embedder"], first=first, settings=settings)
     except (SettingInvalid, EmbedderUnavailable, StoreUnavailable) as error:
@@ -135,13 +218,13 @@ def change_embedder(maintenance: Maintenance) -> None:
     _log.info("the embedder is %s now; vectors are renewed in the background", settings.embedder)
 
 
-def _wait_for_store(settings: Settings) -> Context:
-    """Assemble the context. Retry while the database is unreachable: it may be starting too."""
+def _wait_for_store(settings: Settings, open_it: Callable[[], T]) -> T:
+    """Open what needs the store. Retry while it is unreachable: the database may be starting."""
     until_s = time.monotonic() + settings.store_wait_seconds
     pause_s = 0.25
     while True:
         try:
-            return assemble(settings)
+            return open_it()
         except StoreUnreachable as error:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
@@ -156,7 +239,7 @@ def _start_sandbox(app: Starlette) -> None:
         app.state.sandbox.start()
 
 
-def sweep_aside(context: Context) -> threading.Thread:
+def sweep_aside(context: Records) -> threading.Thread:
     """Start a thread that removes the remains of interrupted file writes.
 
     Raises SettingInvalid if `blobs` is not a valid location.
@@ -177,7 +260,7 @@ def _sweep(context: Context) -> None:
         _log.warning("orphaned files not removed; trying again at the next start: %s", error)
 
 
-def welcome(context: Context, address: str) -> str:
+def welcome(context: Records, address: str) -> str:
     """Return the text to print at start.
 
     Creates the owner and the first key if there is no account yet.
@@ -240,20 +323,23 @@ def _address(listener: socket.socket) -> str:
 
 def uvicorn_server(app: Starlette) -> uvicorn.Server:
     """Return the web server of the application, with its timeouts. It is not running yet."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            loop="uvloop",
-            http=HttpConnection,
-            ws="none",
-            lifespan="on",
-            log_config=None,  # logs.py configures logging
-            access_log=False,  # http/middleware.py writes it, without query strings
-            proxy_headers=False,
-            server_header=False,
-            timeout_keep_alive=_IDLE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
+    return uvicorn.Server(server_config(app))
+
+
+def server_config(app: Starlette) -> uvicorn.Config:
+    """Return the configuration of the application's web server, with its timeouts."""
+    return uvicorn.Config(
+        app,
+        loop="uvloop",
+        http=HttpConnection,
+        ws="none",
+        lifespan="on",
+        log_config=None,  # logs.py configures logging
+        access_log=False,  # http/middleware.py writes it, without query strings
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 
 

@@ -16,11 +16,12 @@ from .engine import (
     StoreUnreachable,
     Transaction,
 )
-from .locations import open_store
+from .locations import IS_SHAREABLE, open_store
 from .queries import Queries, load_queries
 from .reasons import reason_of
 
 __all__ = [
+    "IS_SHAREABLE",
     "DataFolderBusy",
     "DataFolderReadable",
     "OutcomeUnknown",

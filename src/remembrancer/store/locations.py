@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,17 +11,23 @@ from ..settings import SettingInvalid
 from .engine import DataFolderBusy, Pool, Store
 from .folder_lock import hold
 
+# Several processes may serve a SQLite file where locks can belong to an open file: on Linux.
+IS_SHAREABLE = hasattr(fcntl, "F_OFD_SETLK")
 
-def open_store(url: str, *, durability: str = "full", pool: Pool | None = None) -> Store:
+
+def open_store(
+    url: str, *, durability: str = "full", pool: Pool | None = None, is_shared: bool = False
+) -> Store:
     """Open the store at `sqlite:PATH` or `postgresql://...`, creating or migrating it as needed.
 
-    `pool` configures PostgreSQL connections. Raises StoreTooNew, StoreUnavailable, and
+    `pool` configures PostgreSQL connections. `is_shared`: other processes serve the same SQLite
+    file; PostgreSQL is always shared. Raises StoreTooNew, StoreUnavailable, and
     SettingInvalid for a URL of an unknown engine or when the engine's driver is not installed.
     """
     if engine_of(url) == "sqlite":
         from .sqlite.store import SqliteStore  # an engine's driver is loaded only when it is used
 
-        return SqliteStore(url.partition(":")[2], durability=durability)
+        return SqliteStore(url.partition(":")[2], durability=durability, is_shared=is_shared)
     from .postgresql.store import PostgresqlStore
 
     return PostgresqlStore(url, durability=durability, pool=pool)

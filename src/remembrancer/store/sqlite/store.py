@@ -6,8 +6,8 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,9 @@ from ..named_locks import NamedLocks
 from ..schema import migrations
 from .connection import (
     ENGINE_FAILURES,
+    READER_CACHE_KIB,
+    SHARED_CACHES,
+    WRITER_CACHE_KIB,
     SqliteTransaction,
     enforce_references,
     is_unflushed,
@@ -28,6 +31,7 @@ from .connection import (
     unavailable,
     version_of,
 )
+from .range_locks import SUFFIX, RangeLocks
 from .snapshot import copy_pages
 
 # pragma synchronous = normal: a commit is passed to the operating system and survives the death
@@ -46,22 +50,27 @@ class SqliteStore:
     """Store on the SQLite file `path`, created or migrated on opening; see engine.Store.
 
     `durability` "full": an answered write survives power loss; "normal": it survives a killed
-    process only. Raises StoreTooNew and StoreUnavailable.
+    process only. With `is_shared`, other processes serve the same file: locks cover them all, and
+    they take turns to write. Raises StoreTooNew and StoreUnavailable.
     """
 
-    is_shared = False
-
-    def __init__(self, path: str | Path, *, durability: str = "full") -> None:
+    def __init__(
+        self, path: str | Path, *, durability: str = "full", is_shared: bool = False
+    ) -> None:
         if durability not in ("full", "normal"):
             raise ValueError(f"durability must be full or normal, not {durability!r}")
-        self._path, self._durability = Path(path), durability
+        self._path, self._durability, self.is_shared = Path(path), durability, is_shared
+        self._cache_part = SHARED_CACHES if is_shared else 1
         self._inside = threading.local()
         self._reader_slots = threading.BoundedSemaphore(READERS_MAX)
         self._idle: list[apsw.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
         self._names = NamedLocks()
-        self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
+        self._ranges = self._open_ranges() if is_shared else None
+        self._writer = SqliteWriter(
+            self._path, self._connect(), self._connect, self._inside, self._ranges
+        )
 
     def write(
         self,
@@ -103,11 +112,21 @@ class SqliteStore:
         return self.write(lambda tx: tx.one_or_none(sql, **values), flush=False)
 
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
-        """See Store.lock. Covers this process only, because a data folder has one server."""
+        """See Store.lock. Covers this process only, unless the store is shared."""
         self._refuse_nesting()
         if self._closed:
             raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
-        return self._names.lock(names, wait=wait)
+        return self._lock_everywhere(names, wait=wait)
+
+    @contextmanager
+    def _lock_everywhere(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
+        # first among the threads of this process, which share the locks of the file
+        with self._names.lock(names, wait=wait) as is_ours:
+            if not is_ours or self._ranges is None or not names:
+                yield is_ours
+                return
+            with self._ranges.lock(names, wait=wait) as is_locked:
+                yield is_locked
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to the new file `path`, under a temporary name first.
@@ -166,10 +185,23 @@ class SqliteStore:
         for connection in idle:
             connection.close()
         self._writer.close()  # last: the writer merges the log back into the file
+        if self._ranges is not None:
+            self._ranges.close()
+
+    def _open_ranges(self) -> RangeLocks:
+        path = self._path.with_name(self._path.name + SUFFIX)
+        try:
+            return RangeLocks(path)
+        except OSError as error:
+            raise unavailable(path, error) from error
 
     def _connect(self) -> apsw.Connection:
         try:
-            connection = open_writer(self._path, durability=self._durability)
+            connection = open_writer(
+                self._path,
+                durability=self._durability,
+                cache_kib=WRITER_CACHE_KIB // self._cache_part,
+            )
             migrate(connection, self._path)
             enforce_references(connection, self._path)
         except (OSError, *ENGINE_FAILURES) as error:
@@ -189,7 +221,7 @@ class SqliteStore:
             if self._idle:
                 return self._idle.pop()
         try:
-            return open_reader(self._path)
+            return open_reader(self._path, cache_kib=READER_CACHE_KIB // self._cache_part)
         except ENGINE_FAILURES as error:
             raise unavailable(self._path, error) from error
 
@@ -262,8 +294,10 @@ class SqliteWriter:
         connection: apsw.Connection,
         connect: Callable[[], apsw.Connection],
         inside: threading.local,
+        ranges: RangeLocks | None,
     ) -> None:
         self._path, self._connect, self._inside = path, connect, inside
+        self._turn = nullcontext if ranges is None else ranges.turn
         self._synchronous = int(connection.pragma("synchronous"))
         self._connection: apsw.Connection | None = connection
         self._queue: FairQueue[_Write] = FairQueue()  # by account
@@ -300,7 +334,8 @@ class SqliteWriter:
                 if write is None:
                     break
                 batch, self._postponed = [write], None
-                self._commit(batch)
+                with self._turn():
+                    self._commit(batch)
             except BaseException as error:  # noqa: BLE001  the callers get it
                 self._fail(batch, error)
             while batch:

@@ -1,26 +1,14 @@
-"""One table of all settings: name, default, unit, help. The only reader of the environment.
-
-Sources of a setting, strongest first: a command-line option, `REMEMBRANCER_<NAME>`, a TOML file
-(`REMEMBRANCER_CONFIG`, else `remembrancer.toml` in the data folder), the default below.
-"""
+"""One table of all settings: name, default, unit, help, bounds, choices."""
 
 from __future__ import annotations
 
-import math
-import os
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-PREFIX = "REMEMBRANCER_"
-
-
-class SettingInvalid(ValueError):
-    """A setting has an invalid value. The message gives its name, source and valid values."""
+_SHARED_BYTES_MIN = 1 << 20  # of an index cache
 
 
 def setting(
@@ -233,6 +221,15 @@ class Settings:
         "Keys, tokens and passwords in a turn: `flag` stores them unchanged and flags the "
         "turn, `mask` replaces them.",
     )
+    workers: int = setting(
+        0,
+        "Number of worker processes, on Linux. 0 means one per processor, at most 8. They share "
+        "out `index_memory_bytes`, `request_memory_bytes`, `search_threads` and "
+        "`store_connections`.",
+        unit="processes",
+        least=0,
+        most=64,
+    )
     sandbox_min_level: str = setting(
         "ns",
         "Weakest permitted confinement of programs: `gvisor` (needs runsc), `ns`, "
@@ -383,6 +380,20 @@ class Settings:
     )
     log_level: str = setting("info", "Log level: `debug`, `info`, `warning` or `error`.")
 
+    def of_worker(self, count: int) -> Settings:
+        """Return the settings of one of `count` worker processes: its share of what they share."""
+        return replace(
+            self,
+            index_memory_bytes=max(self.index_memory_bytes // count, _SHARED_BYTES_MIN),
+            # one file of the largest size must pass, of an account that may use half
+            request_memory_bytes=max(
+                self.request_memory_bytes // count,
+                min(self.request_memory_bytes, 4 * self.file_bytes_max),
+            ),
+            search_threads=max(self.search_threads // count, 2),
+            store_connections=max(self.store_connections // count, 2),
+        )
+
     @property
     def data_folder(self) -> Path:
         """The data folder with `~` resolved."""
@@ -408,91 +419,3 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sandbox_min_level": ("gvisor", "ns", "landlock", "unsafe"),
     "log_level": ("debug", "info", "warning", "error"),
 }
-
-
-def read(environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-    """Read the settings; `options` of the command line win (None = not set).
-
-    Raises SettingInvalid for an unknown name and for a value of the wrong type, out of bounds or
-    not among the choices.
-    """
-    env = os.environ if environment is None else environment
-    values = {
-        name: (value, "the command line") for name, value in options.items() if value is not None
-    }
-    for row in fields(Settings):
-        if (text := env.get(PREFIX + row.name.upper())) is not None:
-            values.setdefault(row.name, (text, PREFIX + row.name.upper()))
-    for name, value in _from_file(env, values).items():
-        values.setdefault(name, value)
-    return Settings(
-        **{name: _parsed(name, value, source) for name, (value, source) in values.items()}
-    )
-
-
-def from_environment(name: str) -> str | None:
-    """Return a variable that is no setting, such as a client's key; None if unset or empty."""
-    return os.environ.get(name) or None
-
-
-def settings_file(folder: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """Return the path of the settings file for a data folder; there may be none."""
-    env = os.environ if environment is None else environment
-    config = env.get(PREFIX + "CONFIG")
-    return Path(config) if config else folder.expanduser() / "remembrancer.toml"
-
-
-def _from_file(
-    env: Mapping[str, str], values: Mapping[str, tuple[Any, str]]
-) -> dict[str, tuple[Any, str]]:
-    config = env.get(PREFIX + "CONFIG")
-    folder = Path(values["data"][0]) if "data" in values else Settings().data
-    path = settings_file(folder, env)
-    if not config and not path.is_file():
-        return {}
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingInvalid(f"{path} cannot be read as TOML: {error}") from error
-    return {name: (value, str(path)) for name, value in table.items()}
-
-
-def _parsed(name: str, value: Any, source: str) -> Any:
-    rows = {row.name: row for row in fields(Settings)}
-    if name not in rows:
-        raise SettingInvalid(
-            f"{source}: there is no setting `{name}`. See docs/reference/settings.md."
-        )
-    default, bounds = rows[name].default, rows[name].metadata
-    if name == "field_trial" and value == "off":
-        return 0.0
-    if isinstance(default, int | float):
-        return _number(name, value, source, kind=type(default), bounds=bounds)
-    if not isinstance(value, str | Path):
-        raise SettingInvalid(f"{source}: `{name}` must be a string.")
-    if name in CHOICES and value not in CHOICES[name]:
-        choices = ", ".join(CHOICES[name])
-        raise SettingInvalid(f"{source}: `{name}` must be one of {choices}, not {value!r}.")
-    if name == "public_url" and value and not str(value).startswith(("http://", "https://")):
-        raise SettingInvalid(
-            f"{source}: `{name}` must start with http:// or https://, not {value!r}."
-        )
-    return Path(value) if isinstance(default, Path) else str(value)
-
-
-def _number(
-    name: str, value: Any, source: str, *, kind: type[int | float], bounds: Mapping[str, Any]
-) -> int | float:
-    try:
-        number = kind(value)
-    except (TypeError, ValueError):
-        expected = "an integer" if kind is int else "a number"
-        raise SettingInvalid(f"{source}: `{name}` must be {expected}, not {value!r}.") from None
-    least = -math.inf if bounds["least"] is None else bounds["least"]
-    most = math.inf if bounds["most"] is None else bounds["most"]
-    if not least <= number <= most:  # never true for NaN
-        raise SettingInvalid(
-            f"{source}: `{name}` must be between {bounds['least']} and {bounds['most']}, "
-            f"not {number}."
-        )
-    return number

@@ -1,0 +1,97 @@
+"""The channel and the numbers that the server's parent and a worker process share."""
+
+from __future__ import annotations
+
+import mmap
+import socket
+from dataclasses import dataclass, field
+
+_NUMBERS = 3  # of a worker, 8 bytes each
+_RECEIVED, _CLOSED, _READY = range(_NUMBERS)
+
+
+class SharedNumbers:
+    """Numbers of each worker that all processes see. Make them before forking."""
+
+    def __init__(self, workers: int) -> None:
+        self._cells = memoryview(mmap.mmap(-1, 8 * _NUMBERS * workers)).cast("q")
+
+    def reset(self, worker: int) -> None:
+        """Forget what a worker wrote: another process takes its place."""
+        for kind in range(_NUMBERS):
+            self._cells[_NUMBERS * worker + kind] = 0
+
+    def count_received(self, worker: int) -> None:
+        """Count a connection that this worker received."""
+        self._cells[_NUMBERS * worker + _RECEIVED] += 1
+
+    def received(self, worker: int) -> int:
+        """Return the number of connections that a worker received."""
+        return self._cells[_NUMBERS * worker + _RECEIVED]
+
+    def count_closed(self, worker: int) -> None:
+        """Count a closed connection of this worker."""
+        self._cells[_NUMBERS * worker + _CLOSED] += 1
+
+    def closed(self, worker: int) -> int:
+        """Return the number of connections that a worker closed."""
+        return self._cells[_NUMBERS * worker + _CLOSED]
+
+    def set_ready(self, worker: int) -> None:
+        """Say that this worker serves connections."""
+        self._cells[_NUMBERS * worker + _READY] = 1
+
+    def is_ready(self, worker: int) -> bool:
+        """Return True if a worker serves connections."""
+        return self._cells[_NUMBERS * worker + _READY] == 1
+
+
+@dataclass(slots=True)
+class Slot:
+    """The place of one worker. A process that replaces it takes over the channel, and with it the
+    connections that the first one had not received yet.
+    """
+
+    number: int
+    numbers: SharedNumbers
+    pid: int = 0  # 0: no process now
+    deliveries: int = 0  # connections that this process received or will receive
+    failures: int = 0  # processes in a row that ended before they were ready
+    start_at_s: float = 0.0  # monotonic, of the next process
+    parent: socket.socket = field(init=False)
+    worker: socket.socket = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Create the channel."""
+        self.parent, self.worker = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.parent.setblocking(False)
+        self.worker.setblocking(False)
+
+    @property
+    def connections(self) -> int:
+        """The number of open connections."""
+        return self.deliveries - self.numbers.closed(self.number)
+
+    @property
+    def is_ready(self) -> bool:
+        """True if its process serves connections."""
+        return self.pid != 0 and self.numbers.is_ready(self.number)
+
+    def prepare(self) -> None:
+        """Make the place ready for a new process."""
+        self.deliveries -= self.numbers.received(self.number)  # the rest is still in the channel
+        self.numbers.reset(self.number)
+
+    def send(self, connection: socket.socket) -> bool:
+        """Pass a connection to the process; return False if it cannot take one now."""
+        try:
+            socket.send_fds(self.parent, [b"C"], [connection.fileno()])
+        except OSError:  # its channel is full, or too many descriptors are on their way
+            return False
+        self.deliveries += 1
+        return True
+
+    def close(self) -> None:
+        """Close the channel in this process. Idempotent."""
+        self.parent.close()
+        self.worker.close()

@@ -1,0 +1,15 @@
+"""The settings of a process: their table, and how they are read."""
+
+from .reading import PREFIX, SettingInvalid, from_environment, read, set_variable, settings_file
+from .table import CHOICES, Settings
+
+__all__ = [
+    "CHOICES",
+    "PREFIX",
+    "SettingInvalid",
+    "Settings",
+    "from_environment",
+    "read",
+    "set_variable",
+    "settings_file",
+]

@@ -1,0 +1,283 @@
+"""One server of several worker processes: one port, one sandbox, one set of metrics, no lost work.
+
+`test_many_servers.py` has what several processes on one store guarantee.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from servers.test_servers_that_die import Load, lost
+
+from remembrancer.accounts import keys
+from remembrancer.context import open_records
+from remembrancer.server.slots import SharedNumbers, Slot
+from remembrancer.server.supervisor import workers_of
+from remembrancer.settings import Settings
+from remembrancer.store import DataFolderBusy
+from remembrancer.store.folder_lock import hold
+from remembrancer.testing.linear import not_one_counter
+from remembrancer.testing.servers import Server
+
+WORKERS = 2
+SETTINGS = {"REMEMBRANCER_EMBEDDER": "none", "REMEMBRANCER_WORKERS": str(WORKERS)}
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Server]:
+    """Yield a server of two workers."""
+    with Server(tmp_path / "data", **SETTINGS) as server:
+        assert server.get("/readyz").status == 200
+        yield server
+
+
+@pytest.fixture
+def key(started: Server, tmp_path: Path) -> str:
+    """Return a key of the owner."""
+    return new_key_of(tmp_path / "data")
+
+
+def new_key_of(folder: Path) -> str:
+    """Return a new key of the owner of a server's store."""
+    with closing(open_records(Settings(data=folder))) as records:
+        return keys.create(records, account="owner").key.reveal()
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes that this one started."""
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def workers(server: Server) -> set[int]:
+    """Return the worker processes: those that have the store open."""
+    return {
+        pid
+        for pid in children(server.process.pid)
+        if any(
+            path.readlink().name == "remembrancer.sqlite3"
+            for path in Path(f"/proc/{pid}/fd").iterdir()
+            if path.is_symlink()
+        )
+    }
+
+
+def test_connections_go_to_the_workers_in_turn(started: Server) -> None:
+    open_connections = [socket.create_connection(("127.0.0.1", started.port)) for _ in range(20)]
+    for connection in open_connections:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    inodes = {str(place) for pid in workers(started) for place in _connections(pid, started.port)}
+    counts = Counter(place.split(":")[0] for place in inodes)
+    for connection in open_connections:
+        connection.close()
+
+    assert sorted(counts.values()) == [10, 10]
+
+
+def _connections(pid: int, port: int) -> Iterator[str]:
+    """Yield `pid:inode` of the open connections of a process to this port."""
+    here = {
+        fields[9]
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+        if (fields := line.split())[1].endswith(f":{port:04X}") and fields[3] == "01"
+    }
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        target = str(path.readlink())
+        if target.startswith("socket:[") and target[8:-1] in here:
+            yield f"{pid}:{target[8:-1]}"
+
+
+def test_worker_that_is_killed_is_replaced_and_loses_no_finished_write(
+    started: Server, key: str
+) -> None:
+    """The connections of the killed one break; all other calls succeed."""
+    load = Load([started], key)
+    load.wait_for(40)
+    before = workers(started)
+    os.kill(min(before), signal.SIGKILL)
+    load.wait_for(80)
+    load.end()
+
+    assert {answer.status for answer in load.others} <= {0}
+    assert len(load.others) <= 8  # one call of each client
+    assert lost(started, load) == []
+    assert len(workers(started)) == WORKERS
+    assert len(workers(started) & before) == WORKERS - 1
+
+
+def test_steps_are_unique_when_a_worker_is_killed(started: Server, key: str) -> None:
+    load = Load([started], key)
+    load.wait_for(40)
+    os.kill(max(workers(started)), signal.SIGKILL)
+    load.wait_for(40)
+    load.end()
+
+    assert not_one_counter(load.steps) == []
+
+
+def test_programs_of_all_workers_run_in_one_sandbox(tmp_path: Path) -> None:
+    """At most `sandbox_parallel` at a time, whichever worker got them."""
+    settings = {
+        **SETTINGS,
+        "REMEMBRANCER_SANDBOX_PARALLEL": "1",
+        "REMEMBRANCER_SANDBOX_QUEUE_MAX": "1",
+    }
+    with Server(tmp_path / "data", **settings) as server:
+        assert server.get("/readyz").status == 200
+        key = new_key_of(tmp_path / "data")
+
+        def run(code: str) -> tuple[int, str]:
+            answer = server.post("/api/v7/execute/code", {"code": code}, key=key)
+            return answer.status, answer.body.get("stdout", "")
+
+        first = run("print(6 * 7)")
+        with ThreadPoolExecutor(8) as clients:
+            answers = list(clients.map(run, ["sum(i * i for i in range(20_000_000))"] * 8))
+
+    assert first == (200, "42\n")
+    assert Counter(status for status, _ in answers) == {200: 2, 429: 6}
+
+
+def test_program_of_a_killed_worker_is_stopped(tmp_path: Path) -> None:
+    """Its place is free again."""
+    settings = {**SETTINGS, "REMEMBRANCER_SANDBOX_PARALLEL": "1"}
+    with Server(tmp_path / "data", **settings) as server:
+        assert server.get("/readyz").status == 200
+        key = new_key_of(tmp_path / "data")
+        body = {"code": "while True: pass", "timeout_s": 60}
+        endless = threading.Thread(
+            target=server.post, args=("/api/v7/execute/code", body), kwargs={"key": key}
+        )
+        ready = server.post("/api/v7/execute/code", {"code": "print(1)"}, key=key)
+        endless.start()
+        for pid in workers(server):
+            os.kill(pid, signal.SIGKILL)
+        endless.join()
+        after = server.post("/api/v7/execute/code", {"code": "print(2)"}, key=key)
+
+    assert (ready.status, after.status, after.body["stdout"]) == (200, 200, "2\n")
+
+
+def test_sandbox_process_that_is_killed_is_replaced(started: Server, key: str) -> None:
+    before = started.post("/api/v7/execute/code", {"code": "print(1)"}, key=key)
+    [sandbox] = children(started.process.pid) - workers(started)
+    os.kill(sandbox, signal.SIGKILL)
+    after = started.post("/api/v7/execute/code", {"code": "print(2)"}, key=key)
+
+    assert (before.body["stdout"], after.body["stdout"]) == ("1\n", "2\n")
+
+
+def test_metrics_count_the_requests_of_all_workers_also_of_killed_ones(
+    started: Server, key: str
+) -> None:
+    for _ in range(10):
+        assert started.get("/api/v7/key", key=key).status == 200
+    os.kill(min(workers(started)), signal.SIGKILL)
+    texts = [started.get("/metrics").body.decode() for _ in range(4)]
+    name = 'remembrancer_requests_total{method="GET",route="/api/v7/key",status="200"}'
+    counts = {float(text.partition(name)[2].split()[0]) for text in texts}
+    in_flight = [line for text in texts for line in text.splitlines() if "_in_flight " in line]
+
+    assert counts == {10.0}
+    assert in_flight == [
+        "# HELP remembrancer_requests_in_flight Requests being answered.",
+        "# TYPE remembrancer_requests_in_flight gauge",
+        "remembrancer_requests_in_flight 1.0",
+    ] * len(texts)
+
+
+def test_stopping_finishes_requests_in_flight_and_leaves_no_process(
+    started: Server, key: str
+) -> None:
+    family = {*children(started.process.pid)}
+    connection = http.client.HTTPConnection("127.0.0.1", started.port, timeout=60)
+    body = '{"code": "import time; time.sleep(0.5); print(1)"}'
+    connection.request(
+        "POST",
+        "/api/v7/execute/code",
+        body,
+        {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+    )
+    while started.get("/metrics").body.count(b"in_flight 2") == 0:
+        pass
+    started.process.terminate()
+    answer = connection.getresponse()
+
+    assert answer.status == 200
+    assert b'"stdout":"1\\n"' in answer.read()
+    assert started.process.wait(60) == 0
+    assert [pid for pid in family if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_killed_parent_takes_its_workers_with_it(started: Server, tmp_path: Path) -> None:
+    """The data folder is free at once for the next server."""
+    family = children(started.process.pid)
+    started.kill()
+    with hold(tmp_path / "data"):
+        pass
+    while any(Path(f"/proc/{pid}").exists() for pid in family):
+        pass  # the kernel ends them
+    with Server(tmp_path / "data", **SETTINGS) as another:
+        assert another.get("/readyz").status == 200
+
+
+def test_data_folder_has_one_parent(started: Server, tmp_path: Path) -> None:
+    with pytest.raises(DataFolderBusy, match=str(started.process.pid)):
+        hold(tmp_path / "data")
+
+
+def test_error_of_a_worker_at_start_ends_the_server_with_one_line(tmp_path: Path) -> None:
+    environment = {**os.environ, "REMEMBRANCER_DATA": str(tmp_path), "REMEMBRANCER_PORT": "0"}
+    environment |= {"REMEMBRANCER_RERANKER": "llm", "REMEMBRANCER_WORKERS": "2"}
+    tmp_path.chmod(0o700)
+    ended = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "serve"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode != 0
+    assert "`reranker` is `llm`, but `model_judge` and `model_chat` are empty" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_workers_share_out_what_a_server_may_use() -> None:
+    settings = Settings(index_memory_bytes=100 << 20, store_connections=16, search_threads=4)
+    share = settings.of_worker(4)
+
+    assert (share.index_memory_bytes, share.store_connections) == (25 << 20, 4)
+    assert share.search_threads == 2
+    assert share.request_memory_bytes >= 4 * settings.file_bytes_max
+
+
+def test_number_of_workers_is_the_setting_or_that_of_processors() -> None:
+    assert workers_of(Settings(workers=3)) == 3
+    assert 1 <= workers_of(Settings()) <= 8
+
+
+def test_connections_in_the_channel_of_a_dead_worker_pass_to_the_next() -> None:
+    numbers = SharedNumbers(1)
+    one, other = socket.socketpair()
+    with closing(Slot(0, numbers)) as slot, one, other:
+        assert slot.send(one)
+        assert slot.send(other)
+        numbers.count_received(0)  # and then it dies
+
+        slot.prepare()
+
+        assert slot.connections == 1

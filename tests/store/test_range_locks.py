@@ -1,0 +1,165 @@
+"""Locks between processes that serve one SQLite file.
+
+Two opened files stand for two processes: the locks belong to the open file.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from remembrancer.store.sqlite.range_locks import RangeLocks
+from remembrancer.store.sqlite.store import SqliteStore
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[RangeLocks, RangeLocks]]:
+    """Yield the locks of two processes."""
+    path = tmp_path / "x.locks"
+    with closing(RangeLocks(path)) as one, closing(RangeLocks(path)) as other:
+        yield one, other
+
+
+def test_name_is_locked_for_the_other_process_until_the_block_ends(
+    pair: tuple[RangeLocks, RangeLocks],
+) -> None:
+    one, other = pair
+    with one.lock(["a", "b"], wait=True) as is_first:
+        with other.lock(["b", "c"], wait=False) as is_second, other.lock(["d"], wait=False) as free:
+            during = is_first, is_second, free
+        with other.lock(["c"], wait=False) as is_left:  # taken with b, and released with it
+            pass
+    with other.lock(["b"], wait=False) as after:
+        pass
+
+    assert (during, is_left, after) == ((True, False, True), True, True)
+
+
+def test_process_that_waits_gets_the_lock_when_it_is_released(
+    pair: tuple[RangeLocks, RangeLocks],
+) -> None:
+    one, other = pair
+    order = []
+    waits = threading.Event()
+
+    def second() -> None:
+        waits.set()
+        with other.lock(["a"], wait=True):
+            order.append("second")
+
+    with one.lock(["a"], wait=True):
+        thread = threading.Thread(target=second)
+        thread.start()
+        waits.wait()
+        order.append("first")
+    thread.join()
+
+    assert order == ["first", "second"]
+
+
+def test_turn_to_write_goes_to_the_process_that_waits(pair: tuple[RangeLocks, RangeLocks]) -> None:
+    """One that writes without a pause does not get it twice while the other waits."""
+    one, other = pair
+    turns: list[str] = []
+    ends = threading.Event()
+
+    def write(locks: RangeLocks, name: str) -> None:
+        while not ends.is_set():
+            with locks.turn():
+                turns.append(name)
+                if len(turns) == 2_000:
+                    ends.set()
+
+    threads = [
+        threading.Thread(target=write, args=(locks, name))
+        for locks, name in ((one, "one"), (other, "other"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert turns.count("one") > 200
+    assert turns.count("other") > 200
+
+
+def test_death_of_a_process_releases_its_locks(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path\n"
+        "from remembrancer.store.sqlite.range_locks import RangeLocks\n"
+        "locks = RangeLocks(Path(sys.argv[1]))\n"
+        "with locks.lock(['a'], wait=True), locks.turn():\n"
+        "    print('locked', flush=True); sys.stdin.read()\n"
+    )
+    with (
+        closing(RangeLocks(tmp_path / "x.locks")) as here,
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / "x.locks")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        with here.lock(["a"], wait=False) as during:
+            pass
+        process.kill()
+        process.wait()
+        with here.lock(["a"], wait=False) as after, here.turn():
+            pass
+
+    assert (during, after) == (False, True)
+
+
+def test_named_locks_of_shared_stores_exclude_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with (
+        closing(SqliteStore(path, is_shared=True)) as one,
+        closing(SqliteStore(path, is_shared=True)) as other,
+        closing(SqliteStore(path)) as alone,
+    ):
+        with (
+            one.lock("step"),
+            other.lock("step", wait=False) as is_locked,
+            alone.lock("step", wait=False) as own,
+        ):
+            during = is_locked, own
+        with other.lock("step", wait=False) as after:
+            pass
+
+    assert (during, after) == ((False, True), True)
+
+
+def test_writers_of_shared_stores_all_make_progress(tmp_path: Path) -> None:
+    """Each write is stored once, none fails because the other store is busy."""
+    path = tmp_path / "store"
+    with (
+        closing(SqliteStore(path, is_shared=True)) as one,
+        closing(SqliteStore(path, is_shared=True)) as other,
+    ):
+        one.write(lambda tx: tx.run("create table numbers (by text not null)"))
+
+        def write(store: SqliteStore, name: str) -> None:
+            for _ in range(200):
+                store.write(lambda tx: tx.run("insert into numbers values (:by)", by=name))
+
+        threads = [
+            threading.Thread(target=write, args=(store, name))
+            for store, name in ((one, "one"), (other, "other"))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        counts = one.read(lambda tx: tx.all("select by, count(*) from numbers group by by"))
+
+    assert [tuple(row) for row in counts] == [("one", 600), ("other", 600)]
