@@ -8,6 +8,9 @@ them; `python -m bench.soak` compares the memory before and after one.
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # parameters of mallopt(3)
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -17,6 +20,9 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 MAPPED_BYTES_MIN = 4 << 20
 TRIMMED_BYTES_MIN = 16 << 20  # free memory at the end of the heap
 ARENAS_MAX = 4  # the interpreter's lock lets few threads allocate at once
+# Between two searches for free pages within the heap, which the limits above do not return. Each
+# takes some milliseconds, without the interpreter's lock.
+_TRIM_SECONDS = 60.0
 
 
 def return_memory() -> bool:
@@ -31,3 +37,22 @@ def return_memory() -> bool:
         _ARENA_MAX: ARENAS_MAX,
     }
     return all(mallopt(parameter, value) for parameter, value in limits.items())
+
+
+@contextmanager
+def trimming() -> Iterator[None]:
+    """Return free pages of the heap once a minute during the block, if the allocator is glibc's."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    ends = threading.Event()
+
+    def work() -> None:
+        while trim is not None and not ends.wait(_TRIM_SECONDS):
+            trim(0)
+
+    thread = threading.Thread(target=work, name="remembrancer-trim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()

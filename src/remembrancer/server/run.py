@@ -42,7 +42,7 @@ from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.folder_lock import hold, require_private
-from .allocator import return_memory
+from .allocator import return_memory, trimming
 from .connection import HttpConnection
 from .logs import start_logging
 from .supervisor import Place, Supervisor, workers_of
@@ -161,7 +161,8 @@ def _serve(
         app = make_app(context)
         maintenance.watch(app.state.dispatcher.use)
         _reload_on_hangup(maintenance)
-        make_server(app).run(sockets=sockets)
+        with trimming():
+            make_server(app).run(sockets=sockets)
     except KeyboardInterrupt:
         pass  # a normal way to stop the server
     finally:

@@ -19,9 +19,8 @@ from ..reasons import reason_of
 from ..schema import migrations
 
 BUSY_MS_MAX = 5_000  # wait for the write lock of another process, such as the command line
-WRITER_CACHE_KIB = 16_384
-READER_CACHE_KIB = 4_096  # each; further pages are in the operating system's cache
-SHARED_CACHES = 4  # one process of several has caches of this part of the size
+# Further pages are in the operating system's cache. Readers are many, and each fills its own.
+WRITER_CACHE_KIB, READER_CACHE_KIB = 4_096, 1_024
 WAL_BYTES_MAX = 64 << 20  # size of the log that is kept after a burst
 _STATEMENTS_CACHED = 256  # enough for all named queries
 _SYNCHRONOUS = {"full": 2, "normal": 1}
@@ -87,9 +86,7 @@ def _error_number(error: BaseException, connection: apsw.Connection | None) -> i
             return None
 
 
-def open_writer(
-    path: Path, *, durability: str, cache_kib: int = WRITER_CACHE_KIB
-) -> apsw.Connection:
+def open_writer(path: Path, *, durability: str) -> apsw.Connection:
     """Open the connection that may write.
 
     Creates the file, readable by its owner only, if there is none.
@@ -107,13 +104,13 @@ def open_writer(
     _retry_while_busy(lambda: _check_ownership(connection, path))
     _retry_while_busy(lambda: _set(connection, "journal_mode", "wal", path=path))
     _set(connection, "synchronous", _SYNCHRONOUS[durability], path=path)
-    _set(connection, "cache_size", -cache_kib, path=path)
+    _set(connection, "cache_size", -WRITER_CACHE_KIB, path=path)
     _set(connection, "secure_delete", 1, path=path)  # erased data is overwritten
     _set(connection, "journal_size_limit", WAL_BYTES_MAX, path=path)
     return connection
 
 
-def open_reader(path: Path, *, cache_kib: int = READER_CACHE_KIB) -> apsw.Connection:
+def open_reader(path: Path) -> apsw.Connection:
     """Open a read-only connection.
 
     The file is not mapped: a page that the disk cannot read would end the process by a signal,
@@ -123,7 +120,7 @@ def open_reader(path: Path, *, cache_kib: int = READER_CACHE_KIB) -> apsw.Connec
         str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=_STATEMENTS_CACHED
     )
     connection.set_busy_timeout(BUSY_MS_MAX)
-    _set(connection, "cache_size", -cache_kib, path=path)
+    _set(connection, "cache_size", -READER_CACHE_KIB, path=path)
     return connection
 
 

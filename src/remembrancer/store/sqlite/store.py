@@ -19,9 +19,6 @@ from ..named_locks import NamedLocks
 from ..schema import migrations
 from .connection import (
     ENGINE_FAILURES,
-    READER_CACHE_KIB,
-    SHARED_CACHES,
-    WRITER_CACHE_KIB,
     SqliteTransaction,
     enforce_references,
     is_unflushed,
@@ -60,7 +57,6 @@ class SqliteStore:
         if durability not in ("full", "normal"):
             raise ValueError(f"durability must be full or normal, not {durability!r}")
         self._path, self._durability, self.is_shared = Path(path), durability, is_shared
-        self._cache_part = SHARED_CACHES if is_shared else 1
         self._inside = threading.local()
         self._reader_slots = threading.BoundedSemaphore(READERS_MAX)
         self._idle: list[apsw.Connection] = []
@@ -197,11 +193,7 @@ class SqliteStore:
 
     def _connect(self) -> apsw.Connection:
         try:
-            connection = open_writer(
-                self._path,
-                durability=self._durability,
-                cache_kib=WRITER_CACHE_KIB // self._cache_part,
-            )
+            connection = open_writer(self._path, durability=self._durability)
             migrate(connection, self._path)
             enforce_references(connection, self._path)
         except (OSError, *ENGINE_FAILURES) as error:
@@ -221,7 +213,7 @@ class SqliteStore:
             if self._idle:
                 return self._idle.pop()
         try:
-            return open_reader(self._path, cache_kib=READER_CACHE_KIB // self._cache_part)
+            return open_reader(self._path)
         except ENGINE_FAILURES as error:
             raise unavailable(self._path, error) from error
 
