@@ -138,10 +138,10 @@ def _run_workers(
         )
 
     rules.join()  # no second thread may run when a process is forked
-    print(text, flush=True)
-    gc.collect()
-    gc.freeze()  # the collector would write to every page that the processes share
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):  # a normal way to stop the server
+        print(text, flush=True)
+        gc.collect()
+        gc.freeze()  # the collector would write to every page that the processes share
         Supervisor(settings, listener, work, in_child=in_child).run()
 
 
