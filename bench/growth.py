@@ -1,0 +1,201 @@
+"""Measure how the cost of searches and added turns grows with a store, and draw the curves.
+
+    python -m bench.growth --data locomo-dev.json [--sizes 1000 ... 100000] [--users 1 ... 300]
+
+Two stores grow step by step: the memory of one user, and the number of users with 100 turns each.
+After each step the same user's memory is searched and grows by some turns, in this process, with a
+warm index. Figures are CPU ms and wall ms a call, disk bytes an event, and resident memory. A line
+`fixed + growing * n` is fitted to each curve (least squares of relative errors): its slope on the
+log-log picture goes from 0 to 1, and the crossover is the n at which both parts cost the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench.http import disk_mb, searches
+from bench.load import Turns, fill
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import Caller, Context, assemble
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.remember import remember
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.search import MemoryQuery
+from remembrancer.settings import read
+
+SEARCHES, ADDS, USER_TURNS = 120, 40, 100
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+CURVES = {
+    "search CPU ms": "searches: CPU ms",
+    "search p50 ms": "searches: median ms",
+    "add CPU ms": "added turns: CPU ms",
+    "add p50 ms": "added turns: median ms",
+    "disk bytes": "disk bytes an event",
+    "RSS MB": "resident MB",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The figures of a store of one size, by their names in CURVES."""
+
+    size: int
+    figures: dict[str, float]
+
+
+def resident_mb() -> float:
+    """Return the resident memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * 4096 / 1e6
+
+
+def cost(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:
+    """Return the CPU ms a call, and the median of the wall ms."""
+    took, before = [], time.process_time()
+    for call in calls:
+        start = time.perf_counter()
+        call()
+        took.append((time.perf_counter() - start) * 1e3)
+    return (time.process_time() - before) / len(calls) * 1e3, float(np.median(took))
+
+
+def measure(context: Context, caller: Caller, turns: Turns, folder: Path, events: int) -> Point:
+    """Search and enlarge the memory of user `u0`."""
+    bodies = searches(turns, "u0", interact=False)[:SEARCHES]
+    queries = [MemoryQuery.model_validate(body) for body in bodies]
+    for query in queries[:20]:
+        recall(context, caller, query)
+    search_cpu, search_ms = cost([partial(recall, context, caller, query) for query in queries])
+    added = [Turn(query=turns.text(), response=turns.text(), user_id="u0") for _ in range(ADDS + 5)]
+    for turn in added[:5]:
+        remember(context, caller, turn)
+    add_cpu, add_ms = cost([partial(remember, context, caller, turn) for turn in added[5:]])
+    figures = (search_cpu, search_ms, add_cpu, add_ms, disk_mb(folder) * 1e6 / events)
+    return Point(size=0, figures=dict(zip(CURVES, (*figures, resident_mb()), strict=True)))
+
+
+def one_user(folder: Path, data: Path, sizes: Sequence[int]) -> list[Point]:
+    """Return the figures of a growing memory of one user."""
+    return _grow(folder, data, sizes, lambda _: ("u0", 1))
+
+
+def many_users(folder: Path, data: Path, users: Sequence[int]) -> list[Point]:
+    """Return the figures of one user's memory while the number of other users grows."""
+    return _grow(folder, data, users, lambda number: (f"u{number}", USER_TURNS))
+
+
+def _grow(
+    folder: Path, data: Path, sizes: Sequence[int], part: Callable[[int], tuple[str, int]]
+) -> list[Point]:
+    points, size = [], 0
+    with closing(assemble(read(data=folder))) as context:
+        key = keys.create(context, account="bench").key.reveal()
+        caller = keys.authenticate(context, key)
+        turns = Turns(data, context)
+        for target in sizes:
+            user, turns_each = part(0)
+            if turns_each == 1:
+                fill(context, caller.account_id, user, turns, target - size)
+            else:
+                for number in range(size, target):
+                    fill(context, caller.account_id, part(number)[0], turns, turns_each)
+            size = target
+            point = measure(context, caller, turns, folder, target * turns_each)
+            points.append(Point(size=target, figures=point.figures))
+            print(target, {name: round(value, 2) for name, value in point.figures.items()})
+    return points
+
+
+def line(points: Sequence[Point], name: str) -> tuple[float, float]:
+    """Return `fixed` and `growing` (per event or user) of a curve, neither below 0."""
+    sizes = np.array([point.size for point in points], float)
+    values = np.array([point.figures[name] for point in points])
+    design = np.stack([1 / values, sizes / values], axis=1)
+    fixed, growing = np.linalg.lstsq(design, np.ones(len(values)), rcond=None)[0]
+    if growing < 0:
+        return float(np.exp(np.log(values).mean())), 0.0
+    return max(float(fixed), 0.0), float(growing)
+
+
+def slope(points: Sequence[Point], name: str) -> float:
+    """Return the slope of the curve's last half on the log-log picture."""
+    last = points[len(points) // 2 :] if len(points) > 3 else points
+    sizes = np.log([point.size for point in last])
+    return float(np.polyfit(sizes, np.log([point.figures[name] for point in last]), 1)[0])
+
+
+def draw(points: Sequence[Point], unit: str, path: Path) -> None:
+    """Draw all curves on logarithmic axes."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 5))
+    sizes = [point.size for point in points]
+    for name, label in CURVES.items():
+        axes.loglog(sizes, [point.figures[name] for point in points], marker="o", label=label)
+    axes.set_xlabel(unit)
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend(fontsize=8)
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
+    plt.close(figure)
+
+
+def rows(points: Sequence[Point]) -> list[list[str]]:
+    """Return the table of a curve: a row for each size, then slopes and crossovers."""
+    body = [
+        [f"{point.size:,}", *(f"{point.figures[name]:.2f}" for name in CURVES)] for point in points
+    ]
+    crossovers = []
+    for name in CURVES:
+        fixed, growing = line(points, name)
+        beyond = growing == 0 or fixed / growing > 100 * points[-1].size
+        crossovers.append("–" if beyond else f"{fixed / growing:,.0f}")
+    body.append(["slope at the end", *(f"{slope(points, name):.2f}" for name in CURVES)])
+    body.append(["crossover", *crossovers])
+    return body
+
+
+def main() -> None:
+    """Measure both stores, draw, and write the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1_000, 3_000, 10_000, 30_000, 100_000]
+    )
+    parser.add_argument("--users", type=int, nargs="+", default=[1, 3, 10, 30, 100, 300])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        events = one_user(Path(name) / "one", options.data, options.sizes)
+        users = many_users(Path(name) / "many", options.data, options.users)
+    draw(events, "events of one user", IMAGES / "growth-events.png")
+    draw(users, f"users with {USER_TURNS} events each", IMAGES / "growth-users.png")
+    write_section(
+        "growth",
+        "Growth",
+        "python -m bench.growth --data locomo-dev.json",
+        "Events of one user:\n\n"
+        + table(["events", *CURVES], rows(events))
+        + f"\n\nUsers with {USER_TURNS} events each; the searches and turns are of one of them:\n\n"
+        + table(["users", *CURVES], rows(users))
+        + "\n\nCrossover: where the part that grows with the size costs as much as the part that "
+        "does not; – if it is far beyond the last size.",
+    )
+
+
+if __name__ == "__main__":
+    main()
