@@ -209,7 +209,7 @@ def _candidates(
     if error_vector is not None and len(error_vector):
         to_error = cosines(view, error_vector)
     events, sides = view["event"], view["side"]
-    for one in fitting(view, words, vector, CANDIDATE_MIN):
+    for one in fitting(view, words, to_message, CANDIDATE_MIN):
         if one.event in left_out:
             continue
         near = None
