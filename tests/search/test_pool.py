@@ -5,6 +5,7 @@ them. Compared with a plain computation over all parts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -50,6 +51,7 @@ class Memory:
         )
 
 
+@cache  # views are immutable
 def memory(*, erased: int = 0, repetitions: int = 0, notices: int = 0) -> Memory:
     """Return a memory of events with one to five passages, more than a pool holds."""
     random = np.random.default_rng(3)
