@@ -1,4 +1,4 @@
-"""How well lessons fit a situation: what their features are measured from."""
+"""The chance that a lesson fits a situation, and the features that it is computed from."""
 
 from __future__ import annotations
 

@@ -15,7 +15,15 @@ from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import CubeQuery, Situation, relevant_cubes
 from ...protocol.cubes import SharedCube
-from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, Signal, WorkContext
+from ...protocol.search import (
+    LAYERS,
+    Hit,
+    MemoryAnswer,
+    MemoryQuery,
+    OpenTask,
+    Signal,
+    WorkContext,
+)
 from ...protocol.text import rfc3339
 from ...search import (
     Decay,
@@ -197,14 +205,18 @@ def search(
         total_hits=max(ranking.matching(focus.lifts), len(hits)) if hits else 0,
         focus_missing=focus.missing or None,
         help_hits=help_for(query.query_text) or None,
-        open_tasks=(
-            open_tasks(tx, space.id, query.session_id, context.clock()) or None
-            if space.has_open_task
-            else None
-        ),
+        open_tasks=_open_tasks(context, tx, space, query),
     )
     stages.end("session")
     return outcome
+
+
+def _open_tasks(
+    context: Context, tx: Transaction, space: Row, query: MemoryQuery
+) -> list[OpenTask] | None:
+    if not space.has_open_task:
+        return None
+    return open_tasks(tx, space.id, query.session_id, context.clock()) or None
 
 
 def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
