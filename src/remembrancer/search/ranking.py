@@ -153,7 +153,7 @@ class Ranking:
                 return allowed
             promise = self.base_of(allowed) - (self.view["flags"][allowed] & REPEATED > 0)
             best = allowed[_largest(promise, POOL_PARTS_MAX // 8)]
-        top = best[np.argsort(-self.base_of(best))[: POOL_PARTS_MAX // 8]]
+        top = best[_best_places(self.base_of(best), POOL_PARTS_MAX // 8)]
         near = [self.view[column][top] for column in ("previous", "next")]
         chosen = np.concatenate([best, *near])
         chosen = chosen[(chosen >= 0) & (chosen < self.view.size)]
@@ -457,6 +457,13 @@ def _best(score: Array, most: int) -> Array:
         places = np.flatnonzero(score >= np.partition(score, -most)[-most])
         return places[np.argsort(-score[places], kind="stable")][:most]
     return np.argsort(-score, kind="stable")
+
+
+def _best_places(score: Array, most: int) -> Array:
+    """Return the places of the `most` largest scores, in any order."""
+    if len(score) <= most:
+        return np.arange(len(score))
+    return np.argpartition(score, len(score) - most)[len(score) - most :]
 
 
 def _largest(score: Array, about: int) -> Array:
