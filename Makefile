@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test test-long fuzz test-frameworks test-agents test-pythons check format bench local-model exam-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model exam-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -102,6 +102,12 @@ bench: $(READY)  ## Run all benchmarks, about 20 minutes (bench/results.md): mak
 	@test -f "$(DATA)" || { \
 	echo "DATA is missing: make bench DATA=locomo10.json (bench/locomo.py names the source)" >&2; exit 1; }
 	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)
+
+# The sampler of the flame graphs is not part of the development environment.
+profile: $(READY)  ## Profile a search and an added turn over HTTP, 3 minutes (DATA=, flame graphs in .profile/)
+	@test -x .profile/bin/py-spy || $(BIN)/uv pip install --quiet --python $(BIN)/python --target .profile \
+	--no-deps py-spy==0.4.3 || echo "py-spy cannot be installed, so there are no flame graphs" >&2
+	$(BIN)/python -m bench.profile --py-spy .profile/bin/py-spy $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 # Not part of the development environment: 130 MB. The dependencies of the two
 # packages are for uses other than this one, so they are not installed.

@@ -45,6 +45,7 @@ class Server:
     folder: Path
     key: str
     settings: dict[str, str] = field(default_factory=dict)
+    module: str = "remembrancer"  # the program: python -m MODULE serve
     process: subprocess.Popen[str] = field(init=False)
     port: int = field(init=False)
     started_ms: float = field(init=False)
@@ -54,9 +55,10 @@ class Server:
         # A bench is a flood of one key. One process, whose CPU time is measured.
         limits = {"REMEMBRANCER_RATE_MEMORY_PER_MINUTE": "0", "REMEMBRANCER_WORKERS": "1"}
         environment = os.environ | limits | {"REMEMBRANCER_DATA": str(self.folder)} | self.settings
-        command = [sys.executable, "-m", "remembrancer", "serve", "--port", "0"]
+        command = [sys.executable, "-m", self.module, "serve", "--port", "0"]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command, env=environment, stderr=subprocess.DEVNULL, text=True, **pipes
         )
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().rpartition(":")[2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from memory.asking import Memory, opened
 
@@ -66,8 +67,8 @@ def test_the_part_of_a_hit_scores_highest_of_its_turn(memory: Memory, text: str)
     assert ranking is not None
 
     for hit in outcome.ranked_hits:
-        of_turn = ranking.base[ranking.view["event"] == hit.event]
-        assert ranking.base[hit.part] == of_turn.max()
+        of_turn = ranking.base_of(np.flatnonzero(ranking.view["event"] == hit.event))
+        assert ranking.base_of(np.array([hit.part]))[0] == of_turn.max()
     assert outcome.ranked_hits
 
 

@@ -17,6 +17,8 @@ DISCLAIMED = (
     "È una notizia non confermata.",
     "Это неподтверждённая информация.",
     "這是未經證實的消息",
+    "UNVERIFIED: the deadline moved.",
+    "Это НЕПОДТВЕРЖДЁННАЯ информация.",
 )
 PLAIN = (
     "Please verify the checksum of the download.",

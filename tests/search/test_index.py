@@ -12,7 +12,7 @@ from spaces import batch
 
 from remembrancer.search import IndexCache, SpaceIndex, analyze
 from remembrancer.search.index import space_index as index_module
-from remembrancer.search.index.space_index import merge_runs, seal_run
+from remembrancer.search.index.postings import find_terms, merge_runs, seal_run
 from remembrancer.search.text.analysis import term
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
@@ -84,6 +84,20 @@ def test_sealing_the_tail_keeps_all_postings(events, most):
         ]
 
 
+@given(EVENTS, st.integers(1, 60), st.lists(st.sampled_from([*WORDS, "omega"]), max_size=9))
+def test_terms_looked_up_together_are_those_looked_up_alone(events, most, words):
+    before = index_module.TAIL_POSTINGS_MAX
+    index_module.TAIL_POSTINGS_MAX = most
+    try:
+        together, alone = (build_index(events, list(range(len(events)))).view() for _ in range(2))
+    finally:
+        index_module.TAIL_POSTINGS_MAX = before
+
+    terms = [term(word) for word in words]
+    for matches, one in zip(together.find_all(terms), terms, strict=True):
+        assert [a.tolist() for a in matches] == [a.tolist() for a in alone.find(one)]
+
+
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=20),
@@ -107,9 +121,10 @@ def test_merged_runs_contain_the_entries_of_each(groups):
             expected[one].append((place, count))
 
     together = merge_runs(runs)
-    for one in range(7):
-        result, counts = together.find(one)
-        assert list(zip(result.tolist(), counts.tolist(), strict=True)) == expected[one]
+    for postings in ([together], runs):
+        matches = find_terms(postings, np.arange(7, dtype="u4"))
+        for one, (result, counts) in enumerate(matches):
+            assert list(zip(result.tolist(), counts.tolist(), strict=True)) == expected[one]
 
 
 def test_erased_event_is_removed_from_postings_and_statistics():

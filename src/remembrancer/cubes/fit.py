@@ -17,11 +17,14 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import islice
 from math import exp, log, log1p, sqrt
-from typing import Any, TypeAlias
+from operator import itemgetter
+from statistics import fmean
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +43,7 @@ _ODDS_OF_ONE, _ODDS_GROWTH = -3.0, 0.77  # log-odds for one lesson; growth per e
 _CHARACTERS_MAX = 8_000  # of a situation whose words are read
 _DEVIATION_MIN = 0.03  # of cosines: those of a small or coarse embedder may all be equal
 _LEVEL = 0  # place of the feature by which lessons are compared
+_LED_MAX = 20  # best other lessons whose mean a lesson's lead is measured from
 _ENGLISH = BY_CODE["en"]
 Vector: TypeAlias = npt.NDArray[np.float32]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -93,31 +97,62 @@ class Scale:
         return (cosines - self.mean) / self.deviation if self.deviation else cosines * 0.0
 
 
-class Cohort:
-    """The lessons that every situation is compared with."""
+class CohortTerms:
+    """The terms of the lessons that every situation is compared with."""
 
-    def __init__(self, lessons: Sequence[CandidateLesson], embedder: Embedder | None) -> None:
-        self.heads = np.array([lesson.head for lesson in lessons])
-        self._size = len(lessons)
-        self._vectors = _encoded(lessons, embedder) if embedder is not None else None
+    def __init__(self, lessons: Sequence[CandidateLesson]) -> None:
+        self.size = len(lessons)
         terms = [(terms_of(lesson.head), terms_of(lesson.rules)) for lesson in lessons]
-        self._places: dict[str, list[int]] = defaultdict(list)  # of the lessons with a term
-        self._head_places: dict[str, list[int]] = defaultdict(list)
+        places, head_places = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         for place, (head, rules) in enumerate(terms):
             for term in head | rules:
-                self._places[term].append(place)
+                places[term].append(place)
             for term in head:
-                self._head_places[term].append(place)
+                head_places[term].append(place)
+        self._idf = {term: self._idf_of(len(some)) for term, some in places.items()}
+        self._rarest = self._idf_of(0)  # idf of a term of no lesson
+        # Of the lessons with a term, and of those that have it in their heads.
+        none = np.zeros(0, np.intp)
+        self._places = {
+            term: (np.array(some), np.array(head_places[term]) if term in head_places else none)
+            for term, some in places.items()
+        }
         self._head_mass = np.array([self.mass(head) or 1.0 for head, _ in terms])
+
+    def _idf_of(self, count: int) -> float:
+        return log1p((self.size - count + 0.5) / (count + 0.5))
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term; a term of no lesson is the rarest."""
-        count = len(self._places.get(term, ()))
-        return log1p((self._size - count + 0.5) / (count + 0.5))
+        return self._idf.get(term, self._rarest)
 
     def mass(self, terms: Iterable[str]) -> float:
         """Return the sum of the inverse document frequencies of terms."""
         return sum(map(self.idf, terms))
+
+    def shared_mass(self, terms: Iterable[str]) -> tuple[Floats, Floats]:
+        """Return the mass of the terms that each lesson has, and the share of its head's mass.
+
+        Both of shape (lessons,).
+        """
+        matched, in_head = np.zeros(self.size), np.zeros(self.size)
+        for term in terms:
+            if term in self._places:
+                everywhere, heads = self._places[term]
+                matched[everywhere] += self._idf[term]
+                in_head[heads] += self._idf[term]
+        return matched, in_head / self._head_mass
+
+
+class Cohort:
+    """The lessons that every situation is compared with, and their vectors."""
+
+    def __init__(
+        self, lessons: Sequence[CandidateLesson], terms: CohortTerms, embedder: Embedder | None
+    ) -> None:
+        self.heads = [lesson.head for lesson in lessons]
+        self.terms = terms
+        self._vectors = _encoded(lessons, embedder) if embedder is not None else None
 
     def cosines(self, message: Vector, error: Vector) -> list[Vector]:
         """Return the cosines of all lessons: heads and rules to the message, both to the error.
@@ -130,47 +165,106 @@ class Cohort:
         to_error = np.maximum(heads @ error, rules @ error) if len(error) else NO_VECTOR
         return [heads @ message, rules @ message, to_error]
 
-    def levels(self, terms: Iterable[str], scaled: Sequence[Vector]) -> Floats:
-        """Return how well each lesson fits, shape (lessons,); `scaled` are its cosines."""
-        matched, in_head = np.zeros(self._size), np.zeros(self._size)
-        for term in terms:
-            if term in self._places:
-                matched[self._places[term]] += self.idf(term)
-                in_head[self._head_places.get(term, [])] += self.idf(term)
-        best = [row for row in scaled if len(row)]
-        nearest = np.maximum.reduce(best) if best else np.zeros(self._size)
-        levels: Floats = _level(nearest, matched, in_head / self._head_mass)
-        return levels
+
+class LessonTerms(NamedTuple):
+    """The terms of a lesson, and their masses."""
+
+    head: frozenset[str]
+    rules: frozenset[str]
+    topic: frozenset[str]
+    head_mass: float
+    rules_mass: float
+    topic_mass: float
+
+
+@lru_cache(maxsize=2_048)  # most searches meet the same lessons
+def _lesson_terms(cohort: CohortTerms, head: str, rules: str, topic: str) -> LessonTerms:
+    of_head, of_rules, of_topic = map(_read_terms, (head, rules, topic))
+    masses = [cohort.mass(terms) or 1.0 for terms in (of_head, of_rules, of_topic)]
+    return LessonTerms(of_head, of_rules, of_topic, *masses)
+
+
+class WordOverlap(NamedTuple):
+    """The words that a lesson shares with a situation, as features."""
+
+    of_message: float  # share of the mass of the message
+    matched: float  # mass
+    in_head: float  # shares of the mass of each part of the lesson
+    in_rules: float
+    in_topic: float
+    rarest: float  # idf
+
+
+class SituationWords:
+    """The words of a situation, and those that lessons share with it."""
+
+    def __init__(self, situation: Situation, cohort: CohortTerms) -> None:
+        self._cohort = cohort
+        self._message = _situation_terms(situation.message[:_CHARACTERS_MAX])
+        besides = " ".join((situation.error[:_CHARACTERS_MAX], *situation.others))
+        self._all = self._message | _situation_terms(besides)
+        self._mass = cohort.mass(self._message) or 1.0
+        self.message_length = log1p(len(self._message))
+        self.cohort_mass = cohort.shared_mass(self._all)
+        self._overlaps: dict[tuple[str, str, str], WordOverlap] = {}  # by the texts
+
+    def overlap(self, lesson: CandidateLesson) -> WordOverlap:
+        """Return what a lesson shares with the situation."""
+        key = lesson.head, lesson.rules, lesson.topic
+        if key not in self._overlaps:
+            terms = _lesson_terms(self._cohort, lesson.head, lesson.rules, lesson.topic)
+            self._overlaps[key] = self._overlap(terms)
+        return self._overlaps[key]
+
+    def _overlap(self, terms: LessonTerms) -> WordOverlap:
+        mass = self._cohort.mass
+        in_head, in_rules = self._all & terms.head, self._all & terms.rules
+        both = in_head | in_rules
+        return WordOverlap(
+            mass(self._message & both) / self._mass,
+            mass(both),
+            mass(in_head) / terms.head_mass,
+            mass(in_rules) / terms.rules_mass,
+            mass(self._all & terms.topic) / terms.topic_mass,
+            max(map(self._cohort.idf, both), default=0.0),
+        )
 
 
 class LessonFit:
     """The probabilities that lessons fit one situation.
 
     `message` and `error` are the vectors of both texts, shape (dimensions,); empty where there is
-    none, or without an embedder.
+    none, or without an embedder. `words` are those of the situation, if they are there already.
     """
 
     def __init__(
-        self, situation: Situation, cohort: Cohort, message: Vector, error: Vector = NO_VECTOR
+        self,
+        situation: Situation,
+        cohort: Cohort,
+        message: Vector,
+        error: Vector = NO_VECTOR,
+        *,
+        words: SituationWords | None = None,
     ) -> None:
         self._cohort = cohort
-        self._message = _situation_terms(situation.message[:_CHARACTERS_MAX])
-        besides = " ".join((situation.error[:_CHARACTERS_MAX], *situation.others))
-        self._all = self._message | _situation_terms(besides)
-        self._mass = cohort.mass(self._message) or 1.0
+        self._words = words or SituationWords(situation, cohort.terms)
         cosines = cohort.cosines(message, error)
+        self._has_vectors = len(cosines[0]) > 0
         self._scales = [
             Scale(float(row.mean()), max(float(row.std()), _DEVIATION_MIN)) if len(row) else Scale()
             for row in cosines
         ]
         scaled = [scale.apply(row) for scale, row in zip(self._scales, cosines, strict=True)]
-        self._levels = cohort.levels(self._all, scaled)
+        rows = [row for row in scaled if len(row)]
+        nearest = np.maximum.reduce(rows) if rows else np.zeros(cohort.terms.size)
+        self._levels: Floats = _level(nearest, *self._words.cohort_mass)
 
     def probabilities(self, lessons: Sequence[CandidateLesson]) -> list[float]:
         """Return the probability (0..1) that each lesson fits."""
         if not lessons:
             return []
-        weights = _weights()["words" if lessons[0].near is None else "vectors"]
+        has_vectors = self._has_vectors and lessons[0].near is not None
+        weights = _weights()["vectors" if has_vectors else "words"]
         scaled = (self.features(lessons) - weights.mean) / weights.scale
         chances: list[float] = (1 / (1 + np.exp(-scaled @ weights.slope - weights.bias))).tolist()
         return chances
@@ -181,43 +275,37 @@ class LessonFit:
         The last ones are the lead of a lesson over all others: of the cohort and of `lessons`.
         """
         rows = [self._features(lesson) for lesson in lessons]
-        heads = np.array([lesson.head for lesson in lessons])
-        all_heads = np.concatenate([self._cohort.heads, heads])
-        levels = np.concatenate([self._levels, [row[_LEVEL] for row in rows]])
-        order = np.argsort(-levels)
-        levels, all_heads = levels[order], all_heads[order]
+        others = [
+            *zip(self._levels.tolist(), self._cohort.heads, strict=True),
+            *((row[_LEVEL], lesson.head) for row, lesson in zip(rows, lessons, strict=True)),
+        ]
+        others.sort(key=itemgetter(0), reverse=True)
         for row, lesson in zip(rows, lessons, strict=True):
-            others = levels[all_heads != lesson.head]
-            row += [row[_LEVEL] - float(others[:most].mean()) for most in (1, 5, 20)]
+            best = list(islice((level for level, head in others if head != lesson.head), _LED_MAX))
+            row += [row[_LEVEL] - fmean(best[:most]) for most in (1, 5, _LED_MAX)]
         return np.array(rows)
 
     def _features(self, lesson: CandidateLesson) -> list[float]:
-        mass = self._cohort.mass
-        head, rules, topic = map(terms_of, (lesson.head, lesson.rules, lesson.topic))
-        both = head | rules
-        matched = mass(self._all & both)
-        in_head, in_rules, in_topic = (
-            mass(self._all & part) / (mass(part) or 1.0) for part in (head, rules, topic)
-        )
+        shared = self._words.overlap(lesson)
         near = lesson.near
         cosines = (0.0,) * 3 if near is None else (near.head, near.rules, near.error)
         scaled = [scale.apply(value) for scale, value in zip(self._scales, cosines, strict=True)]
         has_error = near is not None and self._scales[2].deviation > 0
         best = max(scaled if has_error else scaled[:2])
         return [
-            _level(best, matched, in_head),
+            _level(best, shared.matched, shared.in_head),
             *scaled,
             best,
-            mass(self._message & both) / self._mass,
-            matched,
-            sqrt(matched),
-            in_head,
-            in_rules,
-            in_topic,
-            max(map(self._cohort.idf, self._all & both), default=0.0),
-            log1p(len(self._message)),
-            best * matched,
-            best * in_head,
+            shared.of_message,
+            shared.matched,
+            sqrt(shared.matched),
+            shared.in_head,
+            shared.in_rules,
+            shared.in_topic,
+            shared.rarest,
+            self._words.message_length,
+            best * shared.matched,
+            best * shared.in_head,
         ]
 
 
@@ -230,7 +318,7 @@ def shared_words(situation: Situation, lesson: CandidateLesson, most: int) -> li
 
     At most `most`.
     """
-    cohort = cohort_of(None)
+    cohort = cohort_of(None).terms
     lesson_terms = terms_of(lesson.head) | terms_of(lesson.rules)
     text = " ".join((situation.message, situation.error, *situation.others))
     rarity: dict[str, float] = {}
@@ -257,11 +345,13 @@ def chances(
 
     `embedder` None: the lessons have no similarities.
     """
-    by_words = LessonFit(situation, cohort_of(None), NO_VECTOR)
-    best = by_words.probabilities([replace(one, near=None) for one in lessons])
+    cohort = cohort_of(None)
+    words = SituationWords(situation, cohort.terms)
+    by_words = LessonFit(situation, cohort, NO_VECTOR, words=words)
+    best = by_words.probabilities(lessons)
     if embedder is None:
         return best
-    by_both = LessonFit(situation, cohort_of(embedder), message, error)
+    by_both = LessonFit(situation, cohort_of(embedder), message, error, words=words)
     return list(map(max, best, by_both.probabilities(lessons)))
 
 
@@ -318,9 +408,18 @@ def cohort_of(embedder: Embedder | None) -> Cohort:
     name = "" if embedder is None else embedder.name
     with _cohorts_lock:
         if name not in _cohorts:
-            lessons = [candidate(one.topic, one.essence, one.rules) for one in load_starter()]
-            _cohorts[name] = Cohort(lessons, embedder)
+            _cohorts[name] = Cohort(_starter_lessons(), _starter_terms(), embedder)
         return _cohorts[name]
+
+
+@cache
+def _starter_lessons() -> list[CandidateLesson]:
+    return [candidate(one.topic, one.essence, one.rules) for one in load_starter()]
+
+
+@cache
+def _starter_terms() -> CohortTerms:
+    return CohortTerms(_starter_lessons())
 
 
 def _encoded(lessons: Sequence[CandidateLesson], embedder: Embedder) -> tuple[Vector, Vector]:

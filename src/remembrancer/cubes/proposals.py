@@ -16,7 +16,7 @@ from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated
 from ..protocol.errors import NotFound
 from ..protocol.text import is_placeholder
-from ..search import fitting, parse_query
+from ..search import cosines, fitting, parse_query
 from ..store import Row, Transaction
 from .fit import NO_VECTOR
 from .lessons import SQL, Lesson, PreparedCube, StoredCube, check_evidence, prepare_cube, store_cube
@@ -123,7 +123,7 @@ def _saying_the_same(
     own = Wording(lesson.topic, lesson.essence, lesson.rules)
     words = parse_query(own.text).words
     for view in account_views(context, tx, caller):
-        for near in islice(fitting(view, words, NO_VECTOR, NEAR_MIN), COMPARED_MAX):
+        for near in islice(fitting(view, words, cosines(view, NO_VECTOR), NEAR_MIN), COMPARED_MAX):
             row = tx.one_or_none(SQL.wording, id=near.event)
             if row is not None and says_same(own, wording_of(row)):
                 yield row

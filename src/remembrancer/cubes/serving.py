@@ -8,8 +8,10 @@ of them fit, and the account's record which of those come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -113,7 +115,11 @@ def relevant_cubes(
     The account's own private cubes and all shared ones, except those that are retired for all or
     within the account, that the user rated -1, and that the session was shown already.
     """
-    left_out = {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
+
+    @cache  # read if any cube is near
+    def rejected() -> set[int]:
+        return {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
+
     error = query.situation.error[:ERROR_CHARACTERS_MAX]
     has_vectors = bool(len(query.vector)) and not context.embedder.is_remote
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
@@ -122,13 +128,14 @@ def relevant_cubes(
     for view in account_views(context, tx, caller):
         cubes += view.events
         near += islice(
-            _candidates(view, query, error, error_vector if has_vectors else None, left_out),
+            _candidates(view, query, error, error_vector if has_vectors else None, rejected),
             CANDIDATES_MAX,
         )
-    rows = [(one, tx.one_or_none(SQL.served, id=one.number, user_id=query.user_id)) for one in near]
-    visible = [(one, row) for one, row in rows if row is not None]
-    if not visible:
+    if not near:
         return []
+    ids = json.dumps([one.number for one in near])
+    rows = {row.id: row for row in tx.all(SQL.served, ids=ids, user_id=query.user_id)}
+    visible = [(one, rows[one.number]) for one in near if one.number in rows]
     probabilities = chances(
         query.situation,
         context.embedder if has_vectors else None,
@@ -145,7 +152,7 @@ def relevant_cubes(
     fits.sort(key=lambda one: (one.rank, one.row.id), reverse=True)
     # First, because a cube that the session was shown may contradict another one.
     current = [one for one in fits if not _is_contradicted(one, fits)]
-    before = _shown_before(tx, query)
+    before = _shown_before(tx, query) if current else set[int]()
     served = [one for one in current if one.row.id not in before][:CUBES_SHOWN_MAX]
     return [_shared_cube(one, query.situation) for one in served]
 
@@ -194,7 +201,7 @@ def _candidates(
     query: CubeQuery,
     error: str,
     error_vector: Vector | None,
-    left_out: set[int],
+    left_out: Callable[[], set[int]],
 ) -> Iterator[_Near]:
     """Yield the cubes of an index that share words or meaning with the situation, best first.
 
@@ -209,8 +216,8 @@ def _candidates(
     if error_vector is not None and len(error_vector):
         to_error = cosines(view, error_vector)
     events, sides = view["event"], view["side"]
-    for one in fitting(view, words, vector, CANDIDATE_MIN):
-        if one.event in left_out:
+    for one in fitting(view, words, to_message, CANDIDATE_MIN):
+        if one.event in left_out():
             continue
         near = None
         if error_vector is not None:

@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,13 +31,13 @@ CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _REFUSALS = {Unauthorized.status, TooManyRequests.status}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+_HEADERS = (  # unless the response has its own
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
 
 log = logging.getLogger("remembrancer.access")
 
@@ -62,7 +62,7 @@ class RequestMiddleware:
                 status = message["status"]
                 if status in _REFUSALS:
                     await self._delay(status, scope)
-                _add_headers(MutableHeaders(scope=message), scope["request_id"])
+                _add_headers(message, scope["request_id"])
             elif scope["method"] == "HEAD":
                 message = {**message, "body": b""}
             await send(message)
@@ -127,10 +127,14 @@ def _request_id(header: str) -> str:
     return header if _REQUEST_ID.fullmatch(header) else secrets.token_hex(8)
 
 
-def _add_headers(headers: MutableHeaders, request_id: str) -> None:
-    for name, value in _HEADERS.items():
-        headers.setdefault(name, value)
-    headers["X-Request-Id"] = request_id
+def _add_headers(message: Message, request_id: str) -> None:
+    own = [(name.lower(), value) for name, value in message.get("headers", ())]
+    names = {name for name, _ in own} | {b"x-request-id"}
+    message["headers"] = [
+        *(header for header in own if header[0] != b"x-request-id"),
+        *(header for header in _HEADERS if header[0] not in names),
+        (b"x-request-id", request_id.encode("ascii")),
+    ]
 
 
 def _path(scope: Scope) -> str:

@@ -247,9 +247,12 @@ def count_search(
 
     def count(tx: Transaction) -> CountedSearch:
         now_ms = context.clock()
-        space = tx.one(SQL.open_space, user_id=user_id, now_ms=now_ms)
+        # Most spaces exist, and opening one writes.
+        space = tx.one_or_none(SQL.space_counts, user_id=user_id) or tx.one(
+            SQL.open_space, user_id=user_id, now_ms=now_ms
+        )
         session = tx.one(
-            SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms
+            SQL.count_step, space_id=space.id, session_id=query.session_id, now_ms=now_ms
         )
         step = int(session.step) + 1
         unrated = unrated_cubes(tx, session=session.id, before_step=step)
@@ -268,7 +271,6 @@ def count_search(
             seals=query.seals,
             seal_name=context.settings.seal_name,
         )
-        tx.run(SQL.next_step, session=session.id)
         tx.run(
             SQL.note_step,
             session=session.id,

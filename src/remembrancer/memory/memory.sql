@@ -1,14 +1,16 @@
 -- space_of: The space of an account's user, if it exists
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
--- search_space: The same with the step of the session that searches, or null if there is no such session
+-- search_space: The same with the step of the session that searches, or null if there is no such session, and whether any session has an open task
 select id, events_made, revision, layers_made,
     (
         select newer from event_changes where event_changes.account_id = :account_id and event_changes.space_id = spaces.id
         order by newer desc limit 1
     ) as newest_change, (
     select step from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
-) as step
+) as step, exists (
+    select 1 from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.task_open = 1
+) as has_open_task
 from spaces where account_id = :account_id and user_id = :user_id;
 
 -- claim_number: Assign the next event number of a space; create the space if necessary
@@ -25,6 +27,9 @@ with known as (
     returning id, events_made
 )
 select id, events_made - 1 as number from known union all select id, events_made - 1 from made;
+
+-- space_counts: The counts of a space, if it exists
+select id, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
 -- open_space: Return a space; create it if necessary
 insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
@@ -50,6 +55,16 @@ returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space_id, :session_id, :now_ms)
 on conflict (account_id, space_id, session_id) do update set session_id = excluded.session_id
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
+
+-- count_step: Count one more search of a session, creating it if necessary; return its state before
+insert into sessions (account_id, space_id, session_id, step, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms)
+on conflict (space_id, session_id) do update set step = sessions.step + 1
+returning id, step - 1 as step, remembered_step, turns, turns_summarised, cube_turn;
+
+-- count_step [postgresql]: the account leads every key
+insert into sessions (account_id, space_id, session_id, step, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms)
+on conflict (account_id, space_id, session_id) do update set step = sessions.step + 1
+returning id, sessions.step - 1 as step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- count_turn: Count one more turn of a session, creating it if necessary; if :remembered it is the turn of the session's step
 insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
@@ -134,9 +149,6 @@ select
         from events as latest where latest.account_id = :account_id and latest.session = :session
         order by latest.created_ms desc, latest.id desc limit 1
     ) as is_look_due;
-
--- next_step: Count one more search of a session
-update sessions set step = step + 1 where account_id = :account_id and id = :session;
 
 -- note_step: Record a counted search: its hits and cubes, and the duties open at that time
 insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id) values (:account_id, :session, :step, :asked_ms, :hits, :cubes, :owed, :key_id)

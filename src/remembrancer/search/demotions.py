@@ -48,6 +48,8 @@ def suspects_in(view: IndexView) -> Array:
 
     A notice has its own cost, and must not lower the words beside it.
     """
+    if not view.flags & SUSPECT:
+        return view["event"][:0]
     flags = view["flags"] & (SUSPECT | NOTICE)
     return view["event"][np.flatnonzero(flags == SUSPECT)]
 
@@ -60,6 +62,8 @@ def unquoted_notices(
     `coverage`, (size,), is the share of the query's words in each passage. None if there are no
     such passages.
     """
+    if not view.flags & NOTICE:
+        return None
     notices: Array = view["flags"] & NOTICE > 0
     if not notices.any():
         return None
@@ -90,6 +94,8 @@ def repeats_in(view: IndexView, pool: Array) -> Array:
     The earliest stays: its id is the one that was cited, and what differs between near duplicates
     tells nothing. If it is erased, or out of the period searched, the next one takes its place.
     """
+    if not view.flags & REPEATED:
+        return pool[:0]
     flags = view["flags"][pool]
     repeated = flags & REPEATED > 0
     if not repeated.any():

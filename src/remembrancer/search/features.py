@@ -7,13 +7,15 @@ called parts.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .pool_events import PoolEvents, starts_of_runs
+from .pool_events import PoolEvents
+from .runs import lengths_of_runs, mean_of, starts_of_runs
 from .scoring import K1, B, nearness_to
 from .text.analysis import TIME
 from .text.languages import normalize
@@ -66,6 +68,7 @@ FEW_EVENTS = 10  # in a memory of so many events, neighbours and the mean score 
 BEST_OF_ALL = 10  # events that count for the spread of the scores
 SPREAD_MIN = 0.1  # of logarithms of lengths; if all are alike, small differences must not matter
 SHARE_MAX = 1.5  # logarithm of the ratio of the words of responses and of users that counts as 1
+RANGE_MIN = 1e-9  # added to a range of scores, which may be 0
 _ASKS_FOR_MANY = re.compile(
     r"\b(?:how many|order|across|throughout|all (?:the|of|my)|list|summar\w+|total"
     r"|how (?:did|have|has) .*(?:progress|evolve|develop|change)\w*"
@@ -100,45 +103,48 @@ def features_of(pool: PoolEvents, places: Array) -> Array:
     if not len(places):
         return np.zeros((0, len(FEATURES)), "f4")
     events = pool.only(places)
+    brevity = _brevity(events)
     columns: dict[str, Any] = (
         _of_best_parts(events)
         | _of_words(events)
-        | _of_neighbours(pool, places, events)
+        | _of_neighbours(pool, places, brevity)
         | _of_time_and_speaker(events)
-        | _of_form(events)
     )
-    columns["session"] = pool.of_session[places]
-    columns["recency"] = (places + 1) / len(pool.firsts)
-    columns |= _of_context(pool, events, columns)
+    columns |= {
+        "asks": events.is_question,
+        "length": _standard(np.log1p(events.lengths)),
+        "query_length": _standard(np.log1p(events.query_lengths)),
+        "brevity": brevity,
+        "session": pool.of_session[places],
+        "recency": (places + 1) / len(pool.firsts),
+    }
     features = np.empty((len(FEATURES), len(places)), "f4")
-    for place, feature in enumerate(FEATURES):
+    for place, feature in enumerate(EVENT_FEATURES):
         features[place] = columns[feature]
+    features[len(EVENT_FEATURES) :] = np.array(_of_context(pool, events, columns))[:, None]
     return features.T
 
 
 def _of_best_parts(events: PoolEvents) -> dict[str, Array]:
-    ranking, parts, count = events.ranking, events.parts, len(events.firsts)
-    others = events.base.copy()
-    others[events.places_of_best] = 0
+    scores, count = events.scores.rows, len(events.firsts)
     names = ("text", "dense", "coverage", "cosine", "best", "second")
-    values = np.empty((len(names), len(parts)), "f4")
-    values[0] = ranking.text[parts]
-    values[1] = ranking.dense[parts]
-    values[2] = ranking.lexical.coverage[parts]
-    values[3] = ranking.cosine[parts]
-    values[:4] *= events.is_own
-    values[4], values[5] = events.base, others
+    values = np.empty((len(names), len(events.parts)), "f4")
+    values[:5] = scores
+    values[5] = scores[4]
+    if events.is_own is not None:
+        values[:4] *= events.is_own
+    values[5, events.places_of_best] = 0
     # The parts of a side are adjacent: first the largest values of each side, then of each event.
-    starts = starts_of_runs(2 * events.of_part + events.is_query)
-    if len(starts) < len(parts):
-        values = np.maximum.reduceat(values, starts, axis=1)
-    event, is_query = events.of_part[starts], events.is_query[starts]
-    sides = np.full((2, len(names), count), -np.inf, "f4")
-    sides[0][:, event[is_query]] = values[:, is_query]
-    sides[1][:, event[~is_query]] = values[:, ~is_query]
-    columns = dict(zip(names, sides.max(axis=0), strict=True))
-    for side, rows in zip(("query", "response"), np.maximum(sides, 0), strict=True):
-        columns |= {f"{side}_{name}": row for name, row in zip(names, rows, strict=True)}
+    side = events.of_part + count * ~events.is_query  # the user's words, then the responses
+    starts = starts_of_runs(side)
+    if len(starts) < len(events.parts):
+        values, side = np.maximum.reduceat(values, starts, axis=1), side[starts]
+    sides = np.full((len(names), 2 * count), -np.inf, "f4")
+    sides[:, side] = values
+    columns = dict(zip(names, np.maximum(sides[:, :count], sides[:, count:]), strict=True))
+    np.maximum(sides, 0, out=sides)
+    columns |= {f"query_{name}": row[:count] for name, row in zip(names, sides, strict=True)}
+    columns |= {f"response_{name}": row[count:] for name, row in zip(names, sides, strict=True)}
     return columns
 
 
@@ -153,25 +159,25 @@ def _of_words(events: PoolEvents) -> dict[str, Array]:
     if matches is None:
         zero = np.zeros(count, "f4")
         return dict.fromkeys(("turn_text", "query_turn_text", "covered", "session_covered"), zero)
-    place = np.full(view.size, -1, "i4")
-    place[events.parts] = np.where(events.is_own, np.arange(len(events.parts)), -1)
-    at = place[matches.parts]
+    # Of each part: its event, and the same of the user's words after all events.
+    slot = np.full(view.size, -1, "i4")
+    slots = events.of_part + count * events.is_query
+    slot[events.parts] = slots if events.is_own is None else np.where(events.is_own, slots, -1)
+    at = slot[matches.parts]
     inside = np.flatnonzero(at >= 0)
-    at, counted = at[inside], matches.counts[inside]
     # A row of counts for each term.
-    key = matches.terms[inside] * count + events.of_part[at]
-    of_query = np.flatnonzero(events.is_query[at])
-    shape = (len(matches.idf), count)
-    size = len(matches.idf) * count
-    whole = np.bincount(key, counted, size).reshape(shape)
-    query = np.bincount(key[of_query], counted[of_query], size).reshape(shape)
+    terms = len(matches.idf)
+    key = matches.terms[inside] * (2 * count) + at[inside]
+    counts = np.bincount(key, matches.counts[inside], 2 * count * terms).reshape(terms, -1)
+    query = counts[:, count:]
+    whole = counts[:, :count] + query
     mass = np.maximum.reduceat(matches.idf, matches.first_terms)
-    has = np.logical_or.reduceat(whole > 0, matches.first_terms, axis=0)
-    total = float(mass.sum()) or 1.0
+    has = np.maximum.reduceat(whole, matches.first_terms, axis=0) > 0
+    total = float(np.add.reduce(mass)) or 1.0
     order, starts = events.sessions
     in_session = np.logical_or.reduceat(has[:, order], starts, axis=1)
     session_covered = np.empty(count, "f4")
-    session_covered[order] = np.repeat(mass @ in_session / total, np.diff(np.append(starts, count)))
+    session_covered[order] = np.repeat(mass @ in_session / total, lengths_of_runs(starts, count))
     return {
         "turn_text": _bm25(whole, matches.idf, events.lengths),
         "query_turn_text": _bm25(query, matches.idf, events.query_lengths),
@@ -182,12 +188,14 @@ def _of_words(events: PoolEvents) -> dict[str, Array]:
 
 def _bm25(counts: Array, idf: Array, lengths: Array) -> Array:
     """Return BM25 of events, stretched to 0..1: counts (T, E), idf (T,), lengths (E,)."""
-    norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
-    score = idf @ (counts / (counts + norm))
-    return stretched(score, float(score.min()), float(score.max()))
+    norm = (K1 * B / max(mean_of(lengths), 1.0)) * lengths + K1 * (1 - B)
+    score: Array = idf @ (counts / (counts + norm))
+    score -= score.min()
+    score /= score.max() + RANGE_MIN
+    return score
 
 
-def _of_neighbours(pool: PoolEvents, places: Array, events: PoolEvents) -> dict[str, Array]:
+def _of_neighbours(pool: PoolEvents, places: Array, brevity: Array) -> dict[str, Array]:
     """Return the best base scores of the events beside each in its session."""
     previous, following = pool.neighbours(places, places)
     # Among few events nearly all are adjacent to the best one, which tells nothing.
@@ -195,14 +203,14 @@ def _of_neighbours(pool: PoolEvents, places: Array, events: PoolEvents) -> dict[
     best = np.append(pool.best * share, np.float32(0))  # place -1, a missing neighbour, has 0
     question_flags = np.append(pool.is_question, np.float32(0))
     second, after_next = pool.neighbours(previous, following)
-    brevity = _brevity(events)
+    of_previous, of_next = best[previous], best[following]
     return {
-        "previous": best[previous],
-        "next": best[following],
+        "previous": of_previous,
+        "next": of_next,
         "around": np.maximum(best[second], best[after_next]),
-        "previous_short": best[previous] * brevity,
-        "next_short": best[following] * brevity,
-        "previous_asks": best[previous] * question_flags[previous],
+        "previous_short": of_previous * brevity,
+        "next_short": of_next * brevity,
+        "previous_asks": of_previous * question_flags[previous],
     }
 
 
@@ -223,35 +231,26 @@ def _of_time_and_speaker(events: PoolEvents) -> dict[str, Array]:
     }
 
 
-def _of_form(events: PoolEvents) -> dict[str, Array]:
-    return {
-        "asks": events.is_question,
-        "length": _standard(np.log1p(events.lengths)),
-        "query_length": _standard(np.log1p(events.query_lengths)),
-        "brevity": _brevity(events),
-    }
-
-
-def _of_context(
-    pool: PoolEvents, events: PoolEvents, columns: dict[str, Array]
-) -> dict[str, float]:
-    """Return what the query and the space are like."""
+def _of_context(pool: PoolEvents, events: PoolEvents, columns: dict[str, Array]) -> list[float]:
+    """Return what the query and the space are like, in the order of CONTEXT_FEATURES."""
     question = events.ranking.question
-    whole, query = float(events.lengths.mean()), float(events.query_lengths.mean())
-    ratio = (whole - query + 1) / (query + 1)
-    best = np.sort(columns["best"])[-BEST_OF_ALL:]
-    return {
-        "characters": float(np.log1p(len(question.text))),
-        "content_words": float(np.log1p(sum(not word.is_stop for word in question.words))),
-        "asks_when": float(question.asks_when),
-        "is_question": float(question.text.rstrip().endswith(("?", "？", "؟"))),
-        "asks_for_many": float(asks_for_many(question.text)),
-        "response_share": float(np.clip(np.log(ratio), 0, SHARE_MAX)) / SHARE_MAX,
-        "events": float(np.log1p(len(pool.firsts))),
-        "best_cosine": float(columns["cosine"].max()),
-        "best_coverage": float(columns["coverage"].max()),
-        "spread": float(best.mean() - pool.best.mean()),
-    }
+    whole, query = mean_of(events.lengths), mean_of(events.query_lengths)
+    share = math.log((whole - query + 1) / (query + 1))
+    best = columns["best"]
+    if len(best) > BEST_OF_ALL:
+        best = np.partition(best, -BEST_OF_ALL)[-BEST_OF_ALL:]
+    return [
+        math.log1p(len(question.text)),
+        math.log1p(sum(not word.is_stop for word in question.words)),
+        float(question.asks_when),
+        float(question.text.rstrip().endswith(("?", "？", "؟"))),
+        float(asks_for_many(question.text)),
+        min(max(share, 0.0), SHARE_MAX) / SHARE_MAX,
+        math.log1p(len(pool.firsts)),
+        float(columns["cosine"].max()),
+        float(columns["coverage"].max()),
+        mean_of(best) - mean_of(pool.best),
+    ]
 
 
 def _brevity(events: PoolEvents) -> Array:
@@ -260,16 +259,10 @@ def _brevity(events: PoolEvents) -> Array:
 
 
 def _standard(values: Array) -> Array:
-    centred = values - values.mean()
-    deviation = float(centred @ centred / len(centred)) ** 0.5  # faster than np.std
+    centred = values - mean_of(values)
+    deviation = float(centred @ centred / len(centred)) ** 0.5
     standard: Array = centred / (deviation + SPREAD_MIN)
     return standard
-
-
-def stretched(values: Array, low: float, high: float) -> Array:
-    """Scale values to 0..1: `low` becomes 0, `high` becomes 1."""
-    # np.clip has a higher overhead.
-    return np.minimum(np.maximum((values - low) / (high - low + 1e-9), 0), 1).astype("f4")
 
 
 def asks_for_many(text: str) -> bool:

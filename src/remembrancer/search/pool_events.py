@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from .runs import lengths_of_runs, mean_of, starts_of_runs
 from .text.analysis import QUERY, QUESTION
 
 if TYPE_CHECKING:
@@ -20,12 +21,51 @@ CANDIDATES_MAX = 200  # events of a pool that the network scores; the others fol
 BEST_OF_SESSION = 3  # other events of a session that count for its score
 
 
+@dataclass(frozen=True, slots=True)
+class PartScores:
+    """The scores of P parts, a row (P,) of float32 for each kind."""
+
+    ROWS: ClassVar = ("text", "dense", "coverage", "cosine", "base")
+
+    rows: Array  # (len(ROWS), P)
+
+    @property
+    def text(self) -> Array:
+        """The scores by words: 0..1."""
+        text: Array = self.rows[0]
+        return text
+
+    @property
+    def dense(self) -> Array:
+        """The scores by vector: 0..1."""
+        dense: Array = self.rows[1]
+        return dense
+
+    @property
+    def cosine(self) -> Array:
+        """The cosines."""
+        cosine: Array = self.rows[3]
+        return cosine
+
+    @property
+    def base(self) -> Array:
+        """The scores by words and vector: 0..1, and 0 for notices."""
+        base: Array = self.rows[4]
+        return base
+
+
 @dataclass(frozen=True)
 class PoolEvents:
     """The E events of some parts of a view (P,), in the order of their numbers."""
 
     ranking: Ranking
     parts: Array  # (P,), places in the view, ascending; all allowed parts of each event
+    part_scores: PartScores | None = None  # computed when they are needed, if None
+
+    @cached_property
+    def scores(self) -> PartScores:
+        """The scores of the parts."""
+        return self.part_scores or self.ranking.scores_of(self.parts)
 
     @cached_property
     def firsts(self) -> Array:
@@ -35,7 +75,7 @@ class PoolEvents:
     @cached_property
     def sizes(self) -> Array:
         """The number of parts of each event: (E,)."""
-        return np.diff(self.firsts, append=len(self.parts))
+        return lengths_of_runs(self.firsts, len(self.parts))
 
     @cached_property
     def numbers(self) -> Array:
@@ -54,15 +94,15 @@ class PoolEvents:
         return is_query
 
     @cached_property
-    def is_own(self) -> Array:
-        """Which parts somebody said, not programs: (P,) bool."""
+    def is_own(self) -> Array | None:
+        """Which parts somebody said, not programs: (P,) bool; None: all."""
         notices = self.ranking.notices
-        return np.ones(len(self.parts), bool) if notices is None else ~notices[self.parts]
+        return None if notices is None else ~notices[self.parts]
 
-    @cached_property
+    @property
     def base(self) -> Array:
         """The base scores of the parts: (P,)."""
-        return self.ranking.base[self.parts]
+        return self.scores.base
 
     @cached_property
     def best(self) -> Array:
@@ -120,7 +160,7 @@ class PoolEvents:
         result = np.zeros(count, "f4")
         if len(starts) == 1:
             return result
-        sizes = np.diff(starts, append=count)
+        sizes = lengths_of_runs(starts, count)
         best, size = self.best[order], np.repeat(sizes, sizes)
         rank = np.arange(count) - np.repeat(starts, sizes)
         is_top = rank < BEST_OF_SESSION
@@ -129,7 +169,7 @@ class PoolEvents:
         others = np.where(is_top, top + fourth - best, top)
         mean = others / np.maximum(np.minimum(size - 1, BEST_OF_SESSION), 1)
         has_others = size > 1
-        middle = float(mean[has_others].mean()) if has_others.any() else 0.0
+        middle = mean_of(mean[has_others])
         # Shrunk for a short session: of two events, the worse one has the better other one.
         shrunk = (mean - middle) * (size - 1) / (size + 1)
         result[order] = shrunk * has_others
@@ -138,8 +178,9 @@ class PoolEvents:
     @cached_property
     def quick(self) -> Array:
         """Cheap scores of the events, to choose those that the network scores: (E,)."""
-        text = self.ranking.text[self.parts]
-        chosen = np.flatnonzero((text > 0) & self.is_query & self.is_own)
+        text = self.scores.text
+        is_chosen = (text > 0) & self.is_query
+        chosen = np.flatnonzero(is_chosen if self.is_own is None else is_chosen & self.is_own)
         query_text = np.zeros(len(self.firsts), "f4")
         np.maximum.at(query_text, self.of_part[chosen], text[chosen])
         quick: Array = self.best + 0.3 * self.of_session + 0.3 * query_text
@@ -177,27 +218,27 @@ class PoolEvents:
         sizes = self.sizes[places]
         ends = np.cumsum(sizes)
         chosen = np.arange(int(ends[-1])) + np.repeat(self.firsts[places] - ends + sizes, sizes)
-        return PoolEvents(self.ranking, self.parts[chosen])
+        return PoolEvents(self.ranking, self.parts[chosen], PartScores(self.scores.rows[:, chosen]))
 
     def neighbours(self, before: Array, after: Array) -> tuple[Array, Array]:
         """Return the places of the events before some and after others in their sessions.
 
         `before` and `after` are places, -1 for none; so are the results.
         """
-        view, parts = self.ranking.view, self.parts
-        previous = view["previous"][parts[self.firsts[before]]]
-        following = view["next"][parts[self.firsts[after] + self.sizes[after] - 1]]
-        part = np.concatenate([previous, following])
-        exists = (np.concatenate([before, after]) >= 0) & (part >= 0) & (part < view.size)
-        number = view["event"][np.where(exists, part, 0)]
-        place = np.minimum(np.searchsorted(self.numbers, number), len(self.numbers) - 1)
-        place = np.where(exists & (self.numbers[place] == number), place, -1)
+        view, parts, numbers = self.ranking.view, self.parts, self.numbers
+        part = np.concatenate(
+            [
+                view["previous"][parts[self.firsts[before]]],
+                view["next"][parts[self.firsts[after] + self.sizes[after] - 1]],
+            ]
+        )
+        exists = np.concatenate([before, after]) >= 0
+        exists &= part >= 0
+        exists &= part < view.size  # a newer turn may have followed
+        part *= exists
+        number = view["event"][part]
+        place = np.searchsorted(numbers, number)
+        np.minimum(place, len(numbers) - 1, out=place)
+        exists &= numbers[place] == number
+        place[~exists] = -1
         return place[: len(before)], place[len(before) :]
-
-
-def starts_of_runs(ordered: Array) -> Array:
-    """Return the start of each run of equal values."""
-    is_first = np.empty(len(ordered), bool)
-    is_first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)

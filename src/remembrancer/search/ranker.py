@@ -58,8 +58,11 @@ class Ranker:
         return self._scores(self._standard(features))
 
     def _standard(self, features: Array) -> Array:
-        standard = (features - self.mean) / self.deviation
-        return np.minimum(np.maximum(standard, -FAR), FAR).astype("f4")
+        standard: Array = features - self.mean
+        standard /= self.deviation
+        np.maximum(standard, -FAR, out=standard)
+        np.minimum(standard, FAR, out=standard)
+        return standard
 
     def _scores(self, inputs: Array) -> Array:
         hidden = inputs
@@ -157,7 +160,11 @@ def gelu(values: Array) -> Array:
     Source: Hendrycks, Gimpel, "Gaussian Error Linear Units (GELUs)", 2016, the form with a logistic
     curve.
     """
-    result: Array = values / (1 + np.exp(np.minimum(-_SLOPE * values, 60)))
+    divisor = values * -_SLOPE
+    np.minimum(divisor, 60, out=divisor)
+    np.exp(divisor, out=divisor)
+    divisor += 1
+    result: Array = values / divisor
     return result
 
 

@@ -7,6 +7,7 @@ Features are computed for the most promising events of the pool, the candidates 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,9 +26,9 @@ from .demotions import (
     suspects_in,
     unquoted_notices,
 )
-from .features import FEATURES, evidence_of, features_of, stretched
+from .features import FEATURES, RANGE_MIN, evidence_of, features_of
 from .index.space_index import IndexView
-from .pool_events import PoolEvents
+from .pool_events import PartScores, PoolEvents
 from .ranker import Ranker
 from .scoring import LexicalScores, RankedEvent
 from .text.analysis import REPEATED, ParsedQuery, term, words
@@ -41,6 +42,40 @@ LEXICAL_SHARE = 0.4  # of the base score; the cosine has the rest
 COVERAGE_MIN, COSINE_MIN = 0.005, 0.15
 # Minimum value at which a neighbour or a session is named as a reason.
 NEIGHBOUR_MIN, SESSION_MIN = 0.5, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A linear scale from the range of some scores to 0..1."""
+
+    low: float
+    high: float
+    cuts: bool  # some scores are outside of the range
+
+    @classmethod
+    def over(cls, scores: Array, among: Array | None) -> Stretch:
+        """Return the scale that stretches some of these scores; `among` None: all."""
+        values = scores if among is None else scores[among]
+        if not len(values):
+            return NOTHING
+        return cls(float(values.min()), float(values.max()), cuts=among is not None)
+
+    def apply(self, values: Array) -> Array:
+        """Change values (float32) to this scale and return them; scores outside are cut to 0..1."""
+        values -= self.low
+        values /= self.high - self.low + RANGE_MIN
+        if self.cuts:
+            np.maximum(values, 0, out=values)
+            np.minimum(values, 1, out=values)
+        return values
+
+    @property
+    def slope(self) -> float:
+        """The difference on this scale for a difference of 1."""
+        return 1 / (self.high - self.low + RANGE_MIN)
+
+
+NOTHING = Stretch(0.0, math.inf, cuts=False)  # all scores become 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +113,64 @@ class Ranking:
         self.allowed = view.alive if among is None else view.alive & among
         # Passages that programs wrote: they must not lift their neighbours or their session.
         self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
+        self._is_whole = self.notices is None and among is None and view.is_whole
         scale = self.allowed if self.notices is None else self.allowed & ~self.notices
-        self.text = _stretched_over(text.score, scale)
+        among_scale = None if self._is_whole else scale
+        self._text = Stretch.over(text.score, among_scale)
         is_near = bool(cosine.any())
-        self.dense = _stretched_over(cosine, scale) if is_near else np.zeros(view.size, "f4")
-        share = LEXICAL_SHARE if is_near else 1.0
-        self.base = share * self.text + (1 - share) * self.dense
-        if self.notices is not None:
-            self.base[self.notices] = 0
+        self._dense = Stretch.over(cosine, among_scale) if is_near else NOTHING
+        self._text_share = LEXICAL_SHARE if is_near else 1.0
         self.pool = self._pool()
         self._scored: tuple[Ranker, Array] | None = None
+        self._weighed: tuple[Array, Array] | None = None  # scores and their evidence
         self.decay: Decay | None = None  # what age costs, if it costs anything
 
+    def scores_of(self, parts: Array) -> PartScores:
+        """Return the scores of some parts."""
+        rows = np.empty((len(PartScores.ROWS), len(parts)), "f4")
+        scores = PartScores(rows)
+        rows[0] = self.lexical.score[parts]
+        rows[2] = self.lexical.coverage[parts]
+        rows[1] = rows[3] = self.cosine[parts]
+        self._text.apply(scores.text)
+        self._dense.apply(scores.dense)
+        base = np.multiply(scores.text, self._text_share, out=scores.base)
+        base += (1 - self._text_share) * scores.dense
+        if self.notices is not None:
+            base[self.notices[parts]] = 0
+        return scores
+
+    def base_of(self, parts: Array) -> Array:
+        """Return the scores of some parts by words and vector: 0..1, float32; 0 for notices."""
+        return self.scores_of(parts).base
+
     def _pool(self) -> Array:
-        allowed = np.flatnonzero(self.allowed)
-        if len(allowed) <= POOL_PARTS_MAX:
-            return allowed
-        promise = self.base[allowed] - (self.view["flags"][allowed] & REPEATED > 0)
-        best = allowed[_largest(promise, POOL_PARTS_MAX // 8)]
-        top = best[np.argsort(-self.base[best])[: POOL_PARTS_MAX // 8]]
+        if self._is_whole and self.view.size > POOL_PARTS_MAX:
+            best = _largest(self._promise(), POOL_PARTS_MAX // 8)
+        else:
+            allowed = np.flatnonzero(self.allowed)
+            if len(allowed) <= POOL_PARTS_MAX:
+                return allowed
+            promise = self.base_of(allowed) - (self.view["flags"][allowed] & REPEATED > 0)
+            best = allowed[_largest(promise, POOL_PARTS_MAX // 8)]
+        top = best[_best_places(self.base_of(best), POOL_PARTS_MAX // 8)]
         near = [self.view[column][top] for column in ("previous", "next")]
         chosen = np.concatenate([best, *near])
         chosen = chosen[(chosen >= 0) & (chosen < self.view.size)]
-        mask = self._with_events(np.zeros(self.view.size, bool), self.view["event"][chosen])
-        return np.flatnonzero(mask & self.allowed)
+        return np.flatnonzero(self._with_events(chosen) & self.allowed)
+
+    def _promise(self) -> Array:
+        """Return `base_of` all parts, less 1 for repetitions, plus a constant: (size,) float32.
+
+        In a few passes over the whole index, where all parts are allowed and scaled.
+        """
+        share = self._text_share
+        promise = self.lexical.score * np.float32(share * self._text.slope)
+        if share < 1:
+            promise += self.cosine * np.float32((1 - share) * self._dense.slope)
+        if self.view.flags & REPEATED:
+            promise -= self.view["flags"] & REPEATED > 0
+        return promise
 
     @cached_property
     def pool_events(self) -> PoolEvents:
@@ -133,14 +202,17 @@ class Ranking:
     @cached_property
     def matches(self) -> Array:
         """The parts that share a word or enough meaning with the query: (size,) bool."""
-        matches: Array = (self.lexical.coverage >= COVERAGE_MIN) | (self.cosine >= COSINE_MIN)
-        return matches & self.allowed
+        matches: Array = self.lexical.coverage >= COVERAGE_MIN
+        matches |= self.cosine >= COSINE_MIN
+        return matches if self._is_whole else matches & self.allowed
 
-    @property
+    @cached_property
     def has_signal(self) -> bool:
         """True if the query has a word, and some event a word of it or a vector to compare."""
-        is_near = self.cosine[self.allowed].any()
-        return bool(self.question.words) and bool(is_near or self.matches.any())
+        if not self.question.words:
+            return False
+        is_near = self.cosine.any() if self._is_whole else self.cosine[self.allowed].any()
+        return bool(is_near or self.matches.any())
 
     def focus_candidates(self, phrase: ParsedQuery) -> Array:
         """Return the numbers of events that may contain a phrase.
@@ -158,7 +230,7 @@ class Ranking:
 
     def events_of(self, parts: Array) -> Array:
         """Return the numbers of the events of these parts, best base score first."""
-        events = self.view["event"][parts[np.argsort(-self.base[parts], kind="stable")]]
+        events = self.view["event"][parts[np.argsort(-self.base_of(parts), kind="stable")]]
         _, firsts = np.unique(events, return_index=True)
         return events[np.sort(firsts)]
 
@@ -179,7 +251,10 @@ class Ranking:
         return [RankedEvent(*one) for one in zip(*(each.tolist() for each in columns), strict=True)]
 
     def _evidence(self, ranker: Ranker) -> Array:
-        return evidence_of(self.features, self._scores(ranker), ranker.start)
+        scores = self._scores(ranker)
+        if self._weighed is None or self._weighed[0] is not scores:
+            self._weighed = scores, evidence_of(self.features, scores, ranker.start)
+        return self._weighed[1]
 
     def answerable(self, ranker: Ranker) -> float:
         """Return how likely it is that any event answers the query: 0..1."""
@@ -294,29 +369,41 @@ class Ranking:
 
     def _widen(self, lifts: Mapping[int, float]) -> None:
         """Add the lifted events to the pool."""
-        chosen = np.zeros(self.view.size, bool)
-        chosen[self.pool] = True
-        pool = np.flatnonzero(self._with_events(chosen, lifts) & self.allowed)
+        lifted = self._first_parts(lifts)
+        pool = np.flatnonzero(self._with_events(np.append(self.pool, lifted)) & self.allowed)
         if len(pool) > len(self.pool):
             self.pool = pool
             self._scored = None
             for name in ("features", "pool_events", "_repeats"):
                 self.__dict__.pop(name, None)
 
-    def _with_events(self, chosen: Array, numbers: Iterable[int]) -> Array:
-        """Return a copy of `chosen`, (size,) bool, with every part of these events chosen too."""
-        event = self.view["event"]
-        events = np.array(sorted(numbers))
-        firsts, ends = np.searchsorted(event, events), np.searchsorted(event, events, "right")
-        result = chosen.copy()
-        for first, end in zip(firsts.tolist(), ends.tolist(), strict=True):
-            result[first:end] = True
-        return result
+    def _first_parts(self, numbers: Iterable[int]) -> Array:
+        """Return the first part of each of these events that is in the view."""
+        event, events = self.view["event"], np.array(sorted(numbers), "i8")
+        firsts = np.minimum(np.searchsorted(event, events), max(len(event) - 1, 0))
+        return firsts[event[firsts] == events] if len(event) else firsts[:0]
+
+    def _with_events(self, parts: Array) -> Array:
+        """Return all parts of the events of these parts: (size,) bool."""
+        event, size = self.view["event"], self.view.size
+        chosen = np.zeros(size, bool)
+        chosen[parts] = True
+        for step in (-1, 1):  # the parts of an event are adjacent, and most events have two
+            edge = parts
+            while len(edge):
+                beside = edge + step
+                inside = (beside >= 0) & (beside < size)
+                edge, beside = edge[inside], beside[inside]
+                edge = beside[(event[beside] == event[edge]) & ~chosen[beside]]
+                chosen[edge] = True
+        return chosen
 
     def matching(self, lifts: Mapping[int, float]) -> int:
         """Return the number of events of the whole space that match the query or are lifted."""
-        matches = self._with_events(self.matches, lifts)
-        events = self.view["event"][matches & self.allowed]  # ascending
+        matches = self.matches
+        if lifts:
+            matches = matches | (self._with_events(self._first_parts(lifts)) & self.allowed)
+        events = self.view["event"][matches]  # ascending
         return int(np.count_nonzero(events[1:] != events[:-1])) + 1 if len(events) else 0
 
     def place_of(self, part: int) -> tuple[int, int]:
@@ -333,19 +420,19 @@ class Ranking:
             return []
         events = np.searchsorted(self.pool_events.numbers, self.view["event"][parts])
         rows = self._rows(events)[0].tolist()
-        by_text = self._ranks(self.text, parts)
-        by_cosine = self._ranks(self.cosine, parts)
-        values = zip(rows, by_text, by_cosine, self.cosine[parts].tolist(), strict=True)
+        places = np.array(parts)
+        pool, some = self.pool_events.scores, self.scores_of(places)
+        by_text = _ranks(pool.text, some.text)
+        by_cosine = _ranks(pool.cosine, some.cosine)
+        values = zip(rows, by_text, by_cosine, some.cosine.tolist(), strict=True)
         return [
             _reasons(dict(zip(FEATURES, row, strict=True)), *signals) for row, *signals in values
         ]
 
-    def _ranks(self, score: Array, parts: Sequence[int]) -> list[int]:
-        """Return the ranks of some parts of the pool by a score; 1 is the largest."""
-        ranks: list[int] = (
-            1 + np.count_nonzero(score[self.pool] > score[parts][:, None], axis=1)
-        ).tolist()
-        return ranks
+
+def _ranks(scores: Array, some: Array) -> list[int]:
+    """Return the ranks of some of these scores; 1 is the largest."""
+    return [1 + int(np.count_nonzero(scores > value)) for value in some]
 
 
 def _reasons(row: dict[str, float], by_text: int, by_cosine: int, cosine: float) -> list[Reason]:
@@ -364,20 +451,19 @@ def _reasons(row: dict[str, float], by_text: int, by_cosine: int, cosine: float)
     return reasons
 
 
-def _stretched_over(score: Array, allowed: Array) -> Array:
-    """Scale scores to 0..1 over the allowed parts."""
-    if not allowed.any():
-        return np.zeros(len(score), "f4")
-    values = score if allowed.all() else score[allowed]
-    return stretched(score, float(values.min()), float(values.max()))
-
-
 def _best(score: Array, most: int) -> Array:
     """Return the places of the `most` largest scores, largest first, of equals the first."""
     if len(score) > most:
         places = np.flatnonzero(score >= np.partition(score, -most)[-most])
         return places[np.argsort(-score[places], kind="stable")][:most]
     return np.argsort(-score, kind="stable")
+
+
+def _best_places(score: Array, most: int) -> Array:
+    """Return the places of the `most` largest scores, in any order."""
+    if len(score) <= most:
+        return np.arange(len(score))
+    return np.argpartition(score, len(score) - most)[len(score) - most :]
 
 
 def _largest(score: Array, about: int) -> Array:
@@ -387,8 +473,9 @@ def _largest(score: Array, about: int) -> Array:
     """
     # Estimate the threshold from a sample: comparing all scores with it is ten times faster than a
     # partial sort.
-    sample = np.sort(score[:: max(1, len(score) // 8192)])
-    least = sample[max(0, len(sample) - 1 - 2 * about * len(sample) // len(score))]
+    sample = score[:: max(1, len(score) // 8192)]
+    rank = max(0, len(sample) - 1 - 2 * about * len(sample) // len(score))
+    least = np.partition(sample, rank)[rank]
     places = np.flatnonzero(score >= least)
     if about <= len(places) <= 4 * about:
         return places

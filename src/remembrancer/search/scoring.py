@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from .embedders.serving import quantize
 from .index.space_index import IndexView
-from .text.analysis import DateHint, ParsedQuery, QueryWord
+from .runs import lengths_of_runs, starts_of_runs
+from .text.analysis import ParsedQuery, QueryWord
 from .text.machine_text import MACHINE_NOTICE
+from .text.query_dates import DateHint
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +48,7 @@ _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 class TermMatches(NamedTuple):
     """The N occurrences of a query's T terms in the parts of a view, term by term."""
 
-    parts: Array  # (N,) places in the view
+    parts: Array  # (N,) places in the view, as an index
     counts: Array  # (N,) of the term in the part
     terms: Array  # (N,) the number of the term
     idf: Array  # (T,) f4, weighted
@@ -73,15 +75,12 @@ def term_matches(view: IndexView, words: Sequence[QueryWord]) -> TermMatches | N
     distinct = query_term_weights(words)
     if not view.alive_parts or not distinct:
         return None
-    matches = [
-        (*view.find(term), weight * idf_of(view.frequency(term), view.alive_parts))
-        for word in distinct
-        for term, weight in word.terms.items()
-    ]
-    parts, counts, idf = zip(*matches, strict=True)
+    weights = [one for word in distinct for one in word.terms.items()]
+    parts, counts = zip(*view.find_all([term for term, _ in weights]), strict=True)
+    idf = [weight * idf_of(view.frequency(term), view.alive_parts) for term, weight in weights]
     sizes = [len(one) for one in parts]
     return TermMatches(
-        np.concatenate(parts),
+        np.concatenate(parts).astype(np.intp),
         np.concatenate(counts),
         np.repeat(np.arange(len(sizes)), sizes),
         np.array(idf, "f4"),
@@ -96,15 +95,15 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
     Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
     Statistics are per space, so that events of other users never change a rank.
     """
-    score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
+    coverage = np.zeros(view.size, "f4")
     matches = term_matches(view, words)
     if matches is None:
-        return LexicalScores(score, coverage, words, None)
+        return LexicalScores(np.zeros(view.size, "f4"), coverage, words, None)
     mean = max(view.words / view.alive_parts, 1.0)
     parts, counts = matches.parts, matches.counts
     norm = (K1 * B / mean) * view.columns["length"][parts] + K1 * (1 - B)
     gain = (K1 + 1) * counts / (counts + norm)
-    np.add.at(score, parts, (gain * matches.idf[matches.terms]).astype("f4"))
+    score = np.bincount(parts, gain * matches.idf[matches.terms], view.size).astype("f4")
     best = np.maximum.reduceat(matches.idf, matches.first_terms)
     ends = [matches.ends[term - 1] for term in (*matches.first_terms[1:], len(matches.ends))]
     for value, first, end in zip(best, [0, *ends], ends, strict=False):
@@ -149,6 +148,7 @@ def embedding_text(view: IndexView, question: ParsedQuery) -> str:
     largest single gain measured (docs/explanation/search.md). A query of frequent words only is
     returned unchanged.
     """
+    view.find_all([term for word in question.words if not word.is_stop for term in word.terms])
     words = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
     return (
         "".join(word.text if word.is_joined else f" {word.text}" for word in words).lstrip()
@@ -166,23 +166,23 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
         return np.zeros(view.size, "f4")
     query = quantize(vector[None, :])
     cosine = np.empty(view.size, "f4")
-    ends = np.cumsum([len(block) for block in view.vectors])
+    ends = list(accumulate(len(block) for block in view.vectors))
 
     def fill(place: int) -> None:
         block, end = view.vectors[place], ends[place]
-        cosine[end - len(block) : end] = np.asarray(numkong.cdist(query, block, metric="dot"))[0]
+        # A row of a matrix, because that is what the function fills.
+        numkong.cdist(query, block, metric="dot", out=cosine[None, end - len(block) : end])
 
     if view.size >= SHARED_PARTS_MIN:
         list(_shared.map(fill, range(len(ends))))
     else:
         for place in range(len(ends)):
             fill(place)
-    norm = view["norm"]
     # While one embedder replaces another, a query has a unit vector of each.
     units = max(round(float(vector @ vector)), 1)
     length = float(np.sqrt((query.astype("f4") ** 2).sum() / units)) or 1.0
-    # Parts without a vector already have the product 0.
-    np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)
+    cosine *= view["inverse_norm"]
+    cosine *= np.float32(1 / length)
     return cosine
 
 
@@ -321,7 +321,7 @@ class Fit(NamedTuple):
 def fitting(
     view: IndexView,
     words: Sequence[QueryWord],
-    vector: Array,
+    cosine: Array,
     score_min: float,
     *,
     groups: Array | None = None,
@@ -330,25 +330,28 @@ def fitting(
     """Yield the events that fit a query with at least this score, best first.
 
     A score combines coverage of the query's words and similarity of vectors. It does not depend on
-    how well other events fit, so it suits short texts that are served unasked. `vector` is the
-    query's, shape (dimensions,), or empty without an embedder. With `groups`, the numbers of the
-    groups of the parts, shape (parts,), only the `most` best events of each group are yielded, and
-    none of a negative group.
+    how well other events fit, so it suits short texts that are served unasked. `cosine` are those
+    of the parts and the query, shape (parts,). With `groups`, the numbers of the groups of the
+    parts, shape (parts,), only the `most` best events of each group are yielded, and none of a
+    negative group.
     """
     if not view.size:
         return
     event = view["event"]
-    coverage = np.minimum(lexical_scores(view, words).coverage, 1)
-    cosine = cosines(view, vector)
-    similarity = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
-    firsts = np.flatnonzero(np.r_[True, event[1:] != event[:-1]])  # parts of an event are adjacent
+    coverage = lexical_scores(view, words).coverage
+    np.minimum(coverage, 1, out=coverage)
+    similarity = (cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0])
+    np.minimum(np.maximum(similarity, 0, out=similarity), 1, out=similarity)
+    firsts = starts_of_runs(event)  # parts of an event are adjacent
     best_cosine = np.maximum.reduceat(cosine, firsts)
     score = 1 - (1 - np.maximum.reduceat(coverage, firsts)) * (
         1 - np.maximum.reduceat(similarity, firsts)
     )
-    part_score = coverage + similarity
-    ends = np.r_[firsts[1:], len(event)]
     relevant = np.flatnonzero(score >= score_min)
+    if not len(relevant):
+        return
+    part_score = coverage + similarity
+    ends = firsts + lengths_of_runs(firsts, len(event))
     order = relevant[np.lexsort((-best_cosine[relevant], -score[relevant]))]
     if groups is not None:
         order = _best_of_groups(order, groups[firsts], most)

@@ -73,12 +73,16 @@ def withdrawal_in(message: str) -> Withdrawal | None:
 
 def content_words(text: str) -> frozenset[str]:
     """Return the words of a text without those of grammar; of Chinese, the pairs of characters."""
-    words: set[str] = set()
-    for token in _TOKEN.findall(text.lower()):
-        if _HAN.search(token):
-            words.update(token[at : at + 2] for at in range(max(len(token) - 1, 1)))
-        elif token not in _GRAMMAR:
-            words.add(token.removesuffix("s") if len(token) > 3 else token)
+    tokens = set(_TOKEN.findall(text.lower()))
+    words = {
+        token.removesuffix("s") if len(token) > 3 else token
+        for token in tokens - _GRAMMAR
+        if token.isascii() or not _HAN.search(token)
+    }
+    if not text.isascii():
+        for token in tokens:
+            if not token.isascii() and _HAN.search(token):
+                words.update(token[at : at + 2] for at in range(max(len(token) - 1, 1)))
     return frozenset(words)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.explain import (
@@ -203,7 +205,7 @@ def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> 
             yield Neighbour(
                 event_id=row.event_id,
                 place=position,
-                base=round(float(ranking.base[neighbour]), 4),
+                base=round(float(ranking.base_of(np.array([neighbour]))[0]), 4),
                 **texts,
             )
 

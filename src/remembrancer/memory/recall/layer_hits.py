@@ -17,7 +17,7 @@ from ...protocol.limits import (
 )
 from ...protocol.search import FactHit, InstructionHit, SummaryHit
 from ...protocol.text import rfc3339
-from ...search import Fit, IndexView, ParsedQuery, fitting, normalize, passages
+from ...search import Fit, IndexView, ParsedQuery, cosines, fitting, normalize, passages
 from ...store import Row, Transaction
 from ..changes import names_history
 from ..facts.write import SUPERSEDED
@@ -66,7 +66,12 @@ def layer_hits(
     if not with_old:
         groups[kinds == Layer.OLD_FACT] = -1
     for one in fitting(
-        view, question.words, vector, RELEVANT_MIN, groups=groups, most=CANDIDATES_MAX
+        view,
+        question.words,
+        cosines(view, vector),
+        RELEVANT_MIN,
+        groups=groups,
+        most=CANDIDATES_MAX,
     ):
         is_summary = layer_of(one.event) in (Layer.SUMMARY, Layer.MAP)
         (summaries if is_summary else facts).append(one)

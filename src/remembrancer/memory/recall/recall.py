@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
@@ -16,7 +15,15 @@ from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import CubeQuery, Situation, relevant_cubes
 from ...protocol.cubes import SharedCube
-from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, Signal, WorkContext
+from ...protocol.search import (
+    LAYERS,
+    Hit,
+    MemoryAnswer,
+    MemoryQuery,
+    OpenTask,
+    Signal,
+    WorkContext,
+)
 from ...protocol.text import rfc3339
 from ...search import (
     Decay,
@@ -43,7 +50,6 @@ from ..spaces import (
     SQL,
     flag_names,
     milliseconds,
-    number_of,
     past_ms,
     row_id,
     space_view,
@@ -52,11 +58,12 @@ from ..write.links import EventLinks
 from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
 from .deep import reranked, widened
 from .help import help_for
+from .hit_rows import HitRows
 from .layer_hits import layer_hits
 from .outcome import FocusMatches, SearchOutcome, TokenBudget
 from .postgresql import view_for
 from .snippets import HitText, hit_text
-from .useful import useful_first
+from .useful import ORIGINALS_BEYOND, useful_first
 
 DAY_MS = 86_400_000
 
@@ -198,10 +205,18 @@ def search(
         total_hits=max(ranking.matching(focus.lifts), len(hits)) if hits else 0,
         focus_missing=focus.missing or None,
         help_hits=help_for(query.query_text) or None,
-        open_tasks=open_tasks(tx, space.id, query.session_id, context.clock()) or None,
+        open_tasks=_open_tasks(context, tx, space, query),
     )
     stages.end("session")
     return outcome
+
+
+def _open_tasks(
+    context: Context, tx: Transaction, space: Row, query: MemoryQuery
+) -> list[OpenTask] | None:
+    if not space.has_open_task:
+        return None
+    return open_tasks(tx, space.id, query.session_id, context.clock()) or None
 
 
 def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
@@ -385,8 +400,8 @@ def _hits(
     changes = changes_of(tx, outcome.space_id, events, as_of_ms)
     with_older = bool(outcome.history_lifts)
     ranked = newer_first(ranked, changes, ranking, with_older=with_older)
-    ids = json.dumps([row_id(outcome.space_id, candidate.event) for candidate in ranked])
-    rows = {number_of(row.id): row for row in tx.all(SQL.hits, ids=ids)}
+    events = [one.event for one in ranked]
+    rows = HitRows(tx, outcome.space_id, events, at_once=query.top_k + ORIGINALS_BEYOND)
     compared = query.top_k + SOURCES_COMPARED
     ranked = sources_first(ranked[:compared], rows, query.top_k) + ranked[compared:]
     ranked = newer_first(ranked, changes, ranking, with_older=with_older)

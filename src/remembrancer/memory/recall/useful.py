@@ -18,13 +18,12 @@ REPEATED_WORDS = range(6, 41)  # of a message; shorter ones repeat nothing, long
 ORIGINALS_BEYOND = 8  # events read beyond those returned: one may be the original of a hit
 CHARACTERS_MAX = 1_000  # of a text that are compared
 AFFIRMED_SHARE_MIN = 0.7  # of the words of a message that a later affirmation of it contains
-_AFFIRMS = re.compile(
+_AFFIRMS = re.compile(  # of text in lower case
     r"\b(?:confirm(?:s|ed|ing|ation)?|reaffirm\w*|remind(?:er|ing)?|as (?:i |we )?(?:already )?"
     r"(?:said|mentioned|noted)|bestätig\w*|erinnerung|wie (?:schon )?(?:gesagt|erwähnt)"
     r"|confirm(?:e|é|ée|ons|ation)|rappel\w*|comme (?:déjà )?dit|confirm(?:o|a|ado|ada|amos)"
     r"|recordatorio|como (?:ya )?dije|conferm\w+|promemoria|come (?:già )?detto"
-    r"|подтвержд\w+|напоминани\w+|как (?:уже )?говорил\w*)\b|确认|確認|再次提醒|如前所述",
-    re.IGNORECASE,
+    r"|подтвержд\w+|напоминани\w+|как (?:уже )?говорил\w*)\b|确认|確認|再次提醒|如前所述"
 )
 
 
@@ -112,7 +111,9 @@ def message_of(text: str) -> MessageTraits:
 
 @lru_cache(maxsize=1_024)  # searches meet the same turns; an entry has a few kilobytes
 def _traits_of(start: str) -> MessageTraits:
-    return MessageTraits(content_words(start), disclaims(start), _AFFIRMS.search(start) is not None)
+    return MessageTraits(
+        content_words(start), disclaims(start), _AFFIRMS.search(start.lower()) is not None
+    )
 
 
 class _TurnWords:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .entries import EntryBatch
+from .postings import EMPTY, PostingRun, PostingTail, find_terms, merge_runs, seal_run
 
 Array = npt.NDArray[Any]
 
@@ -44,73 +45,8 @@ _COLUMNS: dict[str, str] = {
     "previous": "i4",  # previous part of its session
     "next": "i4",
     "twin": "u4",  # equal for near duplicates; 0 = not known
-    "norm": "f4",  # length of its int8 vector; 0 = it has none
+    "inverse_norm": "f4",  # of its int8 vector; 0 = it has none
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PostingRun:
-    """Sealed postings. `parts[starts[i]:starts[i + 1]]` contain `terms[i]`; `terms` is sorted."""
-
-    terms: Array  # u4
-    starts: Array  # i8, one longer than terms
-    parts: Array  # u4, ascending within a term
-    counts: Array  # u1
-
-    def find(self, term: int) -> tuple[Array, Array]:
-        """Return the parts that contain a term and the term's counts; empty if there are none."""
-        at = int(np.searchsorted(self.terms, np.uint32(term)))
-        if at == len(self.terms) or self.terms[at] != term:
-            return self.parts[:0], self.counts[:0]
-        span = slice(self.starts[at], self.starts[at + 1])
-        return self.parts[span], self.counts[span]
-
-    @property
-    def nbytes(self) -> int:
-        """Memory use in bytes."""
-        return self.terms.nbytes + self.starts.nbytes + self.parts.nbytes + self.counts.nbytes
-
-
-def seal_run(terms: Array, parts: Array, counts: Array) -> PostingRun:
-    """Sort postings, which are in the order of their parts, into a run."""
-    order = np.argsort(terms, kind="stable")
-    terms = terms[order]
-    firsts = (
-        np.flatnonzero(np.r_[True, terms[1:] != terms[:-1]]) if len(terms) else np.zeros(0, "i8")
-    )
-    return PostingRun(
-        terms[firsts],
-        np.r_[firsts, len(terms)].astype("i8"),
-        parts[order].astype("u4"),
-        counts[order].astype("u1"),
-    )
-
-
-def merge_runs(runs: Sequence[PostingRun]) -> PostingRun:
-    """Merge runs whose parts follow each other."""
-    terms = np.concatenate([np.repeat(run.terms, np.diff(run.starts)) for run in runs])
-    return seal_run(
-        terms,
-        np.concatenate([run.parts for run in runs]),
-        np.concatenate([run.counts for run in runs]),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PostingTail:
-    """Postings not sealed yet; every look-up scans them all, so they are few."""
-
-    terms: Array
-    parts: Array
-    counts: Array
-
-    def find(self, term: int) -> tuple[Array, Array]:
-        """Return parts and counts like PostingRun.find."""
-        at = np.flatnonzero(self.terms == np.uint32(term))
-        return self.parts[at], self.counts[at]
-
-
-EMPTY = PostingTail(np.zeros(0, "u4"), np.zeros(0, "u4"), np.zeros(0, "u1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +65,7 @@ class IndexView:
     log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
     languages: tuple[int, ...]  # numbers of its languages, most frequent first
     speakers: frozenset[int]
+    flags: int = 0  # those that any part has or had
     # Parts of the space by term, if the view has only some of its parts.
     frequencies: Mapping[int, int] | None = None
     cached_postings: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
@@ -136,28 +73,41 @@ class IndexView:
     def __getitem__(self, column: str) -> Array:
         return self.columns[column][: self.size]
 
+    @property
+    def is_whole(self) -> bool:
+        """True if no part is erased."""
+        if self.frequencies is not None:  # `alive_parts` are those of the space
+            return bool(self.alive.all())
+        return self.alive_parts == self.size
+
     def find(self, term: int) -> tuple[Array, Array]:
         """Return the parts alive that contain a term, and the term's counts."""
-        if term not in self.cached_postings:  # a search looks the same term up several times
-            if len(self.cached_postings) >= CACHED_TERMS_MAX:
-                self.cached_postings.clear()
-            self.cached_postings[term] = self._find(term)
-        return self.cached_postings[term]
+        return self.find_all((term,))[0]
+
+    def find_all(self, terms: Sequence[int]) -> list[tuple[Array, Array]]:
+        """Return the parts alive that contain each term, and the term's counts.
+
+        Terms are looked up together, and once: a search needs the same ones several times.
+        """
+        cached = self.cached_postings
+        missing = sorted({term for term in terms if term not in cached})
+        if not missing:
+            return [cached[term] for term in terms]
+        matches = find_terms((*self.runs, self.tail), np.array(missing, "u4"))
+        if self.alive_parts != self.size:
+            matches = [_alive(*one, self.alive) for one in matches]
+        if len(cached) + len(missing) > CACHED_TERMS_MAX:
+            cached = {term: cached[term] for term in terms if term in cached}
+        cached = cached | dict(zip(missing, matches, strict=True))
+        # Replaced, never changed: another thread may read it.
+        object.__setattr__(self, "cached_postings", cached)
+        return [cached[term] for term in terms]
 
     def frequency(self, term: int) -> int:
         """Return the number of parts of the space that contain a term."""
         return (
             len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
         )
-
-    def _find(self, term: int) -> tuple[Array, Array]:
-        matches = [run.find(term) for run in self.runs] + [self.tail.find(term)]
-        parts = np.concatenate([parts for parts, _ in matches])
-        counts = np.concatenate([counts for _, counts in matches])
-        if self.alive_parts == self.size:
-            return parts, counts
-        alive = self.alive[parts]
-        return parts[alive], counts[alive]
 
 
 class SpaceIndex:
@@ -190,6 +140,7 @@ class SpaceIndex:
         self._last_of_session: dict[int, int] = {}
         self._languages = np.zeros(256, "i8")
         self._speakers: set[int] = set()
+        self._flags = 0
         # Running sums over the parts alive, so that a new view does not have to visit them all.
         self._events = self._parts = self._words = 0
         self._logs = self._squares = 0.0
@@ -205,6 +156,7 @@ class SpaceIndex:
             self._languages += np.bincount(batch.head["language"], minlength=256)
             self._speakers.update(np.unique(batch.head["speaker"]).tolist())
             self._speakers.discard(0)
+            self._flags |= int(np.bitwise_or.reduce(batch.head["flags"]))
             self._count(slice(start, start + parts), 1)
         self._size = start + parts
         self.next_event = next_event
@@ -278,6 +230,7 @@ class SpaceIndex:
             log_length=(mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5),
             languages=tuple(int(n) for n in order if self._languages[n] > 0),
             speakers=frozenset(self._speakers),
+            flags=self._flags,
         )
 
     def _add_columns(self, batch: EntryBatch, start: int) -> None:
@@ -293,7 +246,7 @@ class SpaceIndex:
             columns[name][span] = batch.head[name]
         for name in ("event", "session", "occurred_ms", "twin"):
             columns[name][span] = getattr(batch, name)
-        columns["norm"][span] = _norms(batch.vectors)
+        columns["inverse_norm"][span] = _inverse_norms(batch.vectors)
         columns["next"][span] = NONE
         self._alive[span] = True
         self._link(batch.session, start)
@@ -354,20 +307,26 @@ class SpaceIndex:
             self._runs[-RUNS_PER_TIER:] = [merge_runs(last)]
 
 
+def _alive(parts: Array, counts: Array, alive: Array) -> tuple[Array, Array]:
+    chosen = alive[parts]
+    return parts[chosen], counts[chosen]
+
+
 def _resized(array: Array, capacity: int) -> Array:
     larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
 
 
-def _norms(vectors: Array) -> Array:
+def _inverse_norms(vectors: Array) -> Array:
+    result = np.zeros(len(vectors), "f4")
     if not vectors.shape[1]:
-        return np.zeros(len(vectors), "f4")
-    norms = np.empty(len(vectors), "f4")
+        return result
     for at in range(0, len(vectors), 8192):  # in blocks, to keep the float copy small
         wide = vectors[at : at + 8192].astype("f4")
-        norms[at : at + 8192] = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    return norms
+        squares = np.einsum("ij,ij->i", wide, wide)
+        np.divide(1, np.sqrt(squares), out=result[at : at + 8192], where=squares > 0)
+    return result
 
 
 class IndexCache:

@@ -16,8 +16,17 @@ from functools import lru_cache
 from zlib import crc32
 
 from .identifiers import identifier_names, identifiers
-from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
+from .languages import (
+    BY_CODE,
+    FALLBACK,
+    LANGUAGES,
+    Language,
+    detect,
+    normalize,
+    stem,
+)
 from .passages import side_passages
+from .query_dates import DateHint, date_in
 from .screening import instruction_like
 from .unspaced import (
     HANGUL,
@@ -49,9 +58,6 @@ _WORD = re.compile(rf"[^\W_]+(?:[{_COMBINING}]+[^\W_]*)*")
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
 _QUESTION_END = re.compile(r"[?？؟;]\W*$")
-_ISO_DATE = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 
 
 @dataclass(slots=True)
@@ -76,15 +82,6 @@ class QueryWord:
     is_stop: bool
     in_pairs: bool = False  # of a script without spaces: indexed as pairs of characters
     is_joined: bool = False  # follows the word before it without a space
-
-
-@dataclass(frozen=True, slots=True)
-class DateHint:
-    """A date in a query: year, month and day of the month, each optional."""
-
-    year: int | None = None
-    month: int | None = None
-    day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,28 +275,36 @@ def parse_query(
     """
     query_words = words(text)
     own = detect(query_words, text)
-    candidates = [own, *(LANGUAGES[n] for n in languages if n != own.number)]
+    numbers = (own.number, *(number for number in languages if number != own.number))
+    candidates = [LANGUAGES[number] for number in numbers]
     parsed: list[QueryWord] = []
     starts: list[int] = []  # in the text, of the words in `parsed`
     for match in _WORD.finditer(text):
         word = normalize(match[0])
         if not _WORD.fullmatch(word):  # case folding may split what was one word
-            parsed += [_word(piece, match[0], candidates, own) for piece in words(match[0])]
+            parsed += [_word(piece, match[0], numbers) for piece in words(match[0])]
         elif not is_phrase and not word.isascii() and UNSPACED.search(word):
             parsed += _unspaced_words(word, own)
         else:
-            parsed.append(_word(word, match[0], candidates, own))
+            parsed.append(_word(word, match[0], numbers))
         starts += [match.start()] * (len(parsed) - len(starts))
     _add_identifiers(text, parsed, starts, candidates)
-    compact = normalize(text)
-    asks_when = any(
-        w in query_words or (not w.isascii() and w in compact)
-        for language in candidates
-        for w in language.when
-    )
-    moment = _moment(query_words, text, candidates)
+    asks_when = _asks_when(query_words, text, candidates)
+    moment = date_in(query_words, text, candidates)
     required = _required(query_words, candidates) if is_phrase else ()
     return ParsedQuery(text, tuple(parsed), asks_when, moment, required)
+
+
+def _asks_when(query_words: Sequence[str], text: str, languages: Sequence[Language]) -> bool:
+    distinct = set(query_words)
+    if any(not language.when.isdisjoint(distinct) for language in languages):
+        return True
+    if text.isascii():
+        return False
+    compact = normalize(text)
+    return any(
+        not word.isascii() and word in compact for language in languages for word in language.when
+    )
 
 
 def _required(
@@ -356,7 +361,10 @@ def _unspaced_words(word: str, own: Language) -> list[QueryWord]:
     ]
 
 
-def _word(word: str, original: str, candidates: Sequence[Language], own: Language) -> QueryWord:
+@lru_cache(maxsize=4_096)  # most queries of a space have words in common
+def _word(word: str, original: str, languages: tuple[int, ...]) -> QueryWord:
+    """Return a word of a query. The first of the languages (their numbers) is the query's own."""
+    candidates = [LANGUAGES[number] for number in languages]
     terms: dict[int, float] = {}
     in_pairs = not word.isascii() and bool(UNSPACED.search(word))
     if in_pairs:
@@ -379,52 +387,7 @@ def _word(word: str, original: str, candidates: Sequence[Language], own: Languag
     )
     if month and not (word == "may" and original != "May"):  # the English verb
         terms[term(_month_word(month))] = 1.0
-    return QueryWord(original, terms, word in own.stop, in_pairs)
-
-
-def _moment(
-    query_words: Sequence[str], text: str, candidates: Sequence[Language]
-) -> DateHint | None:
-    """Return the date in a query, if it names a month or a full date."""
-    if iso := _ISO_DATE.search(text):
-        month = int(iso[2])
-        return (
-            DateHint(int(iso[1]), month, int(iso[3]) if iso[3] else None)
-            if 1 <= month <= 12
-            else None
-        )
-    year = next((int(word) for word in query_words if _YEAR.fullmatch(word)), None)
-    for place, word in enumerate(query_words):
-        near = [
-            query_words[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(query_words)
-        ]
-        days = [
-            int(day[1])
-            for other in near
-            if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31
-        ]
-        # A month name of another language counts only next to a number: "mars" is also a planet.
-        languages = LANGUAGES if days else candidates
-        month = next(
-            (language.months[word] for language in languages if word in language.months), 0
-        )
-        if month and not (word == "may" and "May" not in text):
-            return DateHint(year, month, next(iter(days), None))
-    if unspaced := re.search(
-        r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normalize(text)
-    ):
-        month = int(unspaced[2])
-        named_year, named_day = unspaced[1], unspaced[3]
-        return (
-            DateHint(
-                int(named_year) if named_year else year,
-                month,
-                int(named_day) if named_day else None,
-            )
-            if 1 <= month <= 12
-            else None
-        )
-    return None
+    return QueryWord(original, terms, word in candidates[0].stop, in_pairs)
 
 
 def highlight(

@@ -74,6 +74,7 @@ def _load() -> tuple[Language, ...]:
 
 LANGUAGES = _load()
 BY_CODE = {language.code: language for language in LANGUAGES}
+MONTH_WORDS = frozenset(word for language in LANGUAGES for word in language.months)
 _VOTES: dict[str, tuple[Language, ...]] = {}
 for _language in LANGUAGES:
     for _word in _language.stop:
