@@ -65,9 +65,13 @@ def turn_entry(context: Context, text: EventText, flags: tuple[str, ...]) -> Ind
     A long text would take seconds to embed: words find it at once, and maintenance adds the
     vectors.
     """
-    is_long = len(text.query) + len(text.response) > EMBEDDED_CHARACTERS_MAX
-    entry = index_entries(NoEmbedder() if is_long else context.writer, [text])[0]
+    entry = index_entries(NoEmbedder() if is_long(text) else context.writer, [text])[0]
     return replace(entry, flags=entry.flags + flags)
+
+
+def is_long(text: EventText) -> bool:
+    """Return True if a turn is stored before it is embedded."""
+    return len(text.query) + len(text.response) > EMBEDDED_CHARACTERS_MAX
 
 
 def store_turn(
@@ -205,6 +209,75 @@ class EventPlace:
     named_session: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenedTurn:
+    """A turn that belongs to no step, ready to be embedded and stored."""
+
+    place: EventPlace
+    text: EventText  # as it is stored
+    times: TurnTimes
+    flags: tuple[str, ...]  # set while screening its texts
+    notice: str | None  # about removed text and secrets
+
+
+def screen_turn(
+    context: Context, caller: Caller, place: EventPlace, turn: EventText, times: TurnTimes
+) -> ScreenedTurn:
+    """Remove text that this service returned from a turn, and look for secrets in it.
+
+    Raises OnlyEchoedText, PinnedToOtherUser.
+    """
+    space_user_id(caller, place.user_id)  # first: an invalid one is refused before any work
+    intake = Intake(settings=context.settings)
+    query, response = intake.take(turn.query), intake.take(turn.response)
+    if not query.strip() and not response.strip():
+        raise OnlyEchoedText
+    topic = None if turn.topic is None else intake.screen(turn.topic)
+    return ScreenedTurn(
+        place=place,
+        text=replace(turn, query=query, response=response, topic=topic),
+        times=times,
+        flags=intake.flags,
+        notice=intake.notice,
+    )
+
+
+class SessionUsers:
+    """The users of the sessions that the turns of one transaction name, each recorded once."""
+
+    def __init__(self, context: Context, tx: Transaction, caller: Caller) -> None:
+        self._context, self._tx, self._caller = context, tx, caller
+        self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
+
+    def user_of(self, place: EventPlace) -> tuple[str, str | None]:
+        """Return the user_id to store a turn under, and a reminder or None."""
+        tx, caller, session = self._tx, self._caller, place.named_session
+        user_id = session_user_id(tx, caller, place.user_id, session)
+        if place.user_id is None or self._recorded.get(session) == user_id:
+            return user_id, None
+        self._recorded[session] = user_id
+        return user_id, name_session_user(tx, caller, user_id, session, self._context.clock())
+
+
+def store_screened(
+    context: Context,
+    tx: Transaction,
+    users: SessionUsers,
+    turn: ScreenedTurn,
+    entry: IndexEntry,
+    *,
+    account_id: int,
+) -> tuple[StoredTurn, str, str | None]:
+    """Write a screened turn; return it, its user_id and the notice for its receipt."""
+    user_id, reminder = users.user_of(turn.place)
+    address = SessionAddress(
+        account_id=account_id, user_id=user_id, session_id=turn.place.session_id
+    )
+    stored = store_turn(context, tx, address, turn.text, entry, times=turn.times)
+    notices = (turn.notice, reminder, stored.links.notice)
+    return stored, user_id, " ".join(filter(None, notices)) or None
+
+
 # Builds the answer (JSON) from the stored turn and the notice about its text.
 Answer = Callable[[Transaction, StoredTurn, str | None], str]
 
@@ -225,31 +298,17 @@ def store_turn_idempotently(
     StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
-    space_user_id(caller, place.user_id)  # first: an invalid one is refused before any work
-    intake = Intake(settings=context.settings)
-    query, response = intake.take(turn.query), intake.take(turn.response)
-    if not query.strip() and not response.strip():
-        raise OnlyEchoedText
-    topic = None if turn.topic is None else intake.screen(turn.topic)
-    text = replace(turn, query=query, response=response, topic=topic)
-    entry = turn_entry(context, text, intake.flags)
-
+    screened = screen_turn(context, caller, place, turn, times)
+    entry = turn_entry(context, screened.text, screened.flags)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> str:
-        user_id = session_user_id(tx, caller, place.user_id, place.named_session)
-        notices = [intake.notice]
-        if place.user_id is not None:
-            notices.append(
-                name_session_user(tx, caller, user_id, place.named_session, context.clock())
-            )
-        address = SessionAddress(
-            account_id=caller.account_id, user_id=user_id, session_id=place.session_id
+        users = SessionUsers(context, tx, caller)
+        stored, _, notice = store_screened(
+            context, tx, users, screened, entry, account_id=caller.account_id
         )
-        stored = store_turn(context, tx, address, text, entry, times=times)
         erased[:] = [stored.links.erased]
-        notices.append(stored.links.notice)
-        return answer(tx, stored, " ".join(filter(None, notices)) or None)
+        return answer(tx, stored, notice)
 
     result = context.store.write(
         lambda tx: idempotent(tx, idempotency, context.clock(), lambda: store(tx)),
