@@ -10,6 +10,9 @@ export type Attempt = { stage: "run" | "deterministic" | "model" | "optimize" | 
 export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "erase" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; receipt_id?: string | null; prev?: string | null; hash: string };
 export type AuditHead = { seq: number; hash: string };
 export type AuditPage = { entries: AuditEntry[]; next: number | null; chain_valid: boolean; head: AuditHead };
+export type BatchReceipt = { event_id: string; user_id: string; detail?: string | null };
+export type BatchTurn = unknown;
+export type BatchWritten = { saved: boolean; receipts: BatchReceipt[] };
 export type Chat = { user_id: string; message: string; session_id?: string | null; step?: number | null; last_seal?: string | null; chat_history?: Earlier[] | null };
 export type ChatAnswer = { reply: string; answer_mode: "model" | "extractive" | "fallback"; step: number; hits: Hit[]; refs: string[]; seal: string; usage: ModelUsage; event_id: string; history_used?: number | null; checks?: Check[] | null; shared_cubes?: SharedCube[] | null; duty_error?: string | null; reminders?: string[] | null; detail?: string | null };
 export type Check = { check: "turn_saved" | "draft_not_empty" | "no_service_line" | "no_secret" | "event_id_cited" | "ref_exists" | "ref_shown" | "claim_marked" | "number_in_ref" | "date_in_ref" | "name_in_ref" | "url_in_ref" | "statement_in_ref" | "said_by_ref"; status: "pass" | "fail"; detail: string; claim?: string | null; start?: number | null; end?: number | null; ref?: string | null; checked?: boolean | null };
@@ -142,6 +145,7 @@ export type TextPart = { type: "text"; text: string; [name: string]: unknown };
 export type TextVector = { object?: "embedding"; index: number; embedding: number[] | string };
 export type ToolsListed = { format: string; tools: Record<string, unknown>[] };
 export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null };
+export type TurnBatch = { turns: BatchTurn[]; user_id?: string | null; session_id?: string | null };
 export type Votes = { useful: number; useless: number };
 export type WorkContext = { tools?: string[] | null; error?: string | null; files?: string[] | null };
 /** Every endpoint: method and path. */
@@ -154,6 +158,8 @@ export interface Endpoints {
   "POST /api/v7/remember": { body: Turn; answer: Remembered };
   /** Save an event */
   "POST /api/v7/event/write": { body: EventWrite; answer: EventWritten };
+  /** Save a batch of turns */
+  "POST /api/v7/memory/batch": { body: TurnBatch; answer: BatchWritten };
   /** Get event detail */
   "GET /api/v7/event/{event_id}": { path: { event_id: string }; answer: Event };
   /** Change an event */

@@ -8,6 +8,7 @@ service: the command line, the terminal chat and MCP.
 """
 
 from ..protocol.memory import Turn
+from ..protocol.memory_batch import BatchTurn, TurnBatch
 from ..protocol.search import MemoryQuery, WorkContext
 from .api import AsyncClient, Client
 from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
@@ -15,6 +16,7 @@ from .retry import Retry
 
 __all__ = [
     "AsyncClient",
+    "BatchTurn",
     "Client",
     "ClientError",
     "InvalidResponseError",
@@ -22,6 +24,7 @@ __all__ = [
     "Retry",
     "ServiceError",
     "Turn",
+    "TurnBatch",
     "UnreachableError",
     "WorkContext",
 ]

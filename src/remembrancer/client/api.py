@@ -75,6 +75,7 @@ class _Endpoints:
     explain_search = _Method(requests.explain_search)
     remember_turn = _Method(requests.remember_turn)
     save_event = _Method(requests.save_event)
+    save_batch = _Method(requests.save_batch)
     get_event = _Method(requests.get_event)
     change_event = _Method(requests.change_event)
     erase_event = _Method(requests.erase_event)

@@ -33,6 +33,7 @@ from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackS
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
 from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
+from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.permissions import (
@@ -119,6 +120,11 @@ def save_event(
 ) -> ApiRequest[EventWritten]:
     """Save an event for any user of the account."""
     return write(EventWritten, "/api/v7/event/write", event, idempotency_key)
+
+
+def save_batch(batch: TurnBatch, *, idempotency_key: str | None = None) -> ApiRequest[BatchWritten]:
+    """Save many turns: all of them, or none. Each belongs to no step."""
+    return write(BatchWritten, "/api/v7/memory/batch", batch, idempotency_key)
 
 
 def get_event(event_id: str) -> ApiRequest[Event]:

