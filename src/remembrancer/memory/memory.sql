@@ -13,6 +13,9 @@ select id, events_made, revision, layers_made,
 ) as has_open_task
 from spaces where account_id = :account_id and user_id = :user_id;
 
+-- space_counts: The counts of a space, if it exists
+select id, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
+
 -- open_space: Return a space; create it if necessary
 insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
 on conflict (account_id, user_id) do update set user_id = excluded.user_id
