@@ -81,7 +81,7 @@ STAGES = (
         "words and flags of the turn",
         ("search.index.entries:_analysis", "search.text.entities:entity_keys"),
     ),
-    Stage("links to earlier turns", ("memory.write.turns:_link",), is_closed=True),
+    Stage("links to earlier turns", ("memory.write.links:link_related",), is_closed=True),
     Stage(WRITES, ("store.sqlite.store:SqliteWriter._commit",)),
     Stage("remember, rest", ("memory.write.remember:remember",)),
     Stage("response JSON", ("http.dispatch:_json",)),

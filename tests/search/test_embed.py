@@ -47,9 +47,21 @@ def test_empty_and_unusual_texts_have_vectors(multilingual):
 
 def test_modified_weights_are_refused(monkeypatch):
     monkeypatch.setitem(module._WEIGHTS, "sp.model", "0" * 64)
+    module._load_encoder.cache_clear()  # of a process that opens it for the first time
+    module.load().join()
 
     with pytest.raises(EmbedderUnavailable, match=r"sp\.model"):
         open_embedder("multilingual")
+
+
+def test_weights_are_loaded_once_in_a_process():
+    module._load_encoder.cache_clear()
+    loading = module.load()
+    first, second = open_embedder("multilingual"), open_embedder("multilingual")
+    loading.join()
+
+    assert module._load_encoder.cache_info().misses == 1
+    assert np.array_equal(first.encode(["ferry"]), second.encode(["ferry"]))
 
 
 def test_unknown_embedder_is_refused_by_name():

@@ -106,9 +106,14 @@ def serve(
     data: DataFolder = None,
 ) -> None:
     """Serve over HTTP until stopped."""
+    from ..search.embedders import multilingual
+
+    settings = load_settings(context, data, host=host, port=port, workers=workers)
+    if settings.embedder == "multilingual":
+        multilingual.load()  # beside the import of the application, which takes as long
     from ..server.app import serve as serve_http
 
-    serve_http(load_settings(context, data, host=host, port=port, workers=workers))
+    serve_http(settings)
 
 
 @app.command("import")

