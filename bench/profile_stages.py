@@ -94,6 +94,7 @@ THREADS = {
     "search-": "hand-over to threads",
     "write-": "hand-over to threads",
     "remembrancer-writer": "hand-over to threads",
+    "remembrancer-scan": "vector scan",
 }
 BACKGROUND = "background threads"
 
