@@ -44,5 +44,6 @@ def prepare(statement: NamedStatement, engine: str, number: int) -> str:
     `number` differs for each statement.
     """
     if engine == "sqlite":
-        return f"explain {statement.variants.get(engine, str(statement))}"
+        parts = statement.variants.get(engine, str(statement)).split(";\n")
+        return "; ".join(f"explain {part}" for part in parts)
     return f"prepare named_query_{number} as {numbered(statement)}"

@@ -309,9 +309,13 @@ def name_session_user(
     """
     if caller.pinned_user_id is not None or caller.key_id == NO_KEY or session_id is None:
         return None
-    key = {"key_id": caller.key_id, "session_id": session_id}
-    tx.run(SQL.name_user, **key, user_id=user_id, now_ms=now_ms)
-    row = tx.one(SQL.user_of, **key)
+    row = tx.one(
+        SQL.name_user,
+        key_id=caller.key_id,
+        session_id=session_id,
+        user_id=user_id,
+        now_ms=now_ms,
+    )
     if row.other_user_id in (None, user_id) or now_ms - row.other_ms >= _DAY_MS:
         return None
     return (

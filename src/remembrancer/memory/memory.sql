@@ -11,21 +11,6 @@ select id, events_made, revision, layers_made,
 ) as step
 from spaces where account_id = :account_id and user_id = :user_id;
 
--- claim_number: Assign the next event number of a space; create the space if necessary
-insert into spaces (account_id, user_id, events_made, created_ms) values (:account_id, :user_id, 1, :now_ms)
-on conflict (account_id, user_id) do update set events_made = spaces.events_made + 1
-returning id, events_made - 1 as number;
-
--- claim_number [postgresql]: a failed insert would use up a space id, and there are only 2^31 of them
-with known as (
-    update spaces set events_made = events_made + 1 where account_id = :account_id and user_id = :user_id returning id, events_made
-), made as (
-    insert into spaces (account_id, user_id, events_made, created_ms)
-    select :account_id, :user_id, 1, :now_ms where not exists (select 1 from known)
-    returning id, events_made
-)
-select id, events_made - 1 as number from known union all select id, events_made - 1 from made;
-
 -- open_space: Return a space; create it if necessary
 insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
 on conflict (account_id, user_id) do update set user_id = excluded.user_id
@@ -49,22 +34,6 @@ returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 -- open_session [postgresql]: the account leads every key
 insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space_id, :session_id, :now_ms)
 on conflict (account_id, space_id, session_id) do update set session_id = excluded.session_id
-returning id, step, remembered_step, turns, turns_summarised, cube_turn;
-
--- count_turn: Count one more turn of a session, creating it if necessary; if :remembered it is the turn of the session's step
-insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
-values (:account_id, :space_id, :session_id, 1, coalesce(:task_open, 0), :now_ms, :now_ms)
-on conflict (space_id, session_id) do update set
-    turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(:task_open, sessions.task_open),
-    remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end
-returning id, step, remembered_step, turns, turns_summarised, cube_turn;
-
--- count_turn [postgresql]: the account leads every key
-insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
-values (:account_id, :space_id, :session_id, 1, coalesce(cast(:task_open as bigint), 0), :now_ms, :now_ms)
-on conflict (account_id, space_id, session_id) do update set
-    turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(cast(:task_open as bigint), sessions.task_open),
-    remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- session_of: Return the state of a session

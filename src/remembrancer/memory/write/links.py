@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from ...store import Row, Transaction, load_queries
 from ..changes import Withdrawal, change, is_about, state_keys
 from ..history.ranges import EraseRange
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, flag_names, number_of, row_id
+from ..spaces import ErasedEvents, flag_names, number_of, row_id, space_of
 from .associations import erase_associations
 
 SQL = load_queries("remembrancer.memory.write", "links.sql")
@@ -81,15 +81,24 @@ def event_links(row: int, changes: Sequence[Row]) -> EventLinks:
 def link_changes(
     tx: Transaction, *, space_id: int, event: int, message: str, occurred_ms: int
 ) -> TurnLinks:
+    """Record what a turn (its row) is about, and link it with turns that it changes."""
+    keys = sorted(state_keys(message))
+    if keys:
+        tx.run(SQL.add_keys, space_id=space_id, keys=_json(keys), event=event)
+    return link_related(tx, event, keys, message, occurred_ms)
+
+
+def link_related(
+    tx: Transaction, event: int, keys: list[str], message: str, occurred_ms: int
+) -> TurnLinks:
     """Link a turn (its row) with turns of which it gives another value for the same thing.
 
-    The one that occurred later is the newer one. Only the user's messages are compared.
+    The one that occurred later is the newer one. Only the user's messages are compared; `keys` are
+    the `state_keys` of this one.
     """
-    keys = sorted(state_keys(message))
     if not keys:
         return TurnLinks()
-    for key in keys:
-        tx.run(SQL.add_key, space_id=space_id, key=key, event=event)
+    space_id = space_of(event)
     supersedes: list[str] = []
     may_supersede: list[str] = []
     for other in _related(tx, space_id, event, keys):
@@ -113,15 +122,20 @@ def link_changes(
 
 def _related(tx: Transaction, space_id: int, event: int, keys: list[str]) -> list[Row]:
     """Return earlier turns with a common key: those about the same attribute first."""
-    # Many turns share a word; they must not displace the few that share the attribute.
-    by_attribute = [key for key in keys if "|" in key]
-    by_word = [key for key in keys if "|" not in key]
-    rows: dict[int, Row] = {}
-    for some in (by_attribute, by_word):
-        if some:
-            values = {"space_id": space_id, "id": event, "keys": json.dumps(some)}
-            rows |= {row.id: row for row in tx.all(SQL.related, **values, most=RELATED_MAX)}
-    return list(rows.values())
+    rows = tx.all(
+        SQL.related,
+        space_id=space_id,
+        id=event,
+        # Many turns share a word; they must not displace the few that share the attribute.
+        attributes=_json(key for key in keys if "|" in key),
+        words=_json(key for key in keys if "|" not in key),
+        most=RELATED_MAX,
+    )
+    return list({row.id: row for row in reversed(rows)}.values())[::-1]
+
+
+def _json(keys: Iterable[str]) -> str:
+    return json.dumps(list(keys), ensure_ascii=False)
 
 
 def withdraw(

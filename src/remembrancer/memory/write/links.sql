@@ -8,16 +8,25 @@ where account_id = :account_id and id >= :low and id < :high and superseded_by i
 -- note_linked: Record up to which turn a space has keys; null: to the last one
 update spaces set linked_to = :linked_to where account_id = :account_id and id = :space_id;
 
--- add_key: Record what a turn is about
-insert into event_keys (account_id, space_id, key, event) values (:account_id, :space_id, :key, :event) on conflict do nothing;
+-- add_keys: Record what a turn is about, a JSON array of keys
+insert into event_keys (account_id, space_id, key, event)
+select :account_id, :space_id, value, :event from json_each(:keys) where true on conflict do nothing;
 
--- related: The newest turns of a space with one of these keys, a JSON array
-select events.id, events.event_id, events.query, events.occurred_ms from events where events.account_id = :account_id and events.id <> :id
-    and events.superseded_by is null and events.withdrawn_by is null and events.id in (
-    select event_keys.event from event_keys
-    where event_keys.account_id = :account_id and event_keys.space_id = :space_id and event_keys.key in (select value from json_each(:keys))
-    order by event_keys.event desc limit :most
-) order by events.id desc;
+-- related: The newest turns of a space with one of these attributes, then those with one of these words, JSON arrays of keys
+select events.id, events.event_id, events.query, events.occurred_ms from (
+    select event, 0 as place from (
+        select event from event_keys
+        where account_id = :account_id and space_id = :space_id and key in (select value from json_each(:attributes))
+        order by event desc limit :most
+    ) as by_attribute
+    union all select event, 1 as place from (
+        select event from event_keys
+        where account_id = :account_id and space_id = :space_id and key in (select value from json_each(:words))
+        order by event desc limit :most
+    ) as by_word
+) as related join events on events.account_id = :account_id and events.id = related.event
+where events.id <> :id and events.superseded_by is null and events.withdrawn_by is null
+order by related.place, events.id desc;
 
 -- add_change: Record that a newer turn gives, or may give, another value than an older one
 insert into event_changes (account_id, space_id, older, newer, certain) values (:account_id, :space_id, :older, :newer, :certain)

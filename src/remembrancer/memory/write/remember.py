@@ -27,11 +27,13 @@ from ..spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
 from .turns import (
+    TURNS,
     Intake,
     SessionAddress,
-    StoredTurn,
+    StepTurn,
     TurnTimes,
-    store_turn,
+    add_turn,
+    begin_turn,
     turn_entry,
     update_index,
 )
@@ -205,17 +207,16 @@ class _TurnWrite:
             reminder = name_session_user(
                 self.tx, self.caller, self.user_id, self.turn.named_session, now_ms
             )
-        space = self.tx.one(SQL.open_space, user_id=self.user_id, now_ms=now_ms)
-        session = self.tx.one(
-            SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms
-        )
-        self._store_turn(session, now_ms)
-        self._store_summaries(space, session)
-        self._store_fact(space, session)
-        cube = self._store_cube(space.id)
+        session = self._open(now_ms)
+        self._store_turn(session)
+        self._store_summaries(session)
+        self._store_fact(session)
+        cube = self._store_cube(session.space_id)
         self._close_duty(session, now_ms)
         self._close_task(session)
-        state = self.tx.one(SQL.session_state, session=session.id)
+        state = session
+        if self.parts.l1 is not None or self.parts.map is not None or any(self.erased):
+            state = self.tx.one(SQL.session_state, session=session.id)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
@@ -251,7 +252,33 @@ class _TurnWrite:
             part, "skipped", detail=None if part in self.parts.echoed_parts else reason
         )
 
-    def _store_turn(self, session: Row, now_ms: int) -> None:
+    def _open(self, now_ms: int) -> Row:
+        """Open the space and the session, and count the turn. Returns a row of `begin_turn`."""
+        text, entry = self.parts.text, self.parts.entry
+        if text is None or entry is None:
+            return self.tx.one(
+                TURNS.open_place,
+                user_id=self.user_id,
+                session_id=self.turn.session_id,
+                now_ms=now_ms,
+            )
+        address = SessionAddress(
+            account_id=self.caller.account_id,
+            user_id=self.user_id,
+            session_id=self.turn.session_id,
+        )
+        step = StepTurn(
+            task_open=self._task_open,
+            named_ms=None if self.turn.occurred_at is None else text.occurred_ms,
+            since_ms=now_ms - _DUPLICATE_MS,
+        )
+        return begin_turn(self.context, self.tx, address, text, entry, step)
+
+    @property
+    def _task_open(self) -> bool | None:
+        return None if self.turn.task_done is None else not self.turn.task_done
+
+    def _store_turn(self, session: Row) -> None:
         text, entry = self.parts.text, self.parts.entry
         if text is None or entry is None:
             if self.turn.has_turn:
@@ -264,32 +291,13 @@ class _TurnWrite:
                     "The request has no turn to replace it with.",
                 )
             return
-        occurred_ms = None if self.turn.occurred_at is None else text.occurred_ms
-        sides = {"query": text.query, "response": text.response, "told_ms": occurred_ms}
-        duplicate = self.tx.one_or_none(
-            SQL.same_turn,
-            session=session.id,
-            step=session.step,
-            since_ms=now_ms - _DUPLICATE_MS,
-            **sides,
-        )
-        task_done = self.turn.task_done
-        task_open = None if task_done is None else not task_done
-        if duplicate is not None:
-            self.event_id, self.event_row = duplicate.event_id, duplicate.id
-            self.tx.run(
-                SQL.note_remembered,
-                session=session.id,
-                task_open=None if task_open is None else int(task_open),
-            )
-            self._add_receipt(
-                "turn",
-                "known",
-                duplicate.event_id,
-                f"The same turn was stored less than {limits.DEDUPE_MINUTES} minutes ago.",
-            )
+        if session.number is None:
+            self._note_duplicate(session, text)
         else:
-            stored = self._write_turn(text, entry, task_open=task_open)
+            times = TurnTimes(offset_minutes(self.turn.occurred_at), self.expires.turn_ms)
+            stored = add_turn(
+                self.context, self.tx, session, text, entry, remembered=True, times=times
+            )
             self.event_id, self.event_row = stored.event_id, stored.row
             self.erased.append(stored.links.erased)
             self.is_withdrawn = stored.links.is_withdrawn
@@ -300,24 +308,29 @@ class _TurnWrite:
         if self.turn.replaces is not None and self.event_id != self.turn.replaces:
             self._replace(self.turn.replaces, session)
 
-    def _write_turn(
-        self, text: EventText, index_entry: IndexEntry, *, task_open: bool | None
-    ) -> StoredTurn:
-        address = SessionAddress(
-            account_id=self.caller.account_id,
-            user_id=self.user_id,
-            session_id=self.turn.session_id,
+    def _note_duplicate(self, session: Row, text: EventText) -> None:
+        """Answer with the same turn, which was stored at this step a short time ago."""
+        duplicate = self.tx.one(
+            SQL.same_turn,
+            session=session.id,
+            step=session.step,
+            since_ms=self.context.clock() - _DUPLICATE_MS,
+            query=text.query,
+            response=text.response,
+            told_ms=None if self.turn.occurred_at is None else text.occurred_ms,
         )
-        times = TurnTimes(offset_minutes(self.turn.occurred_at), self.expires.turn_ms)
-        return store_turn(
-            self.context,
-            self.tx,
-            address,
-            text,
-            index_entry,
-            remembered=True,
-            task_open=task_open,
-            times=times,
+        self.event_id, self.event_row = duplicate.event_id, duplicate.id
+        task_open = self._task_open
+        self.tx.run(
+            SQL.note_remembered,
+            session=session.id,
+            task_open=None if task_open is None else int(task_open),
+        )
+        self._add_receipt(
+            "turn",
+            "known",
+            duplicate.event_id,
+            f"The same turn was stored less than {limits.DEDUPE_MINUTES} minutes ago.",
         )
 
     def _supersede_drafts(self, session: Row, text: EventText) -> str | None:
@@ -326,7 +339,7 @@ class _TurnWrite:
         Return a notice, or None if there is no draft. Without a search there is no step to tell
         a revision from a new turn.
         """
-        if not session.step or not text.query.strip():
+        if not session.has_drafts or not text.query.strip():
             return None
         assert self.event_id
         assert self.event_row
@@ -365,12 +378,12 @@ class _TurnWrite:
         )
         self._add_receipt("replaces", "erased", event_id)
 
-    def _store_summaries(self, space: Row, session: Row) -> None:
+    def _store_summaries(self, session: Row) -> None:
         if self.parts.l1 is not None:
             l1 = store_l1(
                 self.context,
                 self.tx,
-                space_id=space.id,
+                space_id=session.space_id,
                 session=session.id,
                 text=self.parts.l1,
                 entry=self.parts.layer_entries["l1_summary"],
@@ -383,11 +396,11 @@ class _TurnWrite:
         elif self.turn.l1_summary is not None:
             self._skip("l1_summary")
         if self.parts.map is not None:
-            before = newest_version(self.tx, space.id)
+            before = newest_version(self.tx, session.space_id)
             version = store_map(
                 self.context,
                 self.tx,
-                space_id=space.id,
+                space_id=session.space_id,
                 text=self.parts.map,
                 made_by=AGENT,
                 entry=self.parts.layer_entries["l2_map"],
@@ -396,7 +409,7 @@ class _TurnWrite:
         elif self.turn.l2_map is not None:
             self._skip("l2_map")
 
-    def _store_fact(self, space: Row, session: Row) -> None:
+    def _store_fact(self, session: Row) -> None:
         if self.parts.fact is None:
             if self.turn.critical is not None:
                 self._skip("critical")
@@ -408,7 +421,7 @@ class _TurnWrite:
             detail = "The user took this message back or asked not to remember it."
             self._add_receipt("critical", "skipped", detail=detail)
             return
-        replaces = current_fact(self.tx, self.caller, self.turn.critical_replaces, space.id)
+        replaces = current_fact(self.tx, self.caller, self.turn.critical_replaces, session.space_id)
         now_ms = self.context.clock()
         fact = NewFact(
             text=self.parts.fact,
@@ -420,7 +433,7 @@ class _TurnWrite:
             expires_ms=self.expires.turn_ms,
         )
         stored = store_fact(
-            self.context, self.tx, self.caller.key_id, space.id, fact, replaces=replaces
+            self.context, self.tx, self.caller.key_id, session.space_id, fact, replaces=replaces
         )
         self._add_receipt(
             "critical", "known" if stored.is_known else "stored", stored.fact_id, stored.notice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -18,13 +19,15 @@ from ...search.embedders.port import NoEmbedder
 from ...search.text.near_duplicates import NEAR_DUPLICATE
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
-from ...store import Row, Transaction, embedder_id
-from ..changes import withdrawal_in
+from ...store import Row, Transaction, embedder_id, load_queries
+from ..changes import state_keys, withdrawal_in
 from ..facts.from_turns import store_instructions
-from ..spaces import SQL, ErasedEvents, row_id, space_of
+from ..spaces import SQL, ErasedEvents, row_id
 from .associations import associate
-from .links import TurnLinks, link_changes, withdraw
+from .links import TurnLinks, link_related, withdraw
 
+TURNS = load_queries("remembrancer.memory.write", "turns.sql")
+NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
 # Characters of a turn that is embedded before it is stored, about half a second of a processor.
 EMBEDDED_CHARACTERS_MAX = 64_000
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
@@ -36,7 +39,7 @@ class StoredTurn:
 
     event_id: str
     row: int
-    session: Row  # as returned by `count_turn`
+    session: Row  # as returned by `begin_turn`
     links: TurnLinks
 
 
@@ -81,69 +84,122 @@ def store_turn(
     text: EventText,
     entry: IndexEntry,
     *,
-    remembered: bool = False,
-    task_open: bool | None = None,
     times: TurnTimes = NOW_FOR_EVER,
 ) -> StoredTurn:
-    """Write one turn. It is durable and searchable once the transaction is.
+    """Write one turn that belongs to no step. It is durable and searchable once the transaction is.
 
-    If `remembered`, it is the turn of the session's current step. `task_open` says whether the
-    session's task continues; None says nothing.
+    The turn opens no task and ends none.
     """
-    now_ms = context.clock()
-    space = tx.one(SQL.claim_number, user_id=address.user_id, now_ms=now_ms)
+    place = begin_turn(context, tx, address, text, entry)
+    return add_turn(context, tx, place, text, entry, times=times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTurn:
+    """The place of a turn in the current step of its session."""
+
+    task_open: bool | None = None  # the session's task continues; None says nothing
+    named_ms: int | None = None  # the time it belongs to, if the request names one
+    since_ms: int = NO_TIME  # the same turn stored since then is not stored again
+
+
+def begin_turn(
+    context: Context,
+    tx: Transaction,
+    address: SessionAddress,
+    text: EventText,
+    entry: IndexEntry,
+    step: StepTurn | None = None,
+) -> Row:
+    """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
+
+    `step` None: the turn belongs to no step. Its `number` is None if the same turn is stored.
+    """
+    own = step or StepTurn()
     # Nobody spoke in a machine notice, so it leaves no task open.
-    is_silent = task_open is None or (task_open and entry.is_machine_notice)
-    session = tx.one(
-        SQL.count_turn,
-        space_id=space.id,
+    is_silent = own.task_open is None or (own.task_open and entry.is_machine_notice)
+    return tx.one(
+        TURNS.begin_turn,
+        user_id=address.user_id,
         session_id=address.session_id,
-        now_ms=now_ms,
-        remembered=int(remembered),
-        task_open=None if is_silent else int(bool(task_open)),
+        now_ms=context.clock(),
+        since_ms=own.since_ms,
+        told_ms=own.named_ms,
+        query=text.query,
+        response=text.response,
+        twin=None if entry.twin is None else entry.twin.number,
+        in_session=int(entry.twin is not None and entry.twin.in_session),
+        remembered=int(step is not None),
+        task_open=None if is_silent else int(bool(own.task_open)),
     )
-    row, event_id = row_id(space.id, space.number), context.ids("e_")
-    entry, original = with_original(tx, entry, space.id, session.id)
-    texts = {"topic": text.topic, "query": text.query, "response": text.response}
-    tx.run(
-        SQL.add_event,
-        id=row,
+
+
+def add_turn(
+    context: Context,
+    tx: Transaction,
+    place: Row,
+    text: EventText,
+    entry: IndexEntry,
+    *,
+    remembered: bool = False,
+    times: TurnTimes = NOW_FOR_EVER,
+) -> StoredTurn:
+    """Write a turn that was counted. If `remembered`, it is the turn of its session's step."""
+    now_ms = context.clock()
+    row, event_id = row_id(place.space_id, place.number), context.ids("e_")
+    if place.original is not None:
+        entry = as_repeated(entry)
+    message = "" if entry.is_machine_notice else without_notices(text.query)
+    withdrawal = withdrawal_in(message)
+    keys = [] if withdrawal else sorted(state_keys(message))
+    index = {
+        "id": row,
+        "session": place.id,
+        "occurred_ms": text.occurred_ms,
+        "words": entry.words,
+        "vectors": entry.vectors,
+        "derived_by": entry.by,
+    }
+    if not tx.run(
+        TURNS.add_turn,
+        space_id=place.space_id,
         event_id=event_id,
-        session=session.id,
-        step=session.step if remembered else None,
-        occurred_ms=text.occurred_ms,
+        step=place.step if remembered else None,
+        topic=text.topic,
+        query=text.query,
+        response=text.response,
+        flags=",".join(entry.flags),
+        twin=None if entry.twin is None else entry.twin.number,
+        repeats=place.original,
         occurred_offset=times.offset_minutes,
         created_ms=now_ms,
         expires_ms=times.expires_ms,
-        flags=",".join(entry.flags),
-        twin=None if entry.twin is None else entry.twin.number,
-        repeats=original,
-        **texts,
-    )
-    add_index(tx, row, session.id, text.occurred_ms, entry)
-    message = "" if entry.is_machine_notice else without_notices(text.query)
-    links = _link(context, tx, row, session.id, message, text.occurred_ms)
-    return StoredTurn(event_id=event_id, row=row, session=session, links=links)
-
-
-def _link(
-    context: Context, tx: Transaction, row: int, session: int, message: str, occurred_ms: int
-) -> TurnLinks:
-    """Store what a user's words say about earlier turns, and the instructions in them."""
-    space_id = space_of(row)
-    withdrawal = withdrawal_in(message)
+        entities=json.dumps(entry.entities, ensure_ascii=False),
+        keys=json.dumps(keys, ensure_ascii=False),
+        **index,
+    ):  # the embedder has no number yet
+        embedder_id(tx, entry.by, make=True)
+        tx.run(SQL.add_index, **index)
     if withdrawal is not None:
-        return withdraw(context, tx, space_id=space_id, event=row, withdrawal=withdrawal)
-    store_instructions(
-        context,
-        tx,
-        space_id=space_id,
-        session=session,
-        event=row,
-        message=message,
-        occurred_ms=occurred_ms,
-    )
-    return link_changes(tx, space_id=space_id, event=row, message=message, occurred_ms=occurred_ms)
+        links = withdraw(context, tx, space_id=place.space_id, event=row, withdrawal=withdrawal)
+    else:
+        store_instructions(
+            context,
+            tx,
+            space_id=place.space_id,
+            session=place.id,
+            event=row,
+            message=message,
+            occurred_ms=text.occurred_ms,
+        )
+        links = link_related(tx, row, keys, message, text.occurred_ms)
+    return StoredTurn(event_id=event_id, row=row, session=place, links=links)
+
+
+def as_repeated(entry: IndexEntry) -> IndexEntry:
+    """Return the entry of a turn that repeats an earlier one."""
+    flags = (*entry.flags, NEAR_DUPLICATE)
+    return replace(entry, flags=flags, words=repeated(entry.words))
 
 
 def with_original(
@@ -157,8 +213,7 @@ def with_original(
     original = _first_alike(tx, entry, space_id, session)
     if original is None:
         return entry, None
-    flags = (*entry.flags, NEAR_DUPLICATE)
-    return replace(entry, flags=flags, words=repeated(entry.words)), original
+    return as_repeated(entry), original
 
 
 def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int) -> int | None:
