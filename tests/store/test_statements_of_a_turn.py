@@ -39,7 +39,7 @@ def context(tmp_path: Path) -> Iterator[Context]:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the statements that the driver sends from now on."""
     statements: list[str] = []
 
@@ -55,27 +55,27 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return statements
 
 
-def test_a_turn_asks_for_few_statements(context: Context, sent: list[str]) -> None:
+def test_a_turn_asks_for_few_statements(context: Context, requests: list[str]) -> None:
     """Its links with earlier turns and its entities are stored with it."""
     caller = authenticate(context, new_key(context))
     for session in ("first", "second"):
         for query, response in TURNS:
-            sent.clear()
+            requests.clear()
             turn = Turn(query=query, response=response, user_id="ada", session_id=session)
             remember(context, caller, turn)
 
             if (session, query) != ("first", TURNS[0][0]):  # which numbers the embedder
-                assert len(sent) <= STATEMENTS_MAX, sent
+                assert len(requests) <= STATEMENTS_MAX, requests
 
 
-def test_a_turn_of_a_batch_asks_for_three(context: Context, sent: list[str]) -> None:
+def test_a_turn_of_a_batch_asks_for_three(context: Context, requests: list[str]) -> None:
     """The transaction and the user of the session are those of the batch."""
     caller = authenticate(context, new_key(context))
     turns = [{"query": query, "response": response} for query, response in TURNS]
     batch = TurnBatch.model_validate({"turns": turns, "user_id": "ada"})
     write_batch(context, caller, batch)
-    sent.clear()
+    requests.clear()
 
     write_batch(context, caller, batch)
 
-    assert len(sent) <= 3 * len(TURNS) + 3, sent
+    assert len(requests) <= 3 * len(TURNS) + 3, requests

@@ -27,13 +27,13 @@ from ..spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
 from .turns import (
-    TURNS,
     Intake,
     SessionAddress,
     StepTurn,
     TurnTimes,
     add_turn,
     begin_turn,
+    open_place,
     turn_entry,
     update_index,
 )
@@ -214,17 +214,16 @@ class _TurnWrite:
         cube = self._store_cube(session.space_id)
         self._close_duty(session, now_ms)
         self._close_task(session)
-        state = session
         if self.parts.l1 is not None or self.parts.map is not None or any(self.erased):
-            state = self.tx.one(SQL.session_state, session=session.id)
+            session = self.tx.one(SQL.session_state, session=session.id)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
             user_id=self.user_id,
-            step=state.step,
+            step=session.step,
             cube=cube,
-            l1_due=is_l1_due(state.turns, state.turns_summarised),
-            l2_due=is_l2_due(state.l1_count, state.l1_mapped),
+            l1_due=is_l1_due(session.turns, session.turns_summarised),
+            l2_due=is_l2_due(session.l1_count, session.l1_mapped),
             receipts=self.receipts,
             reminders=[reminder] if reminder else None,
         )
@@ -232,14 +231,9 @@ class _TurnWrite:
     def _add_receipt(
         self, part: str, outcome: str, id: str | None = None, detail: str | None = None
     ) -> None:
-        sentences = (
-            " ".join(text for text in (detail, self.parts.notices.get(part)) if text) or None
-        )
-        self.receipts.append(
-            Receipt.model_validate(
-                {"part": part, "outcome": outcome, "id": id, "detail": sentences}
-            )
-        )
+        sentences = " ".join(filter(None, (detail, self.parts.notices.get(part)))) or None
+        fields = {"part": part, "outcome": outcome, "id": id, "detail": sentences}
+        self.receipts.append(Receipt.model_validate(fields))
 
     def _skip(self, part: str) -> None:
         text = getattr(self.turn, part, None)
@@ -253,26 +247,26 @@ class _TurnWrite:
         )
 
     def _open(self, now_ms: int) -> Row:
-        """Open the space and the session, and count the turn. Returns a row of `begin_turn`."""
+        """Open the space and the session, and count the turn if there is one."""
         text, entry = self.parts.text, self.parts.entry
-        if text is None or entry is None:
-            return self.tx.one(
-                TURNS.open_place,
-                user_id=self.user_id,
-                session_id=self.turn.session_id,
-                now_ms=now_ms,
-            )
         address = SessionAddress(
             account_id=self.caller.account_id,
             user_id=self.user_id,
             session_id=self.turn.session_id,
         )
+        if text is None or entry is None:
+            return open_place(self.context, self.tx, address)
         step = StepTurn(
             task_open=self._task_open,
-            named_ms=None if self.turn.occurred_at is None else text.occurred_ms,
+            named_ms=self._named_ms,
             since_ms=now_ms - _DUPLICATE_MS,
         )
         return begin_turn(self.context, self.tx, address, text, entry, step)
+
+    @property
+    def _named_ms(self) -> int | None:
+        occurred_at = self.turn.occurred_at
+        return None if occurred_at is None else milliseconds(occurred_at, 0)
 
     @property
     def _task_open(self) -> bool | None:
@@ -284,12 +278,8 @@ class _TurnWrite:
             if self.turn.has_turn:
                 self._skip("turn")
             if self.turn.replaces is not None:
-                self._add_receipt(
-                    "replaces",
-                    "skipped",
-                    self.turn.replaces,
-                    "The request has no turn to replace it with.",
-                )
+                detail = "The request has no turn to replace it with."
+                self._add_receipt("replaces", "skipped", self.turn.replaces, detail)
             return
         if session.number is None:
             self._note_duplicate(session, text)
@@ -317,15 +307,11 @@ class _TurnWrite:
             since_ms=self.context.clock() - _DUPLICATE_MS,
             query=text.query,
             response=text.response,
-            told_ms=None if self.turn.occurred_at is None else text.occurred_ms,
+            told_ms=self._named_ms,
         )
         self.event_id, self.event_row = duplicate.event_id, duplicate.id
-        task_open = self._task_open
-        self.tx.run(
-            SQL.note_remembered,
-            session=session.id,
-            task_open=None if task_open is None else int(task_open),
-        )
+        task_open = None if self._task_open is None else int(self._task_open)
+        self.tx.run(SQL.note_remembered, session=session.id, task_open=task_open)
         self._add_receipt(
             "turn",
             "known",

@@ -26,7 +26,7 @@ from ..spaces import SQL, ErasedEvents, row_id
 from .associations import associate
 from .links import TurnLinks, link_related, withdraw
 
-TURNS = load_queries("remembrancer.memory.write", "turns.sql")
+TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
 NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
 # Characters of a turn that is embedded before it is stored, about half a second of a processor.
 EMBEDDED_CHARACTERS_MAX = 64_000
@@ -119,7 +119,7 @@ def begin_turn(
     # Nobody spoke in a machine notice, so it leaves no task open.
     is_silent = own.task_open is None or (own.task_open and entry.is_machine_notice)
     return tx.one(
-        TURNS.begin_turn,
+        TURN_SQL.begin_turn,
         user_id=address.user_id,
         session_id=address.session_id,
         now_ms=context.clock(),
@@ -131,6 +131,16 @@ def begin_turn(
         in_session=int(entry.twin is not None and entry.twin.in_session),
         remembered=int(step is not None),
         task_open=None if is_silent else int(bool(own.task_open)),
+    )
+
+
+def open_place(context: Context, tx: Transaction, address: SessionAddress) -> Row:
+    """Open the space and the session of a request without a turn. Returns a row of `open_place`."""
+    return tx.one(
+        TURN_SQL.open_place,
+        user_id=address.user_id,
+        session_id=address.session_id,
+        now_ms=context.clock(),
     )
 
 
@@ -161,7 +171,7 @@ def add_turn(
         "derived_by": entry.by,
     }
     if not tx.run(
-        TURNS.add_turn,
+        TURN_SQL.add_turn,
         space_id=place.space_id,
         event_id=event_id,
         step=place.step if remembered else None,
