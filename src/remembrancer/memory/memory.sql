@@ -31,16 +31,6 @@ with known as (
 )
 select id, l1_count, l1_mapped from known union all select id, l1_count, l1_mapped from made;
 
--- open_session: Return the state of a session; create it if necessary
-insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space_id, :session_id, :now_ms)
-on conflict (space_id, session_id) do update set session_id = excluded.session_id
-returning id, step, remembered_step, turns, turns_summarised, cube_turn;
-
--- open_session [postgresql]: the account leads every key
-insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space_id, :session_id, :now_ms)
-on conflict (account_id, space_id, session_id) do update set session_id = excluded.session_id
-returning id, step, remembered_step, turns, turns_summarised, cube_turn;
-
 -- count_step: Count one more search of a session, creating it if necessary; return its state before
 insert into sessions (account_id, space_id, session_id, step, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms)
 on conflict (space_id, session_id) do update set step = sessions.step + 1
