@@ -40,7 +40,7 @@ analyze;
 """
 STATEMENTS = (  # by file: queries of each search and turn on tables that grow with use
     "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
-    "memory/memory.sql open_tasks", "memory/memory.sql open_session", "memory/memory.sql next_step", "memory/memory.sql note_hits",
+    "memory/memory.sql open_tasks", "memory/memory.sql count_step", "memory/memory.sql space_counts", "memory/memory.sql note_hits",
     "memory/memory.sql same_turn", "memory/write/turns.sql begin_turn", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
     "memory/history/sessions.sql turns", "memory/history/browse.sql newest_events", "memory/history/sessions.sql sessions", "agent/second_look.sql cited_event",
     "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
