@@ -47,8 +47,8 @@ class SqliteStore:
     """Store on the SQLite file `path`, created or migrated on opening; see engine.Store.
 
     `durability` "full": an answered write survives power loss; "normal": it survives a killed
-    process only. With `is_shared`, other processes serve the same file: locks cover them all, and
-    they take turns to write. Raises StoreTooNew and StoreUnavailable.
+    process only. With `is_shared`, other processes serve the same file: locks cover them and those
+    that open it later, and all take turns to write. Raises StoreTooNew and StoreUnavailable.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._closed = False
         self._names = NamedLocks()
-        self._ranges = self._open_ranges() if is_shared else None
+        self._ranges = self._open_ranges(create=is_shared)
         self._writer = SqliteWriter(
             self._path, self._connect(), self._connect, self._inside, self._ranges
         )
@@ -108,7 +108,7 @@ class SqliteStore:
         return self.write(lambda tx: tx.one_or_none(sql, **values), flush=False)
 
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
-        """See Store.lock. Covers this process only, unless the store is shared."""
+        """See Store.lock. Covers this process only, unless the store is or was shared."""
         self._refuse_nesting()
         if self._closed:
             raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
@@ -184,8 +184,14 @@ class SqliteStore:
         if self._ranges is not None:
             self._ranges.close()
 
-    def _open_ranges(self) -> RangeLocks:
+    def _open_ranges(self, *, create: bool) -> RangeLocks | None:
+        """Open the locks of all processes that use the file.
+
+        A command that runs beside a server of several processes takes its turn among them.
+        """
         path = self._path.with_name(self._path.name + SUFFIX)
+        if not create and not path.exists():
+            return None
         try:
             return RangeLocks(path)
         except OSError as error:
