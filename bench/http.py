@@ -106,18 +106,23 @@ class Server:
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
-def timed(server: Server, bodies: Sequence[dict[str, Any]], path: str) -> tuple[list[float], float]:
-    """Return the milliseconds of sequential requests, and the server's CPU ms per request."""
-    connection = server.connection()
-    for body in bodies[:10]:
-        server.request("POST", path, body, connection)
-    took, before = [], server.cpu_ms()
+def posted(server: Server, path: str, bodies: Sequence[dict[str, Any]]) -> list[float]:
+    """Send requests one after another on one connection; return the ms of each."""
+    connection, times = server.connection(), []
     for body in bodies:
         begin = time.perf_counter()
         status, answer = server.request("POST", path, body, connection)
-        took.append((time.perf_counter() - begin) * 1e3)
+        times.append((time.perf_counter() - begin) * 1e3)
         if status != 200:
             raise SystemExit(f"{path} answered {status}: {answer[:300]!r}")
+    return times
+
+
+def timed(server: Server, bodies: Sequence[dict[str, Any]], path: str) -> tuple[list[float], float]:
+    """Return the milliseconds of sequential requests, and the server's CPU ms per request."""
+    posted(server, path, bodies[:10])
+    before = server.cpu_ms()
+    took = posted(server, path, bodies)
     return took, (server.cpu_ms() - before) / len(bodies)
 
 

@@ -19,7 +19,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bench.__main__ import data_folder
-from bench.http import Server
+from bench.http import Server, posted
 from bench.load import SEED, Turns
 from bench.profile_stages import BACKGROUND, REPORT, STAGES, THREADS
 from bench.profile_store import fill_store
@@ -87,18 +86,6 @@ def filled_store(folder: Path, data: Path, events: int) -> FilledStore:
         [{"query_text": text, "user_id": USER_ID} for text in row["questions"]],
         [{**body, "user_id": USER_ID} for body in row["adds"]],
     )
-
-
-def posted(server: Server, path: str, bodies: Sequence[dict[str, Any]]) -> list[float]:
-    """Send requests one after another on one connection; return the ms of each."""
-    connection, times = server.connection(), []
-    for body in bodies:
-        begin = time.perf_counter()
-        status, answer = server.request("POST", path, body, connection)
-        times.append((time.perf_counter() - begin) * 1e3)
-        if status != 200:
-            raise SystemExit(f"{path} answered {status}: {answer[:300]!r}")
-    return times
 
 
 def report_of(server: Server, requests: int) -> dict[str, list[float]]:

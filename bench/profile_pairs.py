@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.__main__ import data_folder
-from bench.http import Server
-from bench.profile import SEARCH, WARM_UP, FilledStore, filled_store, posted
+from bench.http import Server, posted
+from bench.profile import SEARCH, WARM_UP, FilledStore, filled_store
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]

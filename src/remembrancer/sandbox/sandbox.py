@@ -201,11 +201,7 @@ class Sandbox:
                 self._discard_runner(runner)
             finally:
                 self._release_runner(runner)
-        raise SandboxUnavailable(
-            "The sandbox process died twice while it ran this program. "
-            "The machine may be out of memory; see the server's log.",
-            missing=[],
-        )
+        raise lost_twice()
 
     def _acquire_runner(self) -> tuple[Runner, Level]:
         while True:
@@ -360,6 +356,15 @@ class ClientSandbox:
             cancellation=self._cancellation,
             account_id=self._account_id,
         )
+
+
+def lost_twice() -> SandboxUnavailable:
+    """Return the error of a program whose process went away at both attempts."""
+    return SandboxUnavailable(
+        "The sandbox process died twice while it ran this program. "
+        "The machine may be out of memory; see the server's log.",
+        missing=[],
+    )
 
 
 ProgramSandbox: TypeAlias = Sandbox | ClientSandbox

@@ -24,7 +24,7 @@ from ..protocol.status import SandboxState
 from ..settings import Settings
 from . import messages as wire
 from .runner import Cancellation, RunCancelled
-from .sandbox import LADDER, Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from .sandbox import LADDER, Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable, lost_twice
 
 PROGRAMS_MAX = 320  # that run or wait, of all clients; further ones wait for a thread
 _STATES: tuple[SandboxState, ...] = ("not started", "unavailable", *LADDER)
@@ -169,11 +169,7 @@ class RemoteSandbox(Sandbox):
             with suppress(OSError, EOFError):
                 return self._parse(*self._exchange(request, cancellation))
             cancellation.check()
-        raise SandboxUnavailable(
-            "The sandbox process died twice while it ran this program. "
-            "The machine may be out of memory; see the server's log.",
-            missing=[],
-        )
+        raise lost_twice()
 
     def close(self) -> None:
         """Send no more programs. The service goes on for other processes."""

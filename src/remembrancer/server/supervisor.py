@@ -307,7 +307,8 @@ class Supervisor:
 
     def _read_error(self) -> BaseException | None:
         with suppress(BlockingIOError):
-            error: BaseException = pickle.loads(os.read(self._report, select.PIPE_BUF))  # noqa: S301
+            report = os.read(self._report, select.PIPE_BUF)
+            error: BaseException = pickle.loads(report)  # noqa: S301  of our own
             return error
         return None
 
