@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from buckets import s3_server, s3_variables
 from command import Cli
 from engines import ENGINES, empty_store
 from filled import answers, fill
@@ -47,9 +48,9 @@ def quiet(_title: str, _rows: int) -> nullcontext[Callable[[int], None]]:
 
 
 @contextmanager
-def service(folder: Path, url: str = "") -> Iterator[Context]:
+def service(folder: Path, url: str = "", blobs: str = "local") -> Iterator[Context]:
     """Open the service on a data folder, with the clock and embedder of tests."""
-    settings = Settings(data=folder, embedder="none", durability="normal", store=url)
+    settings = Settings(data=folder, embedder="none", durability="normal", store=url, blobs=blobs)
     store = open_store(settings.store_url, durability="normal")
     with closing(testing.context(folder, settings=settings, store=store)) as context:
         yield context
@@ -123,6 +124,27 @@ def test_restored_service_has_every_row_file_and_the_audit_head(
         assert verify_audit(restored, head) == head != ChainLink()
         assert (answers(restored), files_of(restored)) == expected
     assert (tmp_path / "new/restored-settings.toml").read_text() == 'log_level = "info"\n'
+
+
+def test_contents_are_copied_from_a_bucket_and_restored_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server() as address:
+        for name, value in s3_variables(address).items():
+            monkeypatch.setenv(name, value)
+        (tmp_path / "used").mkdir(mode=0o700)
+        with service(tmp_path / "used", blobs="s3://files/used") as context:
+            fill(context)
+            expected = files_of(context)
+            write_backup(context.settings, tmp_path / "backup", progress=quiet)
+        assert expected
+        assert not (tmp_path / "used/blobs").exists()
+
+        for name, blobs in (("bucket", "s3://files/restored"), ("folder", "local")):
+            settings = Settings(data=tmp_path / name, blobs=blobs)
+            restore_backup(settings, tmp_path / "backup", progress=quiet)
+            with service(tmp_path / name, blobs=blobs) as restored:
+                assert files_of(restored) == expected
 
 
 def test_command_backs_up_and_verifies_and_restores_while_a_server_runs(

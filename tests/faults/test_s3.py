@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
+from buckets import make_bucket, s3_variables
 from faults.proxy import Proxy
 from faults.service import Service
 from faults.shim import Shim
@@ -43,15 +43,9 @@ class Bucket:
             self.fails = False
 
 
-def s3_variables(proxy: Proxy) -> dict[str, str]:
-    """Return the variables that S3 tools read."""
-    return {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT": f"http://127.0.0.1:{proxy.port}",
-        "AWS_ALLOW_HTTP": "true",
-    }
+def address_of(proxy: Proxy) -> str:
+    """Return the address of the S3 server behind a proxy."""
+    return f"http://127.0.0.1:{proxy.port}"
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +59,7 @@ def bucket() -> Iterator[tuple[Bucket, Proxy]]:
     running = serving.make_server("127.0.0.1", 0, failing, threaded=True)
     with ThreadPoolExecutor(1) as thread, Proxy(running.server_port) as proxy:
         thread.submit(running.serve_forever)
-        with urlopen(Request(f"http://127.0.0.1:{running.server_port}/files", method="PUT")):
-            pass
+        make_bucket(f"http://127.0.0.1:{running.server_port}")
         yield failing, proxy
         running.shutdown()
 
@@ -77,7 +70,7 @@ def service(
 ) -> Iterator[Service]:
     """Yield a server whose files are in the bucket."""
     folder = tmp_path_factory.mktemp("s3")
-    settings = {"REMEMBRANCER_BLOBS": "s3://files/a", **s3_variables(bucket[1])}
+    settings = {"REMEMBRANCER_BLOBS": "s3://files/a", **s3_variables(address_of(bucket[1]))}
     with Shim(folder) as shim, Service(folder / "data", shim, **settings) as service:
         yield service
 
@@ -125,7 +118,7 @@ def test_no_turn_waits_for_a_bucket_that_hangs(
 def test_bucket_that_hangs_is_given_up_and_asked_again(
     service: Service, bucket: tuple[Bucket, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in s3_variables(bucket[1]).items():
+    for name, value in s3_variables(address_of(bucket[1])).items():
         monkeypatch.setenv(name, value)
     blobs = S3Blobs("s3://files/b", seconds=2)
     with bucket[1].hanging():

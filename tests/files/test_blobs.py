@@ -10,9 +10,9 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
+from buckets import s3_server, s3_variables
 
 from remembrancer.files.blobs import Blobs, BlobsUnavailable, LocalBlobs, open_blobs
 from remembrancer.settings import SettingInvalid, Settings
@@ -25,29 +25,15 @@ ABSENT = "0" * 64
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """Yield the address of an S3 server with the bucket `files`."""
-    pytest.importorskip("obstore")
-    moto = pytest.importorskip("moto.server")
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    address = "http://{}:{}".format(*server.get_host_and_port())
-    with urlopen(Request(f"{address}/files", method="PUT")):  # noqa: S310 - our own address
-        pass
-    yield address
-    server.stop()
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture
 def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Settings with a new prefix in the bucket; sets the variables that S3 tools read."""
-    variables = {
-        "ACCESS_KEY_ID": "test",
-        "SECRET_ACCESS_KEY": "test",
-        "REGION": "us-east-1",
-        "ENDPOINT": s3,
-        "ALLOW_HTTP": "true",
-    }
-    for name, value in variables.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
+    for name, value in s3_variables(s3).items():
+        monkeypatch.setenv(name, value)
     return Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}")
 
 
