@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remembrancer.sandbox.sandbox import SandboxRun
+from remembrancer.sandbox.port import SandboxRun
 
 THREADS = """
 import threading

@@ -21,7 +21,8 @@ from sandbox.programs_of_all_levels import (
 from sandbox.surroundings import surroundings
 from sandbox.test_sandbox_runs import SERVER_FOLDERS
 
-from remembrancer.sandbox.sandbox import Sandbox, SandboxUnavailable, levels_from
+from remembrancer.sandbox.port import SandboxUnavailable
+from remembrancer.sandbox.sandbox import Sandbox, levels_from
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,8 @@ from sandbox.surroundings import processes
 
 from remembrancer.sandbox import sandbox
 from remembrancer.sandbox.plan import OUTPUT_BYTES_LAST, RESULT_CHARACTERS_MAX
-from remembrancer.sandbox.sandbox import Sandbox, SandboxBusy, SandboxUnavailable
+from remembrancer.sandbox.port import SandboxBusy, SandboxUnavailable
+from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.sandbox.zygote_runner import ZygoteRunner
 
 SERVER_FOLDERS = (sys.prefix, sys.base_prefix, str(Path(sandbox.__file__).parents[2]))

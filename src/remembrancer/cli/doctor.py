@@ -16,8 +16,9 @@ from ..models import SLOTS
 from ..models.slots import targets_of
 from ..protocol.errors import Problem
 from ..sandbox.plan import NS, UNSAFE
+from ..sandbox.port import SandboxUnavailable
 from ..sandbox.probe import missing
-from ..sandbox.sandbox import Sandbox, SandboxUnavailable
+from ..sandbox.sandbox import Sandbox
 from ..settings import SettingInvalid, Settings
 from ..status import is_above_policies, is_new, readiness
 from ..store import DataFolderReadable, StoreUnavailable

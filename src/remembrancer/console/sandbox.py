@@ -16,7 +16,7 @@ from ..memory.write.runs import execute
 from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.execution import Executed, Execution
-from ..sandbox.sandbox import SandboxBusy
+from ..sandbox.port import SandboxBusy
 from .browser_session import BrowserRequest, Page
 from .files import PREVIEW_BYTES_MAX
 from .forms import parse_form

@@ -25,6 +25,7 @@ from ..fair_queue import FairThreads
 from ..models import ModelAttempt
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Unauthorized, Unavailable
+from ..sandbox.port import SandboxPort
 from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
 from . import bodies, problems
@@ -82,7 +83,7 @@ class Dispatcher:
         context: Context,
         body_limits: Mapping[tuple[str, str], int] | None = None,
         *,
-        sandbox: Sandbox | None = None,
+        sandbox: SandboxPort | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
     ) -> None:
         """Create the thread pools.

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..protocol import limits
 from ..protocol.execution import Guard, Optimized
-from ..sandbox.sandbox import SandboxRun
+from ..sandbox.port import SandboxRun
 from .outcomes import ms, outcome_of
 
 CPU_RATIO_MAX = 0.9  # CPU time of a faster program, relative to the original

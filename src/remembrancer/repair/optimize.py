@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..protocol import limits
 from ..protocol.execution import Attempt, Guard, Optimized
-from ..sandbox.sandbox import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ..sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from .comparison import is_same, measure, why_incomparable, why_unmeasurable
 from .outcomes import ms, outcome_of
 from .rules import faster

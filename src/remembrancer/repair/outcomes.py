@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol.execution import ExecutionError, Status
 from ..sandbox.plan import OUTPUT_BYTES_LAST
-from ..sandbox.sandbox import SandboxRun
+from ..sandbox.port import SandboxRun
 from .rules.proposal import Failure
 
 _STOP_MESSAGES = {

@@ -16,7 +16,7 @@ from ..protocol.execution import (
     FileLeftOut,
     RunUsage,
 )
-from ..sandbox.sandbox import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ..sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from .comparison import why_incomparable
 from .models.budget import ModelPanel
 from .models.fix import fix

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
@@ -48,6 +49,27 @@ class Cancellation:
         finally:
             with self._lock:
                 self._stops.remove(stop)
+
+
+@contextmanager
+def conversation(
+    control: socket.socket, lock: threading.Lock, cancellation: Cancellation
+) -> Iterator[socket.socket]:
+    """Send one end of a new socket pair over `control`; yield the other end.
+
+    It is shut down when the client goes, so that the other side stops the program. Raises OSError,
+    RunCancelled.
+    """
+    local, remote = socket.socketpair()
+
+    def stop() -> None:
+        with suppress(OSError):  # the other side may have hung up
+            local.shutdown(socket.SHUT_RDWR)
+
+    with local, remote, cancellation.stopping(stop):
+        with lock, remote:
+            socket.send_fds(control, [b"J"], [remote.fileno()])
+        yield local
 
 
 class Runner(ABC):

@@ -17,19 +17,18 @@ import sys
 import sysconfig
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..fair_queue import FairPlaces
-from ..protocol import limits
-from ..protocol.errors import TooManyRequests, Unavailable
 from ..protocol.execution import Level
 from ..protocol.status import SandboxState
 from ..settings import Settings
 from . import self_test
 from .gvisor_runner import GvisorRunner
-from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, RunLimits, SandboxPlan
+from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, SandboxPlan
+from .port import SandboxBusy, SandboxPort, SandboxRun, SandboxUnavailable, lost_twice
 from .probe import missing
 from .runner import Cancellation, Runner, WorkerLost
 from .zygote_runner import ZygoteRunner
@@ -54,55 +53,14 @@ _VISIBLE_FOLDERS = (
 _VISIBLE_FILES = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime")
 
 
-class SandboxUnavailable(Unavailable):
-    """The sandbox cannot confine programs on this machine, so it runs none.
-
-    `missing` lists what the machine lacks and how to enable it.
-    """
-
-
-class SandboxBusy(TooManyRequests):
-    """The sandbox and its queue are full. Retry after the seconds in the `Retry-After` header."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxRun:
-    """The outcome of a program. Times in milliseconds.
-
-    `stopped` is the reason for stopping it (`timeout`, `output`, `disk`), None if it exited.
-    `error` has type, message, line and traceback as the program reported them. `files` holds pairs
-    of name and content, `left_out` pairs of name and reason, and `not_named` counts further files
-    that were left out.
-    """
-
-    level: Level
-    stopped: str | None
-    exit_code: int | None
-    signal: str | None
-    stdout: str
-    stderr: str
-    stdout_truncated: bool
-    stderr_truncated: bool
-    result: str | None
-    result_truncated: bool
-    error: dict[str, Any] | None
-    files: list[tuple[str, bytes]]
-    left_out: list[tuple[str, str]]
-    not_named: int
-    wall_ms: float
-    cpu_ms: float
-    max_rss_kb: int
-
-
-class Sandbox:
+class Sandbox(SandboxPort):
     """Runs programs. One per server; safe to use from many threads; no processes until started."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self._settings = settings
         self._parallel = settings.sandbox_parallel or os.cpu_count() or 1
         self.places = FairPlaces(self._parallel, settings.sandbox_queue_max)
-        # Repairs that wait for models, each in a thread of the server.
-        self.repairs = threading.BoundedSemaphore(limits.REPAIRS_MAX)
         self._state_lock = threading.Lock()  # guards the fields below
         self._start_lock = threading.Lock()
         self._closed = False
@@ -111,15 +69,6 @@ class Sandbox:
         self._level: Level | None = None
         # Monotonic time of the last failed start, and its error.
         self._start_failure: tuple[float, SandboxUnavailable] | None = None
-        self.bounds = RunLimits(
-            seconds=settings.sandbox_seconds,
-            seconds_max=limits.RUN_SECONDS_MAX,
-            memory_bytes=settings.sandbox_memory_bytes,
-            disk_bytes=settings.sandbox_disk_bytes,
-            files=settings.sandbox_files_max,
-            output_bytes=settings.sandbox_output_bytes,
-            threads=settings.sandbox_threads,
-        )
 
     @property
     def state(self) -> SandboxState:
@@ -155,11 +104,7 @@ class Sandbox:
         cancellation: Cancellation | None = None,
         account_id: int | None = None,
     ) -> SandboxRun:
-        """Run a program for at most `seconds`, and only until `cancellation`.
-
-        Accounts take turns (fair_queue.py); those without an id are one. Raises
-        SandboxUnavailable, SandboxBusy, RunCancelled.
-        """
+        """Run a program; see SandboxPort.run."""
         cancellation = cancellation or Cancellation()
         seconds = min(seconds or self.bounds.seconds, self.bounds.seconds_max)
         if not self.places.take(account_id, cancellation.check, _CHECK_SECONDS):
@@ -185,17 +130,13 @@ class Sandbox:
             runner.close()
             self._remove_leftovers()
 
-    def for_client(self, cancellation: Cancellation | None, account_id: int) -> ClientSandbox:
-        """Return this sandbox for the programs of one request of an account."""
-        return ClientSandbox(self, cancellation or Cancellation(), account_id)
-
     def _run(self, code: str, seconds: float, cancellation: Cancellation) -> SandboxRun:
         # A program has no effect outside, so one whose runner went away can run again.
         for attempt in (1, 2):
             runner, level = self._acquire_runner()
             try:
                 head, files = runner.run(code, seconds, self.bounds.disk_bytes, cancellation)
-                return _parse_run(head, files, level)
+                return SandboxRun.from_report({"level": level, **head}, files)
             except WorkerLost as error:
                 log.warning("sandbox: run lost (%s)%s", error, ", retrying" if attempt == 1 else "")
                 self._discard_runner(runner)
@@ -341,35 +282,6 @@ class Sandbox:
         )
 
 
-class ClientSandbox:
-    """The sandbox for one request: its programs stop when the client is gone."""
-
-    def __init__(self, sandbox: Sandbox, cancellation: Cancellation, account_id: int) -> None:
-        self._sandbox, self._cancellation, self._account_id = sandbox, cancellation, account_id
-        self.bounds, self.repairs = sandbox.bounds, sandbox.repairs
-
-    def run(self, code: str, *, seconds: float | None = None) -> SandboxRun:
-        """Run a program. See Sandbox.run."""
-        return self._sandbox.run(
-            code,
-            seconds=seconds,
-            cancellation=self._cancellation,
-            account_id=self._account_id,
-        )
-
-
-def lost_twice() -> SandboxUnavailable:
-    """Return the error of a program whose process went away at both attempts."""
-    return SandboxUnavailable(
-        "The sandbox process died twice while it ran this program. "
-        "The machine may be out of memory; see the server's log.",
-        missing=[],
-    )
-
-
-ProgramSandbox: TypeAlias = Sandbox | ClientSandbox
-
-
 def levels_from(lowest: str) -> tuple[Level, ...]:
     """Return the levels to try, strongest first; `lowest` is the weakest allowed.
 
@@ -417,8 +329,3 @@ def _create_owned_folder(folder: Path, uid: int) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid:
         raise OSError(errno.EEXIST, f"{folder} belongs to another user")
-
-
-def _parse_run(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> SandboxRun:
-    left_out = [(str(name), str(reason)) for name, reason in head.pop("left_out")]
-    return SandboxRun(level=level, files=files, left_out=left_out, **head)

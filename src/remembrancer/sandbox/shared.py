@@ -23,8 +23,9 @@ from ..protocol.execution import Level
 from ..protocol.status import SandboxState
 from ..settings import Settings
 from . import messages as wire
-from .runner import Cancellation, RunCancelled
-from .sandbox import LADDER, Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable, lost_twice
+from .port import SandboxBusy, SandboxPort, SandboxRun, SandboxUnavailable, lost_twice
+from .runner import Cancellation, RunCancelled, conversation
+from .sandbox import LADDER, Sandbox
 
 PROGRAMS_MAX = 320  # that run or wait, of all clients; further ones wait for a thread
 _STATES: tuple[SandboxState, ...] = ("not started", "unavailable", *LADDER)
@@ -130,7 +131,7 @@ class Departures:
                     cancellation.request()
 
 
-class RemoteSandbox(Sandbox):
+class RemoteSandbox(SandboxPort):
     """The sandbox of a service, for the programs of this process."""
 
     def __init__(self, settings: Settings, channel: SandboxChannel) -> None:
@@ -161,13 +162,13 @@ class RemoteSandbox(Sandbox):
         cancellation: Cancellation | None = None,
         account_id: int | None = None,
     ) -> SandboxRun:
-        """Run a program; see Sandbox.run."""
+        """Run a program; see SandboxPort.run."""
         cancellation = cancellation or Cancellation()
         request = {"code": code, "seconds": seconds, "account_id": account_id}
         # A program has no effect outside, so one whose service went away can run again.
         for _ in range(2):
             with suppress(OSError, EOFError):
-                return self._parse(*self._exchange(request, cancellation))
+                return _run_of(*self._exchange(request, cancellation))
             cancellation.check()
         raise lost_twice()
 
@@ -178,27 +179,17 @@ class RemoteSandbox(Sandbox):
     def _exchange(
         self, request: dict[str, Any], cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-        local, remote = socket.socketpair()
-
-        def stop() -> None:
-            with suppress(OSError):  # the service may have hung up
-                local.shutdown(socket.SHUT_RDWR)
-
-        with local, remote, cancellation.stopping(stop):
-            with self._sending, remote:
-                socket.send_fds(self._channel.clients, [b"P"], [remote.fileno()])
+        with conversation(self._channel.clients, self._sending, cancellation) as service:
             raw = json.dumps(request).encode()
-            local.sendall(_SIZE.pack(len(raw)) + raw)
-            return wire.read_outcome(local.recv, self.bounds.disk_bytes)
+            service.sendall(_SIZE.pack(len(raw)) + raw)
+            return wire.read_outcome(service.recv, self.bounds.disk_bytes)
 
-    @staticmethod
-    def _parse(head: dict[str, Any], files: list[tuple[str, bytes]]) -> SandboxRun:
-        if "problem" in head:
-            detail, extra = head["problem"]
-            raise (SandboxBusy if head["is_busy"] else SandboxUnavailable)(detail, **extra)
-        report = head["run"]
-        left_out = [(name, reason) for name, reason in report.pop("left_out")]
-        return SandboxRun(files=files, left_out=left_out, **report)
+
+def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]]) -> SandboxRun:
+    if "problem" in head:
+        detail, extra = head["problem"]
+        raise (SandboxBusy if head["is_busy"] else SandboxUnavailable)(detail, **extra)
+    return SandboxRun.from_report(head["run"], files)
 
 
 def _outcome(run: SandboxRun) -> tuple[dict[str, Any], list[bytes]]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import array
 import json
 import socket
 import subprocess
 import threading
-from contextlib import suppress
 from typing import Any
 
 from . import messages as wire
 from .isolated_process import start
 from .plan import SandboxPlan
-from .runner import Cancellation, Runner, WorkerLost
+from .runner import Cancellation, Runner, WorkerLost, conversation
 from .worker import READY
 
 _START_SECONDS_MAX = 30
@@ -47,25 +45,14 @@ class ZygoteRunner(Runner):
         self, code: str, seconds: float, content_bytes_max: int, cancellation: Cancellation
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """Run one program in a fork. See Runner.run."""
-        local, remote = socket.socketpair()
-
-        def stop() -> None:
-            with suppress(OSError):  # the worker may have hung up
-                local.shutdown(socket.SHUT_RDWR)  # the worker kills the program
-
-        with local, remote, cancellation.stopping(stop):
-            local.settimeout(seconds + GRACE_SECONDS)
-            try:
-                with self._send_lock, remote:
-                    descriptor = array.array("i", [remote.fileno()])
-                    self._control.sendmsg(
-                        [b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)]
-                    )
-                local.sendall(wire.encode_job(code, seconds))
-                return wire.read_outcome(local.recv, content_bytes_max)
-            except (OSError, EOFError) as error:
-                cancellation.check()
-                raise WorkerLost(str(error)) from error
+        try:
+            with conversation(self._control, self._send_lock, cancellation) as worker:
+                worker.settimeout(seconds + GRACE_SECONDS)
+                worker.sendall(wire.encode_job(code, seconds))
+                return wire.read_outcome(worker.recv, content_bytes_max)
+        except (OSError, EOFError) as error:
+            cancellation.check()
+            raise WorkerLost(str(error)) from error
 
     def close(self) -> None:
         """Stop the zygote and all its workers. Idempotent."""

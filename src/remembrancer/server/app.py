@@ -18,13 +18,13 @@ from ..http.middleware import RequestMiddleware
 from ..http.routes import ROUTES
 from ..mcp.http_transport import PATH as MCP
 from ..mcp.http_transport import McpTransport
-from ..sandbox.sandbox import Sandbox
+from ..sandbox.port import SandboxPort
 from ..settings import Settings
 from . import run as server
 
 
 def make_app(
-    context: Context, routes: Sequence[AnyEndpoint] = ROUTES, *, sandbox: Sandbox | None = None
+    context: Context, routes: Sequence[AnyEndpoint] = ROUTES, *, sandbox: SandboxPort | None = None
 ) -> Starlette:
     """Return the application over `context`; close the context after the application's lifespan.
 

@@ -15,7 +15,7 @@ from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
 from ...protocol.service_keys import WARNING, mask_service_keys
 from ...repair.models.budget import ModelPanel
 from ...repair.programs import run_program
-from ...sandbox.sandbox import ProgramSandbox
+from ...sandbox.port import ProgramSandbox
 from ...search import EventText
 from ...store import Transaction
 from .turns import EventPlace, store_turn_idempotently

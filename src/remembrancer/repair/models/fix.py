@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ...models import ModelMessage, Slot
 from ...protocol import limits
 from ...protocol.execution import ExecutionError, Guard, Strategy
-from ...sandbox.sandbox import SandboxRun
+from ...sandbox.port import SandboxRun
 from ..outcomes import outcome_of
 from .budget import SLOTS
 from .job import GuardReport, ModelProposal, RepairJob, prints_constant

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...protocol.execution import Guard, Optimized
-from ...sandbox.sandbox import SandboxRun
+from ...sandbox.port import SandboxRun
 from ..comparison import is_same, measure, why_unmeasurable
 from ..outcomes import outcome_of
 from .job import GuardReport, ModelProposal, RepairJob, prints_constant

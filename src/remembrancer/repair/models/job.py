@@ -12,7 +12,7 @@ from importlib import resources
 from ...models import ModelAttempt, ModelFailed, ModelMessage, ModelRequest, ModelResponse, Slot
 from ...protocol import limits
 from ...protocol.execution import Attempt, Guard
-from ...sandbox.sandbox import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ...sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from ..outcomes import ms, outcome_of
 from .budget import ModelPanel, RepairBudget, SlotBudget
 from .prompts import RejectedProgram, SecretMask, build_messages, extract_program
