@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -27,6 +28,7 @@ from typing import Any, Self
 import numpy as np
 
 from bench.load import SEED, Turns, fill
+from bench.processes import family
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
@@ -92,8 +94,13 @@ class Server:
         return answer.status, answer.read()
 
     def cpu_ms(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
+        """Return the CPU time of the server and its processes, ended ones included."""
+        ticks = 0
+        for pid in family(self.process.pid):
+            with suppress(OSError):  # it has ended
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += sum(int(field) for field in fields[11:15])
+        return ticks * 1000 / TICKS
 
     def settle(self) -> None:
         """Wait until the server has warmed up its indexes and is idle."""

@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bench.http import Server
+from bench.processes import family
 from bench.report import table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
@@ -115,20 +116,6 @@ def private_kb(first: int, expected: int | None = None) -> int:
                 )
         if expected in (None, len(sizes)):
             return sum(sizes)
-
-
-def family(first: int) -> set[int]:
-    """Return a process and its descendants."""
-    parents = {}
-    for process in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(process.parent.name)] = int(
-                process.read_text("utf-8", "replace").rpartition(")")[2].split()[1]
-            )
-    members = {first}
-    while more := {pid for pid, parent in parents.items() if parent in members} - members:
-        members |= more
-    return members
 
 
 def compared(sandbox: Sandbox, rounds: int, folder: Path) -> str:

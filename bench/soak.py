@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.processes import children, family
 from bench.report import table, write_section
 from bench.soak_calls import (
     CALLS,
@@ -54,7 +55,7 @@ GROWTH_MAX, P99_GROWTH_MAX, FLOOD_GROWTH_MAX = 0.05, 0.25, 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The resources of the server and its children at a moment."""
+    """The resources of the server and its processes at a moment."""
 
     at_s: float
     rss_mb: float
@@ -64,14 +65,18 @@ class Sample:
 
 
 def sample(pid: int, at_s: float) -> Sample:
-    """Read the resources; memory of the server with all its children, the rest of itself."""
+    """Read the resources; memory of all processes, the rest of the server and its workers."""
     rss = pss = 0
     for process in family(pid):
         with suppress(OSError):  # it has ended
             for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
                 rss += int(line.split()[1]) if line.startswith("Rss:") else 0
                 pss += int(line.split()[1]) if line.startswith("Pss:") else 0
-    counts = [len(list(Path(f"/proc/{pid}/{name}").iterdir())) for name in ("fd", "task")]
+    workers = [pid, *children(pid)]
+    counts = [
+        sum(len(list(Path(f"/proc/{one}/{name}").iterdir())) for one in workers)
+        for name in ("fd", "task")
+    ]
     return Sample(
         at_s=at_s,
         rss_mb=rss / 1024,
@@ -79,16 +84,6 @@ def sample(pid: int, at_s: float) -> Sample:
         descriptors=counts[0],
         threads=counts[1],
     )
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    processes = [pid]
-    for one in processes:
-        with suppress(OSError):
-            for path in Path(f"/proc/{one}/task").iterdir():
-                processes += [int(child) for child in (path / "children").read_text().split()]
-    return processes
 
 
 def run_load(
