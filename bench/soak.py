@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import queue
 import statistics
 import sys
@@ -313,7 +314,8 @@ def report(
         [
             (
                 f"{len(calls):,} calls by {clients} clients of {len(ACCOUNTS)} accounts, "
-                f"{rate:.0f} a second. A call of some kinds is two or three requests."
+                f"{rate:.0f} a second, to {os.cpu_count()} worker processes. A call of some kinds "
+                "is two or three requests."
             ),
             table(
                 ["verdict", "figure", "holds"],

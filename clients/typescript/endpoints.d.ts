@@ -42,6 +42,7 @@ export type Erased = { events?: number; sessions?: number; summaries?: number; m
 export type Event = { event_id: string; user_id: string; session_id: string; topic: string | null; query: string; response: string; raw_dialogue: string; flags: string[]; occurred_at: string; created_at: string; expires_at?: string | null; pinned?: boolean; withdrawn_by?: string | null; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; near_duplicate_of?: string | null; second_look?: LookRecord | null };
 export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; clear?: "expires_at"[] | null };
 export type EventErased = { erased: boolean; event_id: string; facts: number; told_in: string[]; at: string; receipt?: SignedReceipt | null };
+export type EventList = { user_id: string; events: ListedEvent[]; next: string | null };
 export type EventWrite = unknown;
 export type EventWritten = { saved: boolean; event_id: string; detail?: string | null };
 export type Executed = { status: "ok" | "fixed" | "failed" | "timeout" | "killed"; stdout: string; stderr: string; stdout_truncated: boolean; stderr_truncated: boolean; result: string | null; result_truncated: boolean; error: ExecutionError | null; code: string; mode: "fix" | "optimize" | "all"; fixed: boolean; diff: string | null; verified?: "runs" | "tests" | null; optimized?: Optimized | null; tidied?: boolean | null; note?: string | null; attempts: Attempt[]; files: ProgramFile[]; files_left_out: FileLeftOut[]; files_not_named: number; exit_code?: number | null; signal?: string | null; usage: RunUsage; sandbox: Confinement; duration_ms: number; event_id?: string | null };
@@ -83,6 +84,7 @@ export type Hit = { event_id: string; session_id: string; topic: string | null; 
 export type InstructionHit = { instruction_id: string; text: string; kind?: "instruction" | "preference"; condition: string | null; event_id: string | null };
 export type InstructionList = { user_id: string; instructions: Fact[]; next: number | null };
 export type LeftOut = { event_id: string; query: string; response: string; raw_score: number; coverage: number; cosine: number; reason: "top_k" | "max_tokens" | "minimum" };
+export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; flags: string[]; occurred_at: string; created_at: string };
 export type LiveGrant = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; key_id: number; granted_at: string; expires_at: string; seconds_left: number };
 export type LookRecord = { status: "pass" | "fail"; passed: number; failed: number; looked_at: string };
 export type Looked = { events: number; passages: number; in_time: number; ranked: number; matches: number };
@@ -166,6 +168,8 @@ export interface Endpoints {
   "PATCH /api/v7/event/{event_id}": { path: { event_id: string }; body: EventChange; answer: Event };
   /** Erase an event */
   "DELETE /api/v7/event/{event_id}": { path: { event_id: string }; answer: EventErased };
+  /** List events */
+  "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; order?: "newest" | "oldest"; limit?: number; cursor?: string }; answer: EventList };
   /** Read retention rules */
   "GET /api/v7/memory/retention": { query?: { user_id?: string }; answer: Retention };
   /** Set a retention rule */

@@ -17,6 +17,7 @@ from ..protocol.completions import Completed, Completion, ServedModel, ServedMod
 from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.embeddings import Embed, Embedded
+from ..protocol.events import EventList, EventsQuery
 from ..protocol.execution import Executed, Execution
 from ..protocol.experience import EffectQuery, EffectReport
 from ..protocol.explain import Explanation
@@ -130,6 +131,11 @@ def save_batch(batch: TurnBatch, *, idempotency_key: str | None = None) -> ApiRe
 def get_event(event_id: str) -> ApiRequest[Event]:
     """Return one event with its full text."""
     return get(Event, f"/api/v7/event/{path_segment(event_id)}")
+
+
+def list_events(query: EventsQuery | None = None) -> ApiRequest[EventList]:
+    """List the events of a user, one page at a time."""
+    return get(EventList, "/api/v7/events", query)
 
 
 def change_event(
@@ -417,11 +423,7 @@ def download(filename: str, query: DownloadQuery | None = None) -> ApiRequest[by
 
     `filename` is the name in the answer of `make_file`; `query` holds both values of a signed link.
     """
-    return get_raw(
-        f"/download/{path_segment(filename)}",
-        lambda response: response.body,
-        query,
-    )
+    return get_raw(f"/download/{path_segment(filename)}", lambda response: response.body, query)
 
 
 def status_record() -> ApiRequest[StatusRecord]:

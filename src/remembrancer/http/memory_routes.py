@@ -9,6 +9,7 @@ from ..memory.files.commands import run_command
 from ..memory.files.versions import file_history
 from ..memory.history.endings import change_event, retention, set_retention
 from ..memory.history.forget import erase_event, forget
+from ..memory.history.listing import list_events
 from ..memory.history.receipts import receipt_keys
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall
@@ -19,6 +20,7 @@ from ..memory.write.batch import write_batch
 from ..memory.write.events import event_detail, write_event
 from ..memory.write.remember import remember
 from ..protocol.errors import Conflict, NotFound
+from ..protocol.events import EventList, EventsQuery
 from ..protocol.explain import Explanation
 from ..protocol.forget import EventErased, Forget, Forgotten
 from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
@@ -137,6 +139,17 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         "answers 404, the same as an event that does not exist.",
         read=event_detail,
         answer=Event,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/events",
+        operation_id="list_events",
+        summary="List events",
+        description="List the events of a user, complete and in the order of their times, page by "
+        "page: all, those of a period, or those of a session. Writes nothing and counts no step.",
+        read=list_events,
+        query=EventsQuery,
+        answer=EventList,
     ),
     Endpoint(
         method="PATCH",

@@ -1,0 +1,102 @@
+"""List the events of a user page by page, each complete."""
+
+from __future__ import annotations
+
+import json
+
+from ...accounts import session_user_id
+from ...context import Caller, Context
+from ...protocol.events import EventList, EventsQuery, ListedEvent
+from ...protocol.limits import EVENTS_PAGE_CHARACTERS_MAX
+from ...protocol.text import rfc3339
+from ...store import Row, Transaction, load_queries
+from ..paging import AFTER_ALL, PageCursor
+from ..spaces import SQL as SPACES
+from ..spaces import flag_names, milliseconds, number_of, row_id
+
+SQL = load_queries("remembrancer.memory.history", "listing.sql")
+
+
+def list_events(context: Context, caller: Caller, query: EventsQuery) -> EventList:
+    """Return a page of a user's events, in the order of their times.
+
+    It ends before its limit where its texts would have more than EVENTS_PAGE_CHARACTERS_MAX
+    characters, but has one event at least. Raises PinnedToOtherUser, StoreUnavailable.
+    """
+
+    def read(tx: Transaction) -> EventList:
+        user_id = session_user_id(tx, caller, query.user_id, query.session_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
+        rows = [] if space is None else _page(tx, space.id, query)
+        page = _within_characters(rows[: query.limit])
+        following = _cursor(page[-1]) if len(page) < len(rows) else None
+        return EventList(user_id=user_id, events=_complete(tx, page), next=following)
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+def _page(tx: Transaction, space_id: int, query: EventsQuery) -> list[Row]:
+    """Return the ids, times and lengths of the events of a page, and of one more."""
+    low, high = (
+        end if moment is None else milliseconds(moment, 0)
+        for moment, end in ((query.after, -AFTER_ALL), (query.before, AFTER_ALL))
+    )
+    # A pair of bounds for the time and the id: `behind` where the page before ended.
+    ends = {"low": PageCursor(low, -1), "high": PageCursor(high, -1)}
+    if query.cursor is not None:
+        ms, number = map(int, query.cursor.split("_"))
+        behind = PageCursor(ms, row_id(space_id, number))
+        if query.order == "newest":
+            ends["high"] = min(ends["high"], behind, key=_key)
+        else:
+            ends["low"] = max(ends["low"], behind, key=_key)
+    bounds = {f"{name}_ms": end.ms for name, end in ends.items()}
+    bounds |= {f"{name}_id": end.id for name, end in ends.items()}
+    most = query.limit + 1
+    if query.session_id is not None:
+        session = tx.one_or_none(SPACES.session_of, space_id=space_id, session_id=query.session_id)
+        if session is None:
+            return []
+        of_session = SQL.newest_of_session if query.order == "newest" else SQL.oldest_of_session
+        return tx.all(of_session, session=session.id, most=most, **bounds)
+    of_space = SQL.newest_of_space if query.order == "newest" else SQL.oldest_of_space
+    return tx.all(of_space, space_id=space_id, most=most, **bounds)
+
+
+def _key(cursor: PageCursor) -> tuple[int, int]:
+    return cursor.ms, cursor.id
+
+
+def _cursor(row: Row) -> str:
+    return f"{row.occurred_ms}_{number_of(row.id)}"
+
+
+def _within_characters(rows: list[Row]) -> list[Row]:
+    total = 0
+    for place, row in enumerate(rows):
+        total += row.characters
+        if place and total > EVENTS_PAGE_CHARACTERS_MAX:
+            return rows[:place]
+    return rows
+
+
+def _complete(tx: Transaction, page: list[Row]) -> list[ListedEvent]:
+    """Return the events of a page, complete and in its order."""
+    if not page:
+        return []
+    ids = json.dumps([row.id for row in page])
+    rows = {row.id: row for row in tx.all(SQL.events_whole, ids=ids)}
+    return [_listed(rows[row.id]) for row in page]
+
+
+def _listed(row: Row) -> ListedEvent:
+    return ListedEvent(
+        event_id=row.event_id,
+        session_id=row.session_id,
+        topic=row.topic,
+        query=row.query,
+        response=row.response,
+        flags=flag_names(row.flags),
+        occurred_at=rfc3339(row.occurred_ms),
+        created_at=rfc3339(row.created_ms),
+    )
