@@ -1,6 +1,6 @@
 """Measure how much one account's flood of requests slows the calls of others.
 
-    python -m bench.fairness [--accounts 20] [--seconds 12] [--against CHECKOUT]
+    python -m bench.fairness [--accounts 20] [--seconds 12] [--workers N] [--against CHECKOUT]
 
 Quiet accounts search and store turns, a call a second each, at times that are fixed before (a late
 answer delays no later call). One more account sends as many requests as CLIENTS connections can, to
@@ -82,7 +82,11 @@ def send(key: str, path: str, body: Body, via: http.client.HTTPConnection) -> in
 
 
 def flood(port: int, key: str, name: str, count: Any) -> None:
-    """Send requests without a pause until the process is ended; count those that end."""
+    """Send requests without a pause until the process is ended; count those that end.
+
+    At the lowest priority: clients that flood are elsewhere, and take no processor of the server.
+    """
+    os.nice(19)
     path, make = FLOODS[name]
     bodies = [make(n) for n in range(50)]
     # Made before, because a client that makes them on the way floods less.
@@ -132,9 +136,15 @@ def quiet(port: int, keys: list[str], seconds: float, results: Any) -> None:
 
 
 @contextmanager
-def server(checkout: Path, folder: Path, accounts: int) -> Iterator[tuple[Server, list[str]]]:
+def server(
+    checkout: Path, folder: Path, accounts: int, workers: int
+) -> Iterator[tuple[Server, list[str]]]:
     """Yield a server of a checkout and the keys of some accounts, each with a small memory."""
-    settings = {"PYTHONPATH": str(checkout / "src"), "REMEMBRANCER_SANDBOX_MIN_LEVEL": "landlock"}
+    settings = {
+        "PYTHONPATH": str(checkout / "src"),
+        "REMEMBRANCER_SANDBOX_MIN_LEVEL": "landlock",
+        "REMEMBRANCER_WORKERS": str(workers),
+    }
     environment = os.environ | settings | {"REMEMBRANCER_DATA": str(folder)}
     keys = []
     for n in range(accounts):
@@ -183,12 +193,14 @@ def measured(one: Server, keys: list[str], seconds: float, name: str | None) -> 
     return np.array([ms for _, ms, _ in times]), rate
 
 
-def rows_of(checkout: Path, accounts: int, seconds: float, floods: list[str]) -> list[list[str]]:
+def rows_of(
+    checkout: Path, accounts: int, seconds: float, floods: list[str], workers: int
+) -> list[list[str]]:
     """Return a row for the quiet accounts alone and for each flood."""
     rows: list[list[str]] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        server(checkout, Path(folder), accounts + 1) as (one, keys),
+        server(checkout, Path(folder), accounts + 1, workers) as (one, keys),
     ):
         measured(one, keys, WARM_SECONDS + 2, None)
         alone: float = 0.0
@@ -210,6 +222,7 @@ def main() -> None:
     parser.add_argument("--accounts", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--floods", default=",".join(FLOODS), help="names, with commas between")
+    parser.add_argument("--workers", type=int, default=0, help="Default: 0, one per processor")
     parser.add_argument("--against", type=Path, help="another checkout")
     options = parser.parse_args()
     heads = ["flood of", "its requests/s", "p50 ms", "p99 ms", "of p99 alone"]
@@ -217,9 +230,14 @@ def main() -> None:
     for label, checkout in (("another checkout", options.against), ("this one", HERE)):
         if checkout is not None:
             floods = options.floods.split(",")
-            rows = rows_of(checkout.resolve(), options.accounts, options.seconds, floods)
+            rows = rows_of(
+                checkout.resolve(), options.accounts, options.seconds, floods, options.workers
+            )
             parts += [f"Server of {label}:", "", table(heads, rows), ""]
-    parts.append(f"{options.accounts} quiet accounts; the flood comes from {CLIENTS} connections.")
+    parts.append(
+        f"{options.accounts} quiet accounts, {options.workers or os.cpu_count()} worker "
+        f"processes; the flood comes from {CLIENTS} connections of a process of lowest priority."
+    )
     title = "Calls of quiet accounts while another account floods the server"
     command = "python -m bench.fairness --against CHECKOUT"
     write_section("fairness", title, command, "\n".join(parts))
