@@ -2,20 +2,24 @@
 
     python -m bench.large_turns --embedder multilingual
 
-Another account searches all the time, before and during the write. Texts are generated: prose,
-lines of code, and digits.
+Another account searches all the time, before and during the write. The texts are English prose and
+code of the standard library, random words, which have three times as many tokens as English, and
+digits.
 """
 
 from __future__ import annotations
 
 import argparse
+import pydoc_data.topics
 import random
 import statistics
 import string
+import sysconfig
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from bench.report import table, write_section
@@ -30,17 +34,39 @@ SOURCE = random.Random(5)
 WORDS = ["".join(SOURCE.choices(string.ascii_lowercase, k=3 + n % 7)) for n in range(5_000)]
 
 
+@cache
+def _all_prose() -> str:
+    return "\n\n".join(pydoc_data.topics.topics.values())
+
+
+@cache
+def _all_code() -> str:
+    folder = Path(sysconfig.get_path("stdlib"))
+    return "\n".join(file.read_text("utf-8", "replace") for file in sorted(folder.glob("*.py")))
+
+
 def prose(size: int) -> str:
-    """Return sentences of random words."""
+    """Return English from a random place of the language reference, repeated if it is too short."""
+    text = _all_prose()
+    start = SOURCE.randrange(len(text))
+    return (text[start:] + text * (size // len(text) + 1))[:size]
+
+
+def code(size: int) -> str:
+    """Return modules of the standard library."""
+    return _all_code()[:size]
+
+
+def random_words(size: int) -> str:
+    """Return sentences of words that no language has."""
     sentences = (" ".join(SOURCE.choices(WORDS, k=12)) for _ in range(size // 40))
     return ". ".join(sentences)[:size]
 
 
 TEXTS: dict[str, Callable[[int], str]] = {
     "prose": prose,
-    "code": lambda size: "\n".join(
-        f"    self.value_{n} = compute_{n % 97}(path/to/file_{n}.py:{n})" for n in range(size // 50)
-    )[:size],
+    "code": code,
+    "random words": random_words,
     "digits": lambda size: ("0123456789" * 10 + "\n") * (size // 101),
 }
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..embedders.port import Embedder, EmbedderUnavailable, NoEmbedder
+from ..embedders.port import CHARACTERS_MAX, Embedder, EmbedderUnavailable, NoEmbedder
 from ..embedders.serving import quantize
 from ..text.analysis import (
     COUNT_MAX,
@@ -43,6 +43,7 @@ HEAD = np.dtype(
 _START = np.dtype([("version", "u1"), ("twins", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 _TWIN = np.dtype("<u4")
 Array = npt.NDArray[Any]
+LONG_PASSAGE_CHARACTERS = 800  # embedded of a passage that is longer than an embedder reads
 # Number within the space, session, occurred_ms, words, vectors.
 PackedEntry: TypeAlias = tuple[int, int, int, bytes, bytes | None]
 
@@ -90,7 +91,7 @@ def index_entries(
     EmbedderUnavailable.
     """
     analyses = [_analysis(turn) for turn in turns]
-    texts = [part.text for one in analyses for part in one.parts]
+    texts = [_embedded_text(part.text) for one in analyses for part in one.parts]
     by, vectors = analysis_id(embedder), None
     try:
         coded = quantize(embedder.encode(texts)) if texts else None
@@ -115,6 +116,15 @@ def index_entries(
         )
         start = end
     return entries
+
+
+def _embedded_text(passage: str) -> str:
+    """Return the part of a passage that its vector is of: the beginning of a very long one.
+
+    A vector of so much text says little, and embedding it takes most of the time of a large turn.
+    """
+    is_long = len(passage) > CHARACTERS_MAX  # only those of texts beyond 64 usual ones
+    return passage[:LONG_PASSAGE_CHARACTERS] if is_long else passage
 
 
 class _Analysis(NamedTuple):

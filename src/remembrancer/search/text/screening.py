@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .needed_texts import needed_texts
 
+_ACCENTS = re.compile("[\u0300-\u036f]+")  # combining ones, of Latin letters
 _INVISIBLE = re.compile(  # format characters, variation selectors, tags
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
@@ -206,9 +207,7 @@ def _plain(text: str) -> str:
     if text.isascii():  # a long turn spends most of its screening here otherwise
         return _LINE_BREAKS.sub("\n", text)
     decomposed = unicodedata.normalize("NFKD", _LINE_BREAKS.sub("\n", _INVISIBLE.sub("", text)))
-    return unicodedata.normalize(
-        "NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
-    )
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
 
 
 def instruction_like(text: str) -> tuple[str, ...]:
