@@ -15,7 +15,9 @@ import remembrancer
 from remembrancer import testing
 from remembrancer.accounts import PinnedToOtherUser, keys
 from remembrancer.context import Context
+from remembrancer.memory.duties import SearchToRecord, count_search, search_space
 from remembrancer.protocol.limits import UNASKED_ANSWERABLE_MIN
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
 from remembrancer.search.embedders.port import NoEmbedder
@@ -156,6 +158,30 @@ class TestSteps:
                 3,
                 4,
             ]
+
+    def test_searches_that_read_a_session_together_owe_what_is_due_at_their_steps(
+        self, memory: Memory
+    ) -> None:
+        """Both read the session before either counts: the second one owes the turn of the first."""
+        memory.tell("q", "r", session_id="s")
+        store, account_id = memory.context.store, memory.caller.account_id
+        search = SearchToRecord(
+            user_id="ada",
+            query=MemoryQuery(query_text="a", user_id="ada", session_id="s"),
+            space=store.read(
+                lambda tx: search_space(tx, "ada", "s", counts=True), account_id=account_id
+            ),
+            answer=memory.ask("a"),
+            exposures={},
+        )
+
+        first, second = (count_search(memory.context, memory.caller, search) for _ in range(2))
+        duties = store.read(lambda tx: tx.all("select owed from steps order by step"))
+
+        assert (first.step, second.step) == (1, 2)
+        assert (first.duties.duty_error, first.duties.reminders) == (None, [])
+        assert (second.duties.duty_error or "").startswith("No turn was remembered since step 1.")
+        assert duties == [("",), ("turn_not_remembered,seal_missing",)]
 
     def test_read_only_key_reads_the_step_without_counting(
         self, context: Context, memory: Memory
