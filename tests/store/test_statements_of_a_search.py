@@ -114,3 +114,26 @@ def test_facts_summaries_and_cubes_add_few_statements(
     assert answer.summaries
     assert answer.shared_cubes
     assert len(within(statements)) <= STATEMENTS_MAX + 6, statements
+
+
+def test_statements_of_a_search_are_planned_once(database: Context) -> None:
+    """Not for each search: a plan for known values must not look cheaper than one for any."""
+    caller = authenticate(database, new_key(database))
+    for interact in (False, True):
+        for number in range(16):
+            remember(database, caller, Turn(query=f"Pier {number}?", response="Yes.", **PLACE))
+            search(database, caller, "pier", interact=interact)
+            query = MemoryQuery(query_text="pier", user_id="ada", interact=interact)
+            recall(database, caller, query)  # of no session that it names
+
+    plans = database.store.read(
+        lambda tx: tx.all(
+            "select statement, custom_plans, generic_plans from pg_prepared_statements"
+            " where statement like '%spaces%' and statement like '%session_id%'"
+            " and statement not like '%events_made +%'"
+        )
+    )
+
+    assert len(plans) >= 2
+    # PostgreSQL plans the first five executions for their values.
+    assert [row for row in plans if row.custom_plans > 5] == []

@@ -1,6 +1,7 @@
 -- search_space: The space of a search and the newest cubes that the account may see; of its session the state, null if there is none, and with :counts = 1 what is due there: the turns since its last cube_nothing, at most :most, whether its latest reply cites events and had no second look, and the unrated cubes
 with newest as materialized (
-    select (select revision from cube_revision) as cube_revision,
+    select cast(:counts as bigint) as counts,  -- here, so that PostgreSQL plans alike for both values, and once
+        (select revision from cube_revision) as cube_revision,
         (select max(id) from cubes where status <> 'private' and merged_into is null) as shared_cube,
         (select max(id) from cubes where account_id = :account_id and status = 'private' and merged_into is null) as own_cube
 )
@@ -17,7 +18,7 @@ select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, space
         select 1 from ratings where ratings.account_id = :account_id and ratings.user_id = :user_id and ratings.vote = -1
     ) as has_rejected,
     sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn,
-    case when :counts = 1 and sessions.turns > 0 then (
+    case when newest.counts = 1 and sessions.turns > 0 then (
         select count(*) from (
             select 1 from events where events.account_id = :account_id and events.session = sessions.id and events.superseded_by is null
                 and events.created_ms > coalesce((
@@ -27,14 +28,14 @@ select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, space
             limit :most
         ) as recent
     ) end as turns_since,
-    case when :counts = 1 and sessions.turns > 0 then (
+    case when newest.counts = 1 and sessions.turns > 0 then (
         select (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
             select 1 from looks where looks.account_id = :account_id and looks.session = sessions.id and looks.event = latest.id
         )
         from events as latest where latest.account_id = :account_id and latest.session = sessions.id
         order by latest.created_ms desc, latest.id desc limit 1
     ) end as is_look_due,
-    case when :counts = 1 and sessions.step > 0 then (
+    case when newest.counts = 1 and sessions.step > 0 then (
         select string_agg(cubes.cube_id, ',' order by shown_cubes.step, shown_cubes.cube)
         from shown_cubes join cubes on cubes.id = shown_cubes.cube
         left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = :user_id
@@ -80,7 +81,9 @@ where spaces.account_id = :account_id and spaces.user_id = :user_id
     and sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id;
 
 -- count_search [postgresql]: one statement; a failed insert would use up a space id
-with found as materialized (
+with request as materialized (
+    select cast(:names as bigint) as names  -- here, so that PostgreSQL plans alike for both values, and once
+), found as materialized (
     select id from spaces where account_id = :account_id and user_id = :user_id
 ), made as (
     insert into spaces (account_id, user_id, created_ms)
@@ -105,7 +108,7 @@ with found as materialized (
     on conflict do nothing
 ), named as (
     insert into session_users (account_id, key_id, session_id, user_id, named_ms)
-    select :account_id, :key_id, :session_id, :user_id, :now_ms where :names = 1
+    select :account_id, :key_id, :session_id, :user_id, :now_ms from request where request.names = 1
     on conflict (account_id, key_id, session_id) do update set
         other_user_id = case when session_users.user_id = excluded.user_id then session_users.other_user_id else session_users.user_id end,
         other_ms = case when session_users.user_id = excluded.user_id then session_users.other_ms else session_users.named_ms end,
