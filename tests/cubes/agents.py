@@ -61,17 +61,19 @@ class Agent:
             context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
         )
         return context.store.read(
-            lambda tx: shared.relevant_cubes(
-                context,
-                tx,
-                caller or self.caller,
-                CubeQuery(
-                    user_id=self.user_id,
-                    session_id=None,
-                    situation=Situation(message=question),
-                    question=parse_query(question),
-                    vector=vector,
-                ),
+            lambda tx: (
+                shared.relevant_cubes(
+                    context,
+                    tx,
+                    caller or self.caller,
+                    CubeQuery(
+                        user_id=self.user_id,
+                        session=None,
+                        situation=Situation(message=question),
+                        question=parse_query(question),
+                        vector=vector,
+                    ),
+                ).cubes
             ),
             account_id=self.caller.account_id,
         )

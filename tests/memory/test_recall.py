@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, memory_in, opened
+from memory.plans import plan
 
 import remembrancer
 from remembrancer import testing
 from remembrancer.accounts import PinnedToOtherUser, keys
 from remembrancer.context import Context
+from remembrancer.memory.duties import SEARCH_SQL, SearchToRecord, count_search, search_space
 from remembrancer.protocol.limits import UNASKED_ANSWERABLE_MIN
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
 from remembrancer.search.embedders.port import NoEmbedder
@@ -122,6 +126,18 @@ def test_hit_names_the_signals_that_found_it(memory: Memory) -> None:
     assert "focus" not in [signal.signal for signal in memory.best("who repairs the cello").why]
 
 
+@pytest.mark.parametrize("name", ["search_space", "count_search"])
+def test_a_search_reads_no_table_of_an_account_whole(memory: Memory, name: str) -> None:
+    """It looks up its space, its session and their rows."""
+    parts = getattr(SEARCH_SQL, name).split(";\n")
+
+    plans = "\n".join(plan(memory.context, part) for part in parts)
+
+    assert "SEARCH" in plans
+    assert not re.findall(r"SCAN (?!cube_revision|CONSTANT|newest|recent|json_each)\w+", plans)
+    assert not re.findall(r"INDEX (?!cubes_private)\w+ \(account_id=\?\)", plans)
+
+
 class TestSteps:
     def test_only_interacting_searches_count_steps(self, memory: Memory) -> None:
         steps = [
@@ -156,6 +172,30 @@ class TestSteps:
                 3,
                 4,
             ]
+
+    def test_searches_that_read_a_session_together_owe_what_is_due_at_their_steps(
+        self, memory: Memory
+    ) -> None:
+        """Both read the session before either counts: the second one owes the turn of the first."""
+        memory.tell("q", "r", session_id="s")
+        store, account_id = memory.context.store, memory.caller.account_id
+        search = SearchToRecord(
+            user_id="ada",
+            query=MemoryQuery(query_text="a", user_id="ada", session_id="s"),
+            space=store.read(
+                lambda tx: search_space(tx, "ada", "s", counts=True), account_id=account_id
+            ),
+            answer=memory.ask("a"),
+            exposures={},
+        )
+
+        first, second = (count_search(memory.context, memory.caller, search) for _ in range(2))
+        duties = store.read(lambda tx: tx.all("select owed from steps order by step"))
+
+        assert (first.step, second.step) == (1, 2)
+        assert (first.duties.duty_error, first.duties.reminders) == (None, [])
+        assert (second.duties.duty_error or "").startswith("No turn was remembered since step 1.")
+        assert duties == [("",), ("turn_not_remembered,seal_missing",)]
 
     def test_read_only_key_reads_the_step_without_counting(
         self, context: Context, memory: Memory

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engines import ENGINES, empty_store
 
 import remembrancer
+from remembrancer import testing
+from remembrancer.context import Context
 from remembrancer.store import Store, open_store
 
 
@@ -42,6 +46,36 @@ def opened(url: str) -> Iterator[Callable[[], Store]]:
 def store(opened: Callable[[], Store]) -> Store:
     """Return an empty store."""
     return opened()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Context]:
+    """Yield the components of a service on an empty PostgreSQL store."""
+    store = open_store(empty_store("postgresql", tmp_path), durability="normal")
+    with closing(testing.context(tmp_path, store=store)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list of the statements that PostgreSQL's driver executes from now on."""
+    import psycopg  # imported here: other tests of this folder run without the driver
+
+    from remembrancer.store.postgresql.pool import Connection
+
+    executed: list[str] = []
+
+    def recorded(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+        def execute(target: Any, *values: Any, **options: Any) -> Any:
+            text = name or values[0]
+            executed.append(text.decode() if isinstance(text, bytes) else str(text))
+            return function(target, *values, **options)
+
+        return execute
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", recorded(psycopg.Cursor.execute))
+    monkeypatch.setattr(Connection, "rollback", recorded(Connection.rollback, "rollback"))
+    return executed
 
 
 @pytest.fixture(autouse=True)

@@ -55,6 +55,10 @@ class Routed:
         """See Store."""
         return self.stores[0].count(sql, **values)
 
+    def look_up(self, sql: str, **values: Any) -> Row | None:
+        """See Store."""
+        return self.stores[0].look_up(sql, **values)
+
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """See Store."""
         return self.stores[0].lock(*names, wait=wait)

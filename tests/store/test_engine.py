@@ -152,6 +152,27 @@ def test_read_does_not_wait_for_a_running_write(store: Store) -> None:
     assert names(store) == ["slow"]
 
 
+def test_look_up_gives_the_first_row_of_the_newest_state(store: Store) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    add(store, "ada")
+
+    def slow(tx: Transaction) -> None:
+        tx.run(ADD, name="bob", now=1)
+        inside.set()
+        assert go_on.wait(10)
+
+    writer = threading.Thread(target=lambda: store.write(slow))
+    writer.start()
+    assert inside.wait(10)
+    before = store.look_up(COUNT)
+    go_on.set()
+    writer.join()
+
+    assert (before, store.look_up(COUNT)) == ((1,), (2,))
+    assert store.look_up(NAMES) == ("ada",)
+    assert store.look_up("select name from accounts where name = :name", name="eve") is None
+
+
 def test_more_readers_than_connections_all_succeed(store: Store) -> None:
     add(store, "ada")
     names_read: list[list[str]] = []
@@ -289,7 +310,12 @@ def test_every_method_raises_after_close(store: Store) -> None:
     store.close()
     store.close()
 
-    for use in (lambda: add(store, "bob"), lambda: names(store), store.schema_version):
+    for use in (
+        lambda: add(store, "bob"),
+        lambda: names(store),
+        lambda: store.look_up(COUNT),
+        store.schema_version,
+    ):
         with pytest.raises(StoreUnavailable, match="closed"):
             use()
 

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
-from typing import Any
-
-import psycopg
-import pytest
-from engines import empty_store
 from service import new_key
 
-from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Context
 from remembrancer.memory.write.batch import write_batch
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.memory_batch import TurnBatch
-from remembrancer.store import open_store
-from remembrancer.store.postgresql.pool import Connection
 
 STATEMENTS_MAX = 6  # of a turn, with `begin` and `commit`
 TURNS = (
@@ -31,51 +20,27 @@ TURNS = (
 )
 
 
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[Context]:
-    store = open_store(empty_store("postgresql", tmp_path), durability="normal")
-    with closing(testing.context(tmp_path, store=store)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list of the statements that the driver sends from now on."""
-    statements: list[str] = []
-
-    def recorded(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-        def send(target: Any, *values: Any, **options: Any) -> Any:
-            statements.append(name or str(values[0]))
-            return function(target, *values, **options)
-
-        return send
-
-    monkeypatch.setattr(psycopg.Cursor, "execute", recorded(psycopg.Cursor.execute))
-    monkeypatch.setattr(Connection, "rollback", recorded(Connection.rollback, "rollback"))
-    return statements
-
-
-def test_a_turn_asks_for_few_statements(context: Context, requests: list[str]) -> None:
+def test_a_turn_asks_for_few_statements(database: Context, statements: list[str]) -> None:
     """Its links with earlier turns and its entities are stored with it."""
-    caller = authenticate(context, new_key(context))
+    caller = authenticate(database, new_key(database))
     for session in ("first", "second"):
         for query, response in TURNS:
-            requests.clear()
+            statements.clear()
             turn = Turn(query=query, response=response, user_id="ada", session_id=session)
-            remember(context, caller, turn)
+            remember(database, caller, turn)
 
             if (session, query) != ("first", TURNS[0][0]):  # which numbers the embedder
-                assert len(requests) <= STATEMENTS_MAX, requests
+                assert len(statements) <= STATEMENTS_MAX, statements
 
 
-def test_a_turn_of_a_batch_asks_for_three(context: Context, requests: list[str]) -> None:
+def test_a_turn_of_a_batch_asks_for_three(database: Context, statements: list[str]) -> None:
     """The transaction and the user of the session are those of the batch."""
-    caller = authenticate(context, new_key(context))
+    caller = authenticate(database, new_key(database))
     turns = [{"query": query, "response": response} for query, response in TURNS]
     batch = TurnBatch.model_validate({"turns": turns, "user_id": "ada"})
-    write_batch(context, caller, batch)
-    requests.clear()
+    write_batch(database, caller, batch)
+    statements.clear()
 
-    write_batch(context, caller, batch)
+    write_batch(database, caller, batch)
 
-    assert len(requests) <= 3 * len(TURNS) + 3, requests
+    assert len(statements) <= 3 * len(TURNS) + 3, statements

@@ -20,10 +20,12 @@ from .keys import (
     default_user_id,
     is_user_of_session,
     name_session_user,
+    records_user,
     require_owner,
     require_write,
     session_user_id,
     space_user_id,
+    user_reminder,
 )
 
 __all__ = [
@@ -41,8 +43,10 @@ __all__ = [
     "list_accounts",
     "may_use_outside_models",
     "name_session_user",
+    "records_user",
     "require_owner",
     "require_write",
     "session_user_id",
     "space_user_id",
+    "user_reminder",
 ]

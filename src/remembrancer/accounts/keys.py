@@ -199,7 +199,7 @@ def authenticate(records: Records, text: str) -> Caller:
     if not is_service_key(text):
         raise KeyRefused("malformed")
     digest, now_ms = _digest(text), records.clock()
-    row = records.store.read(lambda tx: tx.one_or_none(SQL.key_of_digest, digest=digest))
+    row = records.store.look_up(SQL.key_of_digest, digest=digest)
     is_same = hmac.compare_digest(row.digest if row else _NO_DIGEST, digest)
     if row is None or not is_same or row.revoked_ms is not None:
         raise KeyRefused("revoked" if row else "unknown")
@@ -289,11 +289,20 @@ def session_user_id(
     return default_user_id(caller) if row is None else str(row.user_id)
 
 
+def records_user(caller: Caller, session_id: str | None) -> bool:
+    """Return True if requests of this session record their user.
+
+    Browsers name the user in every request and pinned keys have one user: nothing is recorded for
+    them.
+    """
+    return caller.pinned_user_id is None and caller.key_id != NO_KEY and session_id is not None
+
+
 def is_user_of_session(
     tx: Transaction, caller: Caller, user_id: str, session_id: str | None
 ) -> bool:
     """Return True if `name_session_user` has nothing to change."""
-    if caller.pinned_user_id is not None or caller.key_id == NO_KEY or session_id is None:
+    if session_id is None or not records_user(caller, session_id):
         return True
     row = _row(tx, caller, session_id)
     return row is not None and row.user_id == user_id
@@ -302,12 +311,11 @@ def is_user_of_session(
 def name_session_user(
     tx: Transaction, caller: Caller, user_id: str, session_id: str | None, now_ms: int
 ) -> str | None:
-    """Record that a request names this user_id with a session.
+    """Record that a request names this user_id with a session, if it is to be recorded.
 
-    Return a reminder if the key named another one with it within a day; None if not. Browsers name
-    the user in every request and pinned keys have one user: nothing is recorded for them.
+    Return a reminder if the key named another one with it within a day; None if not.
     """
-    if caller.pinned_user_id is not None or caller.key_id == NO_KEY or session_id is None:
+    if not records_user(caller, session_id):
         return None
     row = tx.one(
         SQL.name_user,
@@ -316,6 +324,14 @@ def name_session_user(
         user_id=user_id,
         now_ms=now_ms,
     )
+    return user_reminder(row, user_id, session_id, now_ms)
+
+
+def user_reminder(row: Row, user_id: str, session_id: str | None, now_ms: int) -> str | None:
+    """Return a reminder if a key named another user_id with a session within a day; else None.
+
+    `row` has the other user_id of the session and its time, as returned by `name_user`.
+    """
     if row.other_user_id in (None, user_id) or now_ms - row.other_ms >= _DAY_MS:
         return None
     return (

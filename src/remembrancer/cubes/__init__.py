@@ -21,13 +21,23 @@ from .lessons import (
 from .outcomes import record_exposures, settle, settle_ended
 from .proposals import propose
 from .rules import may_propose
-from .serving import CubeQuery, close_ratings, relevant_cubes, unrated_cubes, warm_cubes
+from .serving import (
+    CubeQuery,
+    NewestCubes,
+    RelevantCubes,
+    close_ratings,
+    relevant_cubes,
+    unrated_cubes,
+    warm_cubes,
+)
 from .trial import draw_trial
 
 __all__ = [
     "CubeQuery",
     "Lesson",
+    "NewestCubes",
     "PreparedCube",
+    "RelevantCubes",
     "Situation",
     "StoredCube",
     "anonymize_votes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from ..context import Caller, Records
@@ -199,7 +200,9 @@ def cubes_from_event(tx: Transaction, event_id: str) -> list[Card]:
 
 def _record(tx: Transaction, caller: Caller, row: Row) -> OwnRecord:
     counters = tx.one(SQL.record, cube=row.id, user_id=caller.pinned_user_id)
-    own = tx.one(LESSONS.own_record, id=row.id)  # of all users: a search decides by it
+    own = tx.one(  # of all users: a search decides by it
+        LESSONS.own_records, ids=json.dumps([row.id]), session=None
+    )
     return OwnRecord(
         exposures=counters.exposures,
         helped=counters.helped,

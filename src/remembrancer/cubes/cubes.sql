@@ -58,13 +58,6 @@ select topic, essence, rules from cubes where id = :id;
 -- rejected: The cubes that a user rated -1
 select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
 
--- session_cubes: The cubes that a user's session was shown, or that the field trial withheld from it
-select coalesce(cubes.merged_into, cubes.id) as cube
-from spaces join sessions on sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
-join shown_cubes on shown_cubes.account_id = :account_id and shown_cubes.session = sessions.id
-join cubes on cubes.id = shown_cubes.cube
-where spaces.account_id = :account_id and spaces.user_id = :user_id;
-
 -- served: Cubes by their ids, a JSON array, as a user sees them, with the user's ratings; neither retired ones nor another account's private ones
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own
@@ -77,22 +70,30 @@ select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.ru
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.id = any (array(select cast(value as bigint) from json_each(:ids))) and cubes.merged_into is null and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
--- own_record: What an account knows about a cube: votes of its users but the author, exposures, and how turns that used it ended
-select votes.useful, votes.useless, shown.exposures, shown.last_ms, shown.helped, shown.failed
-from (
-    select coalesce(sum(case when ratings.vote = 1 then 1 else 0 end), 0) as useful,
-        coalesce(sum(case when ratings.vote = -1 then 1 else 0 end), 0) as useless
-    from ratings join cubes on cubes.id = ratings.cube
+-- own_records: What an account knows about cubes, a JSON array of ids: votes of its users but the author, exposures, how turns that used them ended, and whether a session met them
+with named as materialized (
+    select cast(value as bigint) as cube, cast(value as bigint) as served from json_each(:ids)
+    union all select cubes.id, cubes.merged_into from json_each(:ids) as one join cubes on cubes.merged_into = cast(one.value as bigint)
+), votes as materialized (
+    select ratings.cube, sum(case when ratings.vote = 1 then 1 else 0 end) as useful, sum(case when ratings.vote = -1 then 1 else 0 end) as useless
+    from named join ratings on ratings.cube = named.served and ratings.account_id = :account_id
+    join cubes on cubes.id = ratings.cube
     left join sessions on sessions.account_id = :account_id and cubes.account_id = :account_id and sessions.id = cubes.session
     left join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
-    where ratings.cube = :id and ratings.account_id = :account_id and (spaces.user_id is null or spaces.user_id <> ratings.user_id)
-) as votes cross join (
-    select coalesce(sum(case when coalesce(trial, 0) = 0 then 1 else 0 end), 0) as exposures, coalesce(max(shown_ms), 0) as last_ms,
-        coalesce(sum(case when used is not null and outcome = 1 then 1 else 0 end), 0) as helped,
-        coalesce(sum(case when used is not null and outcome = 0 then 1 else 0 end), 0) as failed
-    from shown_cubes
-    where account_id = :account_id and cube in (select cubes.id from cubes where cubes.id = :id union select cubes.id from cubes where cubes.merged_into = :id)
-) as shown;
+    where named.cube = named.served and (spaces.user_id is null or spaces.user_id <> ratings.user_id)
+    group by ratings.cube
+), shown as materialized (
+    select named.served, sum(case when coalesce(shown_cubes.trial, 0) = 0 then 1 else 0 end) as exposures, max(shown_cubes.shown_ms) as last_ms,
+        sum(case when shown_cubes.used is not null and shown_cubes.outcome = 1 then 1 else 0 end) as helped,
+        sum(case when shown_cubes.used is not null and shown_cubes.outcome = 0 then 1 else 0 end) as failed,
+        max(case when shown_cubes.session = :session then 1 else 0 end) as is_met
+    from named join shown_cubes on shown_cubes.account_id = :account_id and shown_cubes.cube = named.cube
+    group by named.served
+)
+select named.served as id, coalesce(votes.useful, 0) as useful, coalesce(votes.useless, 0) as useless, coalesce(shown.exposures, 0) as exposures,
+    coalesce(shown.last_ms, 0) as last_ms, coalesce(shown.helped, 0) as helped, coalesce(shown.failed, 0) as failed, coalesce(shown.is_met, 0) as is_met
+from named left join votes on votes.cube = named.served left join shown on shown.served = named.served
+where named.cube = named.served;
 
 -- other_outcomes: How turns of an account ended that used no cube, those that were shown one or went without
 select coalesce(sum(case when outcome = 1 then 1 else 0 end), 0) as good, coalesce(sum(case when outcome = 0 then 1 else 0 end), 0) as bad

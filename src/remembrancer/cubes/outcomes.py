@@ -9,6 +9,7 @@ no outcome.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -60,17 +61,16 @@ def record_exposures(
     `session` is a row id. A session meets each cube once. `trial` has the ids of the cubes that
     take part in the field trial; True: withheld.
     """
-    for cube in cubes:
-        withheld = trial.get(cube.cube_id)
-        tx.run(
-            SQL.note_shown,
-            session=session,
-            cube_id=cube.cube_id,
-            step=step,
-            now_ms=now_ms,
-            is_new=int(cube.note.startswith("new")),
-            trial=None if withheld is None else int(withheld),
-        )
+    rows = [
+        {
+            "cube_id": cube.cube_id,
+            "is_new": int(cube.note.startswith("new")),
+            "trial": int(trial[cube.cube_id]) if cube.cube_id in trial else None,
+        }
+        for cube in cubes
+    ]
+    if rows:
+        tx.run(SQL.note_shown, session=session, step=step, now_ms=now_ms, cubes=json.dumps(rows))
 
 
 def settle(

@@ -1,6 +1,7 @@
--- note_shown: Record that a cube fitted a search of a session
+-- note_shown: Record that cubes, a JSON array of objects, fitted a search of a session
 insert into shown_cubes (account_id, session, cube, step, shown_ms, is_new, trial)
-select :account_id, :session, cubes.id, :step, :now_ms, :is_new, cast(:trial as integer) from cubes where cubes.cube_id = :cube_id
+select :account_id, :session, cubes.id, :step, :now_ms, cast(json_extract(one.value, '$.is_new') as bigint), cast(json_extract(one.value, '$.trial') as bigint)
+from json_each(:cubes) as one join cubes on cubes.cube_id = json_extract(one.value, '$.cube_id') where true
 on conflict do nothing;
 
 -- unsettled: The cubes that a session was shown before a step and whose outcome is not decided, by step
@@ -76,9 +77,3 @@ from (
     )
     group by shown_cubes.session, shown_cubes.step
 ) as searches;
-
--- times_shown: How often the account's sessions were shown a cube
-select count(*) as n
-from cubes as served join cubes on coalesce(cubes.merged_into, cubes.id) = served.id
-join shown_cubes on shown_cubes.account_id = :account_id and shown_cubes.cube = cubes.id
-where served.cube_id = :cube_id and coalesce(shown_cubes.trial, 0) = 0;

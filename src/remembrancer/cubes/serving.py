@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,19 +65,40 @@ AFTER_EVERY_STEP = 1 << 62
 WORDS_NAMED_MAX = 5  # of a situation, that a cube has in common with it
 
 
+class NewestCubes(NamedTuple):
+    """The newest cubes that an account may see, shared and private, and the revision of older ones.
+
+    None: there is none.
+    """
+
+    revision: int
+    shared: int | None
+    own: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CubeQuery:
     """A search for cubes: what the agent works on, the parsed message, and its vector.
 
-    `vector` has the shape (dimensions,), or (0,) without an embedder. Cubes that `session_id` was
-    shown are left out; None leaves none out.
+    `vector` has the shape (dimensions,), or (0,) without an embedder. Cubes that `session`, a row
+    id, was shown are left out; None leaves none out.
     """
 
     user_id: str
-    session_id: str | None
+    session: int | None
     situation: Situation
     question: ParsedQuery
     vector: Vector
+    newest: NewestCubes | None = None  # None: not read yet
+    has_rejected: bool = True  # False: the user rated no cube -1
+
+
+@dataclass(slots=True, kw_only=True)
+class RelevantCubes:
+    """The cubes that fit a search, best first, and by cube_id how often their account saw each."""
+
+    cubes: list[SharedCube] = field(default_factory=list)
+    exposures: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +118,9 @@ class _Fitting:
     status: CubeStatus  # within the account
     helped: int
     failed: int
+    exposures: int
     freshness: float
+    is_met: bool  # by the session, which was shown it or for which the field trial withheld it
 
     @property
     def rank(self) -> float:
@@ -109,7 +133,7 @@ class _Fitting:
 
 def relevant_cubes(
     context: Context, tx: Transaction, caller: Caller, query: CubeQuery
-) -> list[SharedCube]:
+) -> RelevantCubes:
     """Return at most CUBES_SHOWN_MAX cubes that fit, best first.
 
     The account's own private cubes and all shared ones, except those that are retired for all or
@@ -118,6 +142,8 @@ def relevant_cubes(
 
     @cache  # read if any cube is near
     def rejected() -> set[int]:
+        if not query.has_rejected:
+            return set()
         return {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
 
     error = query.situation.error[:ERROR_CHARACTERS_MAX]
@@ -125,14 +151,14 @@ def relevant_cubes(
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
     near: list[_Near] = []
     cubes = 0
-    for view in account_views(context, tx, caller):
+    for view in account_views(context, tx, caller, query.newest):
         cubes += view.events
         near += islice(
             _candidates(view, query, error, error_vector if has_vectors else None, rejected),
             CANDIDATES_MAX,
         )
     if not near:
-        return []
+        return RelevantCubes()
     ids = json.dumps([one.number for one in near])
     rows = {row.id: row for row in tx.all(SQL.served, ids=ids, user_id=query.user_id)}
     visible = [(one, rows[one.number]) for one in near if one.number in rows]
@@ -144,24 +170,20 @@ def relevant_cubes(
         [_candidate(row, one.near) for one, row in visible],
     )
     least = fits_min(cubes)
-    fits = [
-        one
+    chosen = [
+        (row, chance)
         for (_, row), chance in zip(visible, probabilities, strict=True)
-        if chance >= least and (one := _judged(context, tx, row, chance)) is not None
+        if chance >= least
     ]
+    fits = _judged(context, tx, query, chosen)
     fits.sort(key=lambda one: (one.rank, one.row.id), reverse=True)
     # First, because a cube that the session was shown may contradict another one.
     current = [one for one in fits if not _is_contradicted(one, fits)]
-    before = _shown_before(tx, query) if current else set[int]()
-    served = [one for one in current if one.row.id not in before][:CUBES_SHOWN_MAX]
-    return [_shared_cube(one, query.situation) for one in served]
-
-
-def _shown_before(tx: Transaction, query: CubeQuery) -> set[int]:
-    if query.session_id is None:
-        return set()
-    session = {"user_id": query.user_id, "session_id": query.session_id}
-    return {row.cube for row in tx.all(SQL.session_cubes, **session)}
+    served = [one for one in current if not one.is_met][:CUBES_SHOWN_MAX]
+    return RelevantCubes(
+        cubes=[_shared_cube(one, query.situation) for one in served],
+        exposures={one.row.cube_id: one.exposures for one in served},
+    )
 
 
 def _is_contradicted(one: _Fitting, others: Sequence[_Fitting]) -> bool:
@@ -186,9 +208,15 @@ def warm_cubes(context: Context) -> None:
         cohort_of(context.embedder)
 
 
-def account_views(context: Context, tx: Transaction, caller: Caller) -> list[IndexView]:
-    """Return the indexes of what an account sees: shared cubes, and its private ones."""
-    newest = tx.one(SQL.newest)
+def account_views(
+    context: Context, tx: Transaction, caller: Caller, newest: NewestCubes | None = None
+) -> list[IndexView]:
+    """Return the indexes of what an account sees: shared cubes, and its private ones.
+
+    `newest` None: it is read in `tx`.
+    """
+    if newest is None:
+        newest = NewestCubes(*tx.one(SQL.newest))
     return [
         _view(context, tx, newest.revision, last, account_id)
         for last, account_id in ((newest.shared, None), (newest.own, caller.account_id))
@@ -245,7 +273,7 @@ def _candidate(row: Row, near: Similarities | None) -> CandidateLesson:
 
 
 def account_status(tx: Transaction, row: Row, record: Row) -> CubeStatus:
-    """Return the status of a cube within the account, from its `own_record`."""
+    """Return the status of a cube within the account, from its row of `own_records`."""
     status = status_within(record.useful, record.useless, row.status)
     if record.failed:
         others = tx.one(SQL.other_outcomes)
@@ -255,21 +283,34 @@ def account_status(tx: Transaction, row: Row, record: Row) -> CubeStatus:
     return status
 
 
-def _judged(context: Context, tx: Transaction, row: Row, chance: float) -> _Fitting | None:
-    """Return a cube that fits with its account's record; None if it is retired there."""
-    record = tx.one(SQL.own_record, id=row.id)
-    status = account_status(tx, row, record)
-    if status == "retired":
-        return None
-    unused_ms = context.clock() - max(record.last_ms, row.created_ms)
-    return _Fitting(
-        row=row,
-        chance=chance,
-        status=status,
-        helped=record.helped,
-        failed=record.failed,
-        freshness=freshness(unused_ms / DAY_MS, record.exposures),
-    )
+def _judged(
+    context: Context, tx: Transaction, query: CubeQuery, chosen: Sequence[tuple[Row, float]]
+) -> list[_Fitting]:
+    """Return cubes that fit with their account's records, without those that are retired there.
+
+    `chosen` are the rows of cubes, each with the chance that it fits.
+    """
+    if not chosen:
+        return []
+    ids = json.dumps([row.id for row, _ in chosen])
+    records = {row.id: row for row in tx.all(SQL.own_records, ids=ids, session=query.session)}
+    judged = [(row, chance, records[row.id]) for row, chance in chosen]
+    return [
+        _Fitting(
+            row=row,
+            chance=chance,
+            status=status,
+            helped=record.helped,
+            failed=record.failed,
+            exposures=record.exposures,
+            freshness=freshness(
+                (context.clock() - max(record.last_ms, row.created_ms)) / DAY_MS, record.exposures
+            ),
+            is_met=bool(record.is_met),
+        )
+        for row, chance, record in judged
+        if (status := account_status(tx, row, record)) != "retired"
+    ]
 
 
 def _view(

@@ -8,7 +8,7 @@ account are never withheld: a new cube must be read before it can be rated.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..context import Caller, Records
 from ..protocol.cubes import SharedCube
@@ -22,23 +22,20 @@ _PARTS = 1_000_000  # of a random draw
 
 
 def draw_trial(
-    tx: Transaction,
     cubes: Sequence[SharedCube],
+    exposures: Mapping[str, int],
     share: float,
     draw: Callable[[int], int] = secrets.randbelow,
 ) -> dict[str, bool]:
     """Return the ids of the cubes of a search that take part in the trial; True: withheld.
 
     A share of the searches goes without all cubes that take part. Without a share none takes part.
+    `exposures` has the number of times that the account saw each cube, by its id.
     """
     if not cubes or not share:
         return {}
     is_withheld = draw(_PARTS) < share * _PARTS
-    return {
-        cube.cube_id: is_withheld
-        for cube in cubes
-        if tx.one(SQL.times_shown, cube_id=cube.cube_id).n >= TRIAL_AFTER
-    }
+    return {cube.cube_id: is_withheld for cube in cubes if exposures[cube.cube_id] >= TRIAL_AFTER}
 
 
 def effect_report(records: Records, caller: Caller, query: EffectQuery) -> EffectReport:

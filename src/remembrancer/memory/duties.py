@@ -7,23 +7,24 @@ every rule.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
-from ..accounts import name_session_user
+from ..accounts import name_session_user, records_user, user_reminder
 from ..context import Caller, Context
-from ..cubes import draw_trial, record_exposures, settle, unrated_cubes
+from ..cubes import draw_trial, record_exposures, settle
 from ..protocol.cubes import SharedCube
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
 from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
-from ..store import Row, Transaction
+from ..store import Row, Transaction, load_queries
 from .facts.for_start import note_uses
 from .spaces import SQL
 
+SEARCH_SQL = load_queries("remembrancer.memory", "searches.sql")
 L1_TURNS = 15  # an L1 is due about every 15 turns of a session
 L2_SUMMARIES = 10  # an L2 is due after 10 L1s
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -236,90 +237,124 @@ class CountedSearch(NamedTuple):
     cubes: list[SharedCube]
 
 
-def count_search(
-    context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer
-) -> CountedSearch:
-    """Count one more step of the query's session.
+def search_space(
+    tx: Transaction, user_id: str, session_id: str, *, counts: bool = False
+) -> Row | None:
+    """Return the row of a space with the state of a session; None if there is no such space.
 
-    `answer` is what the search will show, but for cubes that the field trial withholds. How the
-    turns before ended is decided, too. Raises StoreUnavailable.
+    `counts`: also with what is due in the session, for `count_search`.
     """
+    return tx.one_or_none(
+        SEARCH_SQL.search_space,
+        user_id=user_id,
+        session_id=session_id,
+        counts=int(counts),
+        most=TURNS_PER_CUBE_MIN,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchToRecord:
+    """A search to be recorded, and the state of its session in its snapshot.
+
+    `space` is the row of `search_space`, None for a new space. `answer` is what the search will
+    show, but for cubes that the field trial withholds; `exposures` says how often the account saw
+    each cube.
+    """
+
+    user_id: str
+    query: MemoryQuery
+    space: Row | None
+    answer: MemoryAnswer
+    exposures: Mapping[str, int]
+
+
+def count_search(context: Context, caller: Caller, search: SearchToRecord) -> CountedSearch:
+    """Count one more step of a session.
+
+    How the turns before ended is decided, too. Raises StoreUnavailable.
+    """
+    user_id, query, answer = search.user_id, search.query, search.answer
+    before = _session_counts(context, query, search.space)
+    is_named = records_user(caller, query.named_session)
 
     def count(tx: Transaction) -> CountedSearch:
         now_ms = context.clock()
-        # Most spaces exist, and opening one writes.
-        space = tx.one_or_none(SQL.space_counts, user_id=user_id) or tx.one(
-            SQL.open_space, user_id=user_id, now_ms=now_ms
-        )
-        session = tx.one(
-            SQL.count_step, space_id=space.id, session_id=query.session_id, now_ms=now_ms
-        )
-        step = int(session.step) + 1
-        unrated = unrated_cubes(tx, session=session.id, before_step=step)
-        turns_without_cube, is_look_due = _due_of_turns(tx, session)
-        counts = SessionCounts(
-            step=session.step,
-            remembered_step=session.remembered_step,
-            turns=session.turns,
-            turns_summarised=session.turns_summarised,
-            l1_count=space.l1_count,
-            l1_mapped=space.l1_mapped,
-            turns_without_cube=turns_without_cube,
-            is_look_due=is_look_due,
-            unrated=tuple(unrated),
-            last_seal=query.last_seal,
-            seals=query.seals,
-            seal_name=context.settings.seal_name,
-        )
-        tx.run(
-            SQL.note_step,
-            session=session.id,
-            step=step,
-            asked_ms=now_ms,
-            owed=",".join(duty_words(counts)),
+        counts = before
+        row = tx.one(
+            SEARCH_SQL.count_search,
+            user_id=user_id,
+            session_id=query.session_id,
+            now_ms=now_ms,
             hits=len(answer.hits),
             cubes=len(answer.shared_cubes),
+            owed=",".join(duty_words(counts)),
             key_id=caller.key_id,
+            event_ids=json.dumps(citable_events(answer)),
+            names=int(is_named),
         )
-        cubes = _count_cubes(context, tx, session.id, step, query, answer)
-        record_hits(tx, session=session.id, step=step, answer=answer)
+        if row.step != counts.step + 1:  # another search of the session was counted meanwhile
+            space = search_space(tx, user_id, query.session_id, counts=True)
+            counts = replace(_session_counts(context, query, space), step=row.step - 1)
+            tx.run(
+                SEARCH_SQL.set_owed,
+                session=row.session,
+                step=row.step,
+                owed=",".join(duty_words(counts)),
+            )
+        cubes = _count_cubes(context, tx, row, search, now_ms)
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
-        reminder = name_session_user(tx, caller, user_id, query.named_session, now_ms)
+        reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
         duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
-        return CountedSearch(step, duties, cubes)
+        return CountedSearch(row.step, duties, cubes)
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
     return context.store.write(count, account_id=caller.account_id, flush=False)
 
 
-def _count_cubes(
-    context: Context,
-    tx: Transaction,
-    session: int,
-    step: int,
-    query: MemoryQuery,
-    answer: MemoryAnswer,
-) -> list[SharedCube]:
-    """Decide how the turns before ended, and record the cubes of this one; return those to show."""
-    now_ms = context.clock()
-    settle(tx, session=session, before_step=step, message=query.query_text, now_ms=now_ms)
-    trial = draw_trial(tx, answer.shared_cubes, context.settings.field_trial)
-    record_exposures(
-        tx, session=session, step=step, cubes=answer.shared_cubes, trial=trial, now_ms=now_ms
+def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> SessionCounts:
+    """Return the state of a session; `space` is the row of `search_space`."""
+    request: dict[str, Any] = {
+        "last_seal": query.last_seal,
+        "seals": query.seals,
+        "seal_name": context.settings.seal_name,
+    }
+    if space is None:
+        return SessionCounts(step=0, **request)
+    maps = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped}
+    if space.session is None:
+        return SessionCounts(step=0, **maps, **request)
+    without_cube = min(space.turns - (space.cube_turn or 0), space.turns_since or 0)
+    return SessionCounts(
+        step=space.step,
+        remembered_step=space.remembered_step,
+        turns=space.turns,
+        turns_summarised=space.turns_summarised,
+        turns_without_cube=without_cube,
+        is_look_due=bool(space.is_look_due),
+        unrated=tuple(space.unrated.split(",")) if space.unrated else (),
+        **maps,
+        **request,
     )
-    return [cube for cube in answer.shared_cubes if not trial.get(cube.cube_id)]
 
 
-def _due_of_turns(tx: Transaction, session: Row) -> tuple[int, bool]:
-    """Return the turns since a cube or cube_nothing, and True if the latest needs a second look."""
-    if not session.turns:
-        return 0, False
-    row = tx.one(SQL.due_of_turns, session=session.id, most=TURNS_PER_CUBE_MIN)
-    turns_without_cube = min(session.turns - (session.cube_turn or 0), row.turns_since)
-    return turns_without_cube, bool(row.is_look_due)
+def _count_cubes(
+    context: Context, tx: Transaction, row: Row, search: SearchToRecord, now_ms: int
+) -> list[SharedCube]:
+    """Decide how the turns before ended, and record the cubes of this one; return those to show.
+
+    `row` is what `count_search` returned.
+    """
+    session, step, cubes = row.session, row.step, search.answer.shared_cubes
+    if row.is_unsettled:
+        message = search.query.query_text
+        settle(tx, session=session, before_step=step, message=message, now_ms=now_ms)
+    trial = draw_trial(cubes, search.exposures, context.settings.field_trial)
+    record_exposures(tx, session=session, step=step, cubes=cubes, trial=trial, now_ms=now_ms)
+    return [cube for cube in cubes if not trial.get(cube.cube_id)]
 
 
 def record_hits(tx: Transaction, *, session: int, step: int, answer: MemoryAnswer) -> None:
@@ -343,22 +378,20 @@ def citable_events(answer: MemoryAnswer) -> list[str]:
 
 
 def record_read(
-    context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer | None
+    context: Context, caller: Caller, search: SearchToRecord, *, may_cite: bool
 ) -> None:
     """Record the user and the hits of a search that counts no step.
 
-    The events of `answer` are recorded for an existing session, so that a second question within a
-    turn may be cited. Raises StoreUnavailable.
+    The hits are recorded if the search `may_cite` them, for a session that exists, so that a second
+    question within a turn may be cited. Raises StoreUnavailable.
     """
+    space = search.space
 
     def record(tx: Transaction) -> None:
-        name_session_user(tx, caller, user_id, query.named_session, context.clock())
-        space = tx.one_or_none(SQL.space_of, user_id=user_id)
-        session = space and tx.one_or_none(
-            SQL.session_of, space_id=space.id, session_id=query.session_id
-        )
-        if session and answer is not None:
-            record_hits(tx, session=session.id, step=session.step, answer=answer)
+        named_session = search.query.named_session
+        name_session_user(tx, caller, search.user_id, named_session, context.clock())
+        if space is not None and space.session is not None and may_cite:
+            record_hits(tx, session=space.session, step=space.step, answer=search.answer)
 
     context.store.write(record, account_id=caller.account_id, flush=False)
 

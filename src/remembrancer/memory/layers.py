@@ -184,6 +184,8 @@ def layer_rows(tx: Transaction, space_id: int, events: Sequence[int]) -> dict[in
     Each has id, kind, item, text, since_ms, and where they apply fact_id, l1_id, session_id, topic
     and event_id.
     """
+    if not events:
+        return {}
     ids = {event: row_id(space_id, event >> _KIND_BITS) for event in events}
     rows = {
         row.id: row

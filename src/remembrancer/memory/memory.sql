@@ -1,27 +1,12 @@
 -- space_of: The space of an account's user, if it exists
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
--- search_space: The same with the step of the session that searches, or null if there is no such session, and whether any session has an open task
-select id, events_made, revision, layers_made,
-    (
-        select newer from event_changes where event_changes.account_id = :account_id and event_changes.space_id = spaces.id
-        order by newer desc limit 1
-    ) as newest_change, (
-    select step from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
-) as step, exists (
-    select 1 from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.task_open = 1
-) as has_open_task
-from spaces where account_id = :account_id and user_id = :user_id;
-
--- space_counts: The counts of a space, if it exists
-select id, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
-
 -- open_space: Return a space; create it if necessary
 insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
 on conflict (account_id, user_id) do update set user_id = excluded.user_id
 returning id, l1_count, l1_mapped;
 
--- open_space [postgresql]: for the same reason
+-- open_space [postgresql]: a failed insert would use up a space id
 with known as (
     select id, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id
 ), made as (
@@ -30,16 +15,6 @@ with known as (
     returning id, l1_count, l1_mapped
 )
 select id, l1_count, l1_mapped from known union all select id, l1_count, l1_mapped from made;
-
--- count_step: Count one more search of a session, creating it if necessary; return its state before
-insert into sessions (account_id, space_id, session_id, step, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms)
-on conflict (space_id, session_id) do update set step = sessions.step + 1
-returning id, step - 1 as step, remembered_step, turns, turns_summarised, cube_turn;
-
--- count_step [postgresql]: the account leads every key
-insert into sessions (account_id, space_id, session_id, step, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms)
-on conflict (account_id, space_id, session_id) do update set step = sessions.step + 1
-returning id, sessions.step - 1 as step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- session_of: Return the state of a session
 select id, step, remembered_step, turns, turns_summarised, cube_turn from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
@@ -91,27 +66,6 @@ from sessions cross join lateral (
 ) as newest
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
-
--- due_of_turns: The turns of a session since its last cube_nothing, at most :most, and whether its latest reply cites events and had no second look
-select
-    (select count(*) from (
-        select 1 from events where events.account_id = :account_id and events.session = :session and events.superseded_by is null
-            and events.created_ms > coalesce((
-                select max(closed_duties.created_ms) from closed_duties
-                where closed_duties.account_id = :account_id and closed_duties.session = :session and closed_duties.duty = 'cube_nothing'
-            ), -1)
-        limit :most
-    ) as recent) as turns_since,
-    (select (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
-            select 1 from looks where looks.account_id = :account_id and looks.session = :session and looks.event = latest.id
-        )
-        from events as latest where latest.account_id = :account_id and latest.session = :session
-        order by latest.created_ms desc, latest.id desc limit 1
-    ) as is_look_due;
-
--- note_step: Record a counted search: its hits and cubes, and the duties open at that time
-insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id) values (:account_id, :session, :step, :asked_ms, :hits, :cubes, :owed, :key_id)
-on conflict do nothing;
 
 -- add_event: Store the text of a turn
 insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms)
@@ -214,16 +168,18 @@ select account_id, id, events_made from spaces where events_made > 0 order by id
 -- space_by_id: The current state of a space
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and id = :id;
 
--- note_hits: Record that a session was shown some events, whose ids are a JSON array
+-- note_hits: Record that a session, if it still exists, was shown some events, whose ids are a JSON array
 insert into shown_events (account_id, session, event, step)
 select events.account_id, :session, events.id, :step from events where events.account_id = :account_id
     and events.event_id in (select value from json_each(:event_ids))
+    and exists (select 1 from sessions where sessions.account_id = :account_id and sessions.id = :session)
 on conflict do nothing;
 
 -- note_hits [postgresql]: as an array, for the same reason
 insert into shown_events (account_id, session, event, step)
 select events.account_id, :session, events.id, :step from events where events.account_id = :account_id
     and events.event_id = any (array(select value from json_each(:event_ids)))
+    and exists (select 1 from sessions where sessions.account_id = :account_id and sessions.id = :session)
 on conflict do nothing;
 
 -- session_turns: The latest turns of a session, newest first

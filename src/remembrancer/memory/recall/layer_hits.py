@@ -204,6 +204,8 @@ def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> d
     """Return the score to add to each turn that one of the best L1s covers."""
     l1s = [(rows[one.event].item, one.score) for one in scored if _is_l1(rows, one.event)]
     best = dict(reversed(l1s[:SUMMARIES_FOUND_MAX]))
+    if not best:
+        return {}
     lifts: dict[int, float] = {}
     for row in tx.all(SQL.turns_of_l1s, l1s=json.dumps(list(best)), most=LIFTED_TURNS_MAX):
         lift = SUMMARY_LIFT * best[row.l1]

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ...cubes import RelevantCubes
 from ...protocol.search import FactHit, InstructionHit, MemoryAnswer, SummaryHit
 from ...protocol.text import tokens
 from ...search import RankedEvent, Ranker, Ranking, SearchTerms
+from ...store import Row
 
 AnyHit = TypeVar("AnyHit", FactHit, InstructionHit, SummaryHit)
 
@@ -84,18 +86,28 @@ class SearchOutcome:
     answer: MemoryAnswer = field(
         default_factory=lambda: MemoryAnswer(hits=[], shared_cubes=[], step=0, total_hits=0)
     )
-    space_id: int | None = None
+    space: Row | None = None  # as returned by `search_space`; None: there is none
     ranking: Ranking | None = None
     ranker: Ranker | None = None
     terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
     layers: LayerHits = field(default_factory=LayerHits)
-    has_changes: bool = False  # between turns of the space
     answerable: float = 0.0  # how likely it is that any event answers
     history_lifts: dict[int, float] = field(default_factory=dict)  # by number of an event
     # the hits, in the order of the answer
     ranked_hits: list[RankedEvent] = field(default_factory=list)
     vector_text: str = ""  # the text that was embedded
+    relevant: RelevantCubes = field(default_factory=RelevantCubes)
+
+    @property
+    def has_changes(self) -> bool:
+        """True if there are changes between turns of the space."""
+        return self.space is not None and self.space.newest_change is not None
+
+    @property
+    def space_id(self) -> int | None:
+        """The row id of the space, None if there is none."""
+        return None if self.space is None else int(self.space.id)
 
     @property
     def lifts(self) -> dict[int, float]:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
-from ...cubes import CubeQuery, Situation, relevant_cubes
-from ...protocol.cubes import SharedCube
+from ...cubes import CubeQuery, NewestCubes, Situation, relevant_cubes
 from ...protocol.search import (
     LAYERS,
     Hit,
@@ -45,15 +44,15 @@ from ...search import (
 )
 from ...store import Row, Transaction
 from ..changes import names_history
-from ..duties import citable_events, count_search, open_tasks, record_read
-from ..spaces import (
-    SQL,
-    flag_names,
-    milliseconds,
-    past_ms,
-    row_id,
-    space_view,
+from ..duties import (
+    SearchToRecord,
+    citable_events,
+    count_search,
+    open_tasks,
+    record_read,
+    search_space,
 )
+from ..spaces import flag_names, milliseconds, past_ms, space_view
 from ..write.links import EventLinks
 from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
 from .deep import reranked, widened
@@ -73,6 +72,7 @@ FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
 FOCUS_SEARCHED_MAX = 2_000
+FOCUS_READ_AT_ONCE = 50  # of these: texts in memory at a time, and fewer round trips
 # Score added to an event for a focus word: (a word in every event, a very rare word).
 FOCUS_LIFT = (2.5, 10.0)
 T = TypeVar("T")
@@ -105,27 +105,35 @@ def recall(
     """
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
+    counts = query.interact and not caller.read_only
 
-    def read(tx: Transaction) -> tuple[MemoryAnswer, bool]:
-        return (
-            search(context, tx, caller, user_id, searched, StageTimer()).answer,
-            is_user_of_session(tx, caller, user_id, query.named_session),
-        )
+    def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
+        outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
+        # A counted search records its user in any case.
+        return outcome, counts or is_user_of_session(tx, caller, user_id, query.named_session)
 
     is_deep = query.depth == "deep"
     searched = widened(context, query) if is_deep else query
-    answer, is_known_user = read_embedded(context, caller, read)
+    outcome, is_known_user = read_embedded(context, caller, read)
+    answer = outcome.answer
     if is_deep:
         answer = reranked(context, caller, query, answer)
     if not serves_cubes:
         answer = answer.model_copy(update={"shared_cubes": []})
-    if caller.read_only or not query.interact:
+    to_record = SearchToRecord(
+        user_id=user_id,
+        query=query,
+        space=outcome.space,
+        answer=answer,
+        exposures=outcome.relevant.exposures,
+    )
+    if not counts:
         # Without a counted search, the session cannot cite.
         may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only
         if may_cite or not is_known_user:
-            record_read(context, caller, user_id, query, answer if may_cite else None)
+            record_read(context, caller, to_record, may_cite=may_cite)
         return answer
-    step, duties, cubes = count_search(context, caller, user_id, query, answer)
+    step, duties, cubes = count_search(context, caller, to_record)
     return answer.model_copy(
         update={
             "step": step,
@@ -156,14 +164,17 @@ def search(
     user_id: str,
     query: MemoryQuery,
     stages: StageTimer,
+    *,
+    counts: bool = False,
 ) -> SearchOutcome:
     """Run every stage of a search in one snapshot.
 
-    Counts and records nothing. `user_id` must be one that the caller may use. Raises TimeInFuture.
+    Counts and records nothing; with `counts` it reads what `count_search` needs. `user_id` must be
+    one that the caller may use. Raises TimeInFuture.
     """
     as_of_ms = past_ms(context, query.as_of)
     query = _until_as_of(query)
-    space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
+    space = search_space(tx, user_id, query.session_id, counts=counts)
     if space is None:
         return _search_without_events(context, tx, caller, user_id, query, stages)
     view, terms = _view(context, tx, caller, space, query)
@@ -179,24 +190,40 @@ def search(
     stages.end("focus")
     budget = TokenBudget(query.max_tokens, layers)
     outcome = SearchOutcome(
-        space_id=space.id,
+        space=space,
         ranking=ranking,
         ranker=ranker,
         terms=terms,
         focus=focus,
         layers=layers,
         vector_text=vector_text,
-        has_changes=space.newest_change is not None,
     )
     ranked = _ranked(tx, outcome, query)
     stages.end("ranking")
     hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget, as_of_ms)
     stages.end("texts")
-    relevant = _cubes(context, tx, caller, user_id, query, ranking.question, vector)
+    cube_query = _cube_query(user_id, query, ranking.question, vector, space)
+    outcome.relevant = relevant_cubes(context, tx, caller, cube_query)
     stages.end("cubes")
-    outcome.answer = MemoryAnswer(
+    outcome.answer = _answer(context, tx, query, outcome, hits, budget)
+    stages.end("session")
+    return outcome
+
+
+def _answer(
+    context: Context,
+    tx: Transaction,
+    query: MemoryQuery,
+    outcome: SearchOutcome,
+    hits: list[Hit],
+    budget: TokenBudget,
+) -> MemoryAnswer:
+    ranking, layers, focus, space = outcome.ranking, outcome.layers, outcome.focus, outcome.space
+    assert ranking is not None
+    assert space is not None
+    return MemoryAnswer(
         hits=hits,
-        shared_cubes=relevant,
+        shared_cubes=outcome.relevant.cubes,
         facts=layers.facts,
         instructions=layers.instructions,
         summaries=budget.fitting_summaries(layers),
@@ -207,8 +234,6 @@ def search(
         help_hits=help_for(query.query_text) or None,
         open_tasks=_open_tasks(context, tx, space, query),
     )
-    stages.end("session")
-    return outcome
 
 
 def _open_tasks(
@@ -274,40 +299,47 @@ def _search_without_events(
 ) -> SearchOutcome:
     question = parse_query(query.query_text)
     vector = context.query_vectors(question.text)
+    cube_query = _cube_query(user_id, query, question, vector, None)
+    relevant = relevant_cubes(context, tx, caller, cube_query)
     answer = MemoryAnswer(
         hits=[],
-        shared_cubes=_cubes(context, tx, caller, user_id, query, question, vector),
+        shared_cubes=relevant.cubes,
         step=0,
         total_hits=0,
         focus_missing=list(query.focus_words) or None,
         help_hits=help_for(query.query_text) or None,
     )
     stages.end("cubes")
-    return SearchOutcome(answer=answer)
+    return SearchOutcome(answer=answer, relevant=relevant)
 
 
-def _cubes(
-    context: Context,
-    tx: Transaction,
-    caller: Caller,
+def _cube_query(
     user_id: str,
     query: MemoryQuery,
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
-) -> list[SharedCube]:
+    space: Row | None,
+) -> CubeQuery:
+    """Return the search for cubes of a search; `space` is the row of `search_space`, if any."""
     work = query.work or WorkContext()
     situation = Situation(
         message=query.query_text, error=work.error or "", others=(*work.tools, *work.files)
     )
-    cube_query = CubeQuery(
-        user_id=user_id,
+    request: dict[str, Any] = {
+        "user_id": user_id,
+        "situation": situation,
+        "question": question,
+        "vector": vector,
+    }
+    if space is None:
+        return CubeQuery(session=None, **request)
+    return CubeQuery(
         # A pure read looks things up; only what a turn is shown is not repeated.
-        session_id=query.session_id if query.interact else None,
-        situation=situation,
-        question=question,
-        vector=vector,
+        session=space.session if query.interact else None,
+        newest=NewestCubes(space.cube_revision, space.shared_cube, space.own_cube),
+        has_rejected=bool(space.has_rejected),
+        **request,
     )
-    return relevant_cubes(context, tx, caller, cube_query)
 
 
 def _score_parts(
@@ -368,19 +400,22 @@ def _focus(
 
 def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
     matches: list[int] = []
-    for place, event in enumerate(candidates[:FOCUS_SEARCHED_MAX]):
+    for place in range(0, min(len(candidates), FOCUS_SEARCHED_MAX), FOCUS_READ_AT_ONCE):
         if matches and place >= FOCUS_CHECKED_MAX:
             break
-        if _has_phrase(tx, space_id, event, phrase):
-            matches.append(event)
+        matches += _with_phrase(
+            tx, space_id, candidates[place : place + FOCUS_READ_AT_ONCE], phrase
+        )
     return matches
 
 
-def _has_phrase(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
-    row = tx.one_or_none(SQL.hit, id=row_id(space_id, event))
-    return row is not None and any(
-        contains(text, phrase) for text in (row.query, row.response, row.topic or "")
-    )
+def _with_phrase(tx: Transaction, space_id: int, events: list[int], phrase: str) -> list[int]:
+    rows = HitRows(tx, space_id, events, at_once=len(events))
+    return [event for event in events if event in rows and _has_phrase(rows[event], phrase)]
+
+
+def _has_phrase(row: Row, phrase: str) -> bool:
+    return any(contains(text, phrase) for text in (row.query, row.response, row.topic or ""))
 
 
 def _hits(

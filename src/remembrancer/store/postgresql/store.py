@@ -113,6 +113,10 @@ class PostgresqlStore:
         statement = prepare(sql)
         return self._connections.execute(statement.sql, statement.values(values))
 
+    def look_up(self, sql: str, **values: Any) -> Row | None:
+        """Run one query in one round trip; see Store.look_up."""
+        return self.count(sql, **values)
+
     @contextmanager
     def lock(self, *names: str, wait: bool = True) -> Iterator[bool]:
         """Hold advisory locks; see Store.lock."""

@@ -107,6 +107,18 @@ class SqliteStore:
         """See Store.count."""
         return self.write(lambda tx: tx.one_or_none(sql, **values), flush=False)
 
+    def look_up(self, sql: str, **values: Any) -> Row | None:
+        """Run one query in this thread; see Store.look_up."""
+        self._refuse_nesting()
+        with self._reader_slots:
+            connection = self._take()
+            transaction = SqliteTransaction(connection, self._path)
+            try:
+                return transaction.one_or_none(sql, **values)
+            finally:
+                transaction.end()
+                self._give_back(connection)
+
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """See Store.lock. Covers this process only, unless the store is or was shared."""
         self._refuse_nesting()
