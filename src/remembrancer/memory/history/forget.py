@@ -171,6 +171,7 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
     revision = tx.one(SPACES.space_by_id, id=erase_range.space_id).revision
     return ErasedEvents(
         space_id=erase_range.space_id,
+        since=revision - 1,
         revision=revision,
         numbers=[number_of(row.id) for row in rows],
     )
