@@ -18,10 +18,12 @@ from memory.asking import Memory, opened
 import remembrancer
 from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.memory.facts.edit import add_fact, remove_fact
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.maintenance import Maintenance
 from remembrancer.memory.segments import check_segments, write_segments
 from remembrancer.memory.spaces import ROWS_AT_ONCE, SQL, space_view
+from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.forget import Forget
 from remembrancer.search import SegmentFolder
 from remembrancer.search.embedders.port import NoEmbedder
@@ -379,6 +381,21 @@ def test_two_processes_share_segments(folder: Path) -> None:
             assert answers(two) == answers(memory)
         assert own_parts(two) == 2 * (2 + LARGE - 1)  # of all other segments, none is rebuilt
 
+
+def test_a_removed_fact_leaves_the_index_of_turns_loaded(folder: Path) -> None:
+    filled(folder)
+
+    with started(folder) as memory:
+        request = FactAdd.model_validate({"text": "The lamp is red.", "user_id": "ada"})
+        fact = add_fact(memory.context, memory.caller, request)
+        answers(memory)
+        index = memory.context.index_cache.take(1)
+        view = index.view()
+        remove_fact(memory.context, memory.caller, fact.fact.fact_id)
+        memory.ask("lamp")
+
+        assert index.view() is view
+        assert len([name for name in files(memory.context) if "-1.segment" in name]) == 5
 
 
 def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
