@@ -247,6 +247,25 @@ def test_index_of_segments_equals_one_of_rows(events, pieces):
         assert getattr(whole, name) == getattr(view, name), name
 
 
+def test_index_beyond_the_budget_serves_one_search():
+    """It is not cached, and the indexes of other spaces stay."""
+    some = batch([("alpha beta", "gamma")] * 200)
+    alone = SpaceIndex(0)
+    alone.add(some, 200)
+    cache = IndexCache(memory_bytes=alone.nbytes, dimensions=0)
+
+    def fill(index, times):
+        for place in range(times):
+            more = batch([("alpha beta", "gamma")] * 200, first=200 * place)
+            index.add(more, 200 * (place + 1))
+
+    cache.view("short", revision=0, end=200, fill=lambda index: fill(index, 1))
+    for _ in range(2):
+        large = cache.view("large", revision=0, end=800, fill=lambda index: fill(index, 4))
+
+        assert len(large.find(term("alpha"))[0]) == 800
+        assert cache.holds("short", revision=0, end=200, within=0)
+        assert not cache.holds("large", revision=0, end=1, within=0)
 
 
 def test_terms_are_counted_per_part():

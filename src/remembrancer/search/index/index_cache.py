@@ -16,7 +16,8 @@ _REQUESTS_MAX = 100  # further requests are dropped; the next search repeats the
 class IndexCache:
     """Space indexes within a memory budget. Thread-safe.
 
-    The least recently used index is evicted first.
+    The least recently used index is evicted first. One that exceeds the budget alone serves the
+    search that loaded it and is not cached.
     """
 
     def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
@@ -102,6 +103,9 @@ class IndexCache:
             size = index.nbytes
             self._total += size - self._sizes.get(space, 0)
             self._sizes[space] = size
+            if size > self._memory_bytes:  # it must not evict the indexes of all other spaces
+                del self._indexes[space], self._sizes[space]
+                self._total -= size
             while self._total > self._memory_bytes and len(self._indexes) > 1:
                 oldest, _ = self._indexes.popitem(last=False)
                 self._total -= self._sizes.pop(oldest, 0)
