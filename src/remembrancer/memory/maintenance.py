@@ -17,6 +17,8 @@ from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes import settle_ended, warm_cubes
 from ..cubes.reindex import reindex_cubes
+from ..protocol.memory import Remembered, Turn
+from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..search import (
     Embedder,
     EmbedderUnavailable,
@@ -219,6 +221,8 @@ class Maintenance:
         check_segments(self._context)
         self._warm_spaces(self._context)
         warm_cubes(self._context)
+        for message in (MemoryQuery, MemoryAnswer, Turn, Remembered):
+            message.model_rebuild()  # messages are prepared by their first use
         screening.load()  # last, because most turns do not need the rules
 
     def load_requested(self) -> None:
