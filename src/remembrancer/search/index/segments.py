@@ -53,7 +53,10 @@ class SegmentOrigin(NamedTuple):
 def write_segment(path: Path, origin: SegmentOrigin, content: IndexRange) -> None:
     """Write a segment to a new file and flush it to the disk. Raises OSError."""
     arrays = {
-        **{f"column {name}": np.asarray(content.columns[name], kind) for name, kind in _columns()},
+        **{
+            f"column {name}": np.asarray(content.columns[name], kind)
+            for name, kind in COLUMNS.items()
+        },
         **{name: np.asarray(getattr(content.run, name), kind) for name, kind in _RUN.items()},
         "vectors": np.asarray(content.vectors, "i1"),
     }
@@ -108,10 +111,6 @@ def open_segment(path: Path) -> tuple[SegmentOrigin, IndexRange]:
             return SegmentOrigin(**header["origin"]), _content(header, mapped, at)
         except (KeyError, TypeError, ValueError) as error:
             raise SegmentDamaged(f"{path}: {error}") from error
-
-
-def _columns() -> Iterator[tuple[str, str]]:
-    yield from COLUMNS.items()
 
 
 def _header_digest(header: bytes) -> bytes:
@@ -171,7 +170,7 @@ def _digest(blocks: Iterator[memoryview]) -> str:
 
 
 def _content(header: Mapping[str, Any], mapped: mmap.mmap, at: int) -> IndexRange:
-    kinds = {f"column {name}": kind for name, kind in _columns()} | _RUN | {"vectors": "i1"}
+    kinds = {f"column {name}": kind for name, kind in COLUMNS.items()} | _RUN | {"vectors": "i1"}
 
     def array(name: str) -> Array:
         place, *shape = header["arrays"][name]
