@@ -17,7 +17,14 @@ from .store.transfer.copy import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
-    from .search import Embedder, IndexCache, QueryVectors, Reranker, VectorLayout
+    from .search import (
+        Embedder,
+        IndexCache,
+        QueryVectors,
+        Reranker,
+        SegmentFolder,
+        VectorLayout,
+    )
 
     Embedders: TypeAlias = tuple[Embedder, Embedder | None]
 
@@ -53,6 +60,7 @@ class Context(Records):
     index_cache: IndexCache
     models: Models
     reranker: Reranker | None  # of deep searches
+    segments: SegmentFolder | None = None  # files of the indexes; None without a folder for them
 
     def with_embedder(
         self, embedder: Embedder, older: Embedder | None, settings: Settings | None = None
@@ -162,8 +170,17 @@ def assemble(
         ids=records.ids,
         models=models,
         reranker=reranker,
+        segments=open_segments(records.store),
         **parts,
     )
+
+
+def open_segments(store: Store) -> SegmentFolder | None:
+    """Return the folder of the index segments of a store; None if it has none."""
+    from .search import SegmentFolder  # imported here: see open_embedders
+
+    folder = store.index_folder
+    return None if folder is None else SegmentFolder(folder)
 
 
 def open_configured_reranker(settings: Settings, models: Models) -> Reranker | None:

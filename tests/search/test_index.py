@@ -53,7 +53,7 @@ def test_index_built_in_batches_equals_one_built_at_once(events, cuts):
         pieces.words,
         pieces.languages,
     )
-    assert np.allclose(whole.log_length, pieces.log_length)
+    assert whole.log_length == pieces.log_length
 
 
 @given(EVENTS)
@@ -159,7 +159,7 @@ def test_steady_erasing_does_not_fill_the_memory():
         assert view.events == end - oldest
         sizes.append(cache.take("space").nbytes)
         if number >= 10:
-            cache.erase("space", [oldest], revision=oldest + 1)
+            cache.erase("space", [oldest], since=oldest, revision=oldest + 1)
 
     assert max(sizes[1_000:]) <= max(sizes[:1_000])
 
@@ -216,6 +216,56 @@ def test_cache_evicts_the_least_recently_used_index():
         cache.take(1)
 
     assert [cache.take(space).next_event for space in (1, 3, 2)] == [200, 200, 0]
+
+
+@given(EVENTS, st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=5))
+def test_index_of_segments_equals_one_of_rows(events, pieces):
+    """A segment may have its place anywhere: before, between and after events from rows."""
+    whole, index, low = build_index(events, []).view(), SpaceIndex(0), 0
+    for size, is_segment in [*pieces, (len(events), False)]:
+        some = events[low : low + size]
+        if not some:
+            continue
+        words, sessions = [(a, b) for a, b, _ in some], [s for _, _, s in some]
+        rows = batch(words, first=low, sessions=sessions)
+        low += len(some)
+        if is_segment:
+            alone = SpaceIndex(0)
+            alone.add(rows, low)
+            index.attach(alone.as_range(), low)
+        else:
+            index.add(rows, low)
+    view = index.view()
+
+    for column in whole.columns:
+        assert whole[column].tolist() == view[column].tolist(), column
+    for word in WORDS:
+        assert [a.tolist() for a in whole.find(term(word))] == [
+            a.tolist() for a in view.find(term(word))
+        ]
+    for name in ("events", "words", "languages", "speakers", "flags", "log_length", "alive_parts"):
+        assert getattr(whole, name) == getattr(view, name), name
+
+
+def test_index_beyond_the_budget_serves_one_search():
+    """It is not cached, and the indexes of other spaces stay."""
+    some = batch([("alpha beta", "gamma")] * 200)
+    alone = SpaceIndex(0)
+    alone.add(some, 200)
+    cache = IndexCache(memory_bytes=alone.nbytes, dimensions=0)
+
+    def fill(index, times):
+        for place in range(times):
+            more = batch([("alpha beta", "gamma")] * 200, first=200 * place)
+            index.add(more, 200 * (place + 1))
+
+    cache.view("short", revision=0, end=200, fill=lambda index: fill(index, 1))
+    for _ in range(2):
+        large = cache.view("large", revision=0, end=800, fill=lambda index: fill(index, 4))
+
+        assert len(large.find(term("alpha"))[0]) == 800
+        assert cache.holds("short", revision=0, end=200, within=0)
+        assert not cache.holds("large", revision=0, end=1, within=0)
 
 
 def test_terms_are_counted_per_part():

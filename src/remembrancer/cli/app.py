@@ -6,6 +6,7 @@ Output goes to stdout, everything else to stderr. Exit status: 0 success, 1 a fi
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -109,11 +110,15 @@ def serve(
     from ..search.embedders import multilingual
 
     settings = load_settings(context, data, host=host, port=port, workers=workers)
+    gc.disable()  # until it serves: a start creates no garbage, and a tenth of its time went to gc
     if settings.embedder == "multilingual":
         multilingual.load()  # beside the import of the application, which takes as long
-    from ..server.app import serve as serve_http
+    try:
+        from ..server.app import serve as serve_http
 
-    serve_http(settings)
+        serve_http(settings)
+    finally:
+        gc.enable()
 
 
 @app.command("import")

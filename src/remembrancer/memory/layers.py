@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from ..store import Row, Transaction, embedder_id, load_queries
 from .changes import change_keys
 from .instructions import Instruction, standing_instruction
 from .spaces import SQL as SPACES
-from .spaces import layers_key, number_of, row_id, space_of
+from .spaces import ErasedEvents, layers_key, number_of, row_id, space_of
 
 SQL = load_queries("remembrancer.memory", "layers.sql")
 BATCH = 16  # entries renewed per step; a search waits for their embedding
@@ -115,16 +116,33 @@ def move_layer(tx: Transaction, *, item: int, layer: Layer) -> None:
         tx.run(SQL.move_layer, id=row.id, new_id=moved, kind=int(layer))
 
 
-def drop_layer(tx: Transaction, space_id: int, item: int) -> None:
-    """Delete the entry of a fact (its row id), also from cached indexes."""
-    if tx.run(SQL.drop_fact_layer, item=item):
-        tx.run(SPACES.revise_space, space_id=space_id)
+def drop_layer(tx: Transaction, space_id: int, item: int) -> ErasedEvents | None:
+    """Delete the entry of a fact (its row id), also from cached indexes of layers.
+
+    Returns the new revision of the space, or None if the fact had no entry.
+    """
+    if not tx.run(SQL.drop_fact_layer, item=item):
+        return None
+    tx.run(SPACES.revise_space, space_id=space_id)
+    revision = tx.one(SPACES.space_by_id, id=space_id).revision
+    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=())
 
 
-def prune_layers(tx: Transaction, space_id: int) -> None:
-    """Delete the entries of facts, L1s and maps that were erased, also from cached indexes."""
-    if tx.run(SQL.prune_layers, **_all_of(space_id)):
-        tx.run(SPACES.revise_space, space_id=space_id)
+def prune_layers(tx: Transaction, space_id: int) -> bool:
+    """Delete the entries of facts, L1s and maps that were erased, also from cached indexes.
+
+    Returns True if there were some: then the space has a new revision.
+    """
+    if not tx.run(SQL.prune_layers, **_all_of(space_id)):
+        return False
+    tx.run(SPACES.revise_space, space_id=space_id)
+    return True
+
+
+def prune_with(tx: Transaction, erased: ErasedEvents) -> ErasedEvents:
+    """Delete the entries of what was erased with turns; return the turns with the new revision."""
+    is_revised = prune_layers(tx, erased.space_id)
+    return replace(erased, revision=erased.revision + 1) if is_revised else erased
 
 
 def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:

@@ -17,6 +17,8 @@ from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes import settle_ended, warm_cubes
 from ..cubes.reindex import reindex_cubes
+from ..protocol.memory import Remembered, Turn
+from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..search import (
     Embedder,
     EmbedderUnavailable,
@@ -34,6 +36,7 @@ from .facts.edit import erase_expired
 from .history import endings
 from .layers import renew_layers
 from .recall import postgresql_index as database_index
+from .segments import check_segments, write_segments
 from .spaces import SQL, flag_names, row_id, space_of, space_view
 from .write.associations import associate_older
 from .write.links import link_older
@@ -215,8 +218,11 @@ class Maintenance:
         """Load the indexes of the newest spaces and the secret detector, to make the first requests
         fast.
         """
+        check_segments(self._context)
         self._warm_spaces(self._context)
         warm_cubes(self._context)
+        for message in (MemoryQuery, MemoryAnswer, Turn, Remembered):
+            message.model_rebuild()  # messages are prepared by their first use
         screening.load()  # last, because most turns do not need the rules
 
     def load_requested(self) -> None:
@@ -269,6 +275,7 @@ class Maintenance:
         store = self._context.store
         if store.is_shared:
             forget_idle(store)
+        write_segments(self._context, self._stop.is_set)
         while not self._stop.is_set() and self.step():
             pass
         context = self._context

@@ -165,6 +165,9 @@ update spaces set revision = revision + 1 where account_id = :account_id and id 
 -- spaces_newest: The newest spaces with their numbers of events, to warm up
 select account_id, id, events_made from spaces where events_made > 0 order by id desc limit :most;
 
+-- space_owner: The account of a space
+select id, account_id from spaces where id = :id;
+
 -- space_by_id: The current state of a space
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and id = :id;
 

@@ -6,13 +6,23 @@ the last one. A completed write is therefore in the very next search, without an
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from ..context import Context
 from ..protocol.errors import InvalidRequest
-from ..search import EntryBatch, EventText, IndexView, SpaceIndex, unpack_repaired
+from ..search import (
+    EntryBatch,
+    EventText,
+    IndexView,
+    SegmentOrigin,
+    SpaceIndex,
+    analysis_id,
+    unpack_repaired,
+)
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.memory", "memory.sql")
@@ -52,6 +62,8 @@ def drop_indexes(context: Context, spaces: Iterable[int]) -> None:
     for space_id in spaces:
         context.index_cache.drop(space_id)
         context.index_cache.drop(layers_key(space_id))
+        if context.segments is not None:
+            context.segments.drop(space_id)
 
 
 def layers_key(space_id: int) -> tuple[str, int]:
@@ -60,12 +72,61 @@ def layers_key(space_id: int) -> tuple[str, int]:
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:
+    """Add the missing events: from segments where there are, else from rows."""
     numbers = context.embedder_numbers(tx)
-    for low in range(index.next_event, space.events_made, ROWS_AT_ONCE):
-        high = min(low + ROWS_AT_ONCE, space.events_made)
+    segments = context.segments if has_segments(context) else None
+    names = segments.names(space.id, space.revision) if segments else []
+    names = [name for name in names if name.high <= space.events_made]
+    while (low := index.next_event) < space.events_made:
+        name = max((one for one in names if one.low == low), default=None)
+        if name is not None and segments is not None:
+            names.remove(name)
+            content = segments.open(space.id, name, partial(_is_current, context, tx, numbers))
+            if content is not None:
+                index.attach(content, name.high)
+            continue
+        following = [one.low for one in names if one.low > low]
+        high = min(low + ROWS_AT_ONCE, space.events_made, *following)
         row_range = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
         rows = tx.all(SQL.index_rows, **numbers, **row_range)
         index.add(batch_of(context, tx, space.id, rows), high)
+        if segments is not None and low // segments.small != high // segments.small:
+            segments.note(space.id)
+
+
+def has_segments(context: Context) -> bool:
+    """Return True if indexes have segments: not while vectors of two embedders are served."""
+    return context.segments is not None and context.older is None
+
+
+def segment_origin(
+    context: Context, space_id: int, low: int, high: int, rows: Sequence[Row]
+) -> SegmentOrigin:
+    """Return the origin of a segment that is made from the rows of a range of events.
+
+    It names the last row, which is lost first where a power cut loses answered writes: other
+    events may then have the numbers of the range.
+    """
+    last = rows[-1]
+    return SegmentOrigin(
+        space_id=space_id,
+        low=low,
+        high=high,
+        made_by=f"{analysis_id(context.embedder)} {context.layout.width}",
+        last=number_of(last.id),
+        digest=hashlib.blake2b(
+            f"{last.id} {last.session} {last.occurred_ms} ".encode() + last.words, digest_size=16
+        ).hexdigest(),
+    )
+
+
+def _is_current(
+    context: Context, tx: Transaction, numbers: dict[str, int], origin: SegmentOrigin
+) -> bool:
+    """Return True if a segment of this origin was made from the rows as they are."""
+    last = row_id(origin.space_id, origin.last)
+    rows = tx.all(SQL.index_rows, low=last, high=last + 1, **numbers)
+    return bool(rows) and origin == segment_origin(context, *origin[:3], rows)
 
 
 def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> EntryBatch:
@@ -136,9 +197,10 @@ def offset_minutes(when: datetime | None) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedEvents:
-    """The numbers of erased events of a space, and the space's revision after erasing them."""
+    """The numbers of erased events of a space, and its revisions before and after erasing them."""
 
     space_id: int
+    since: int
     revision: int
     numbers: Sequence[int]
 

@@ -21,7 +21,10 @@ from .index.entries import (
     unpack,
     unpack_repaired,
 )
-from .index.space_index import IndexCache, IndexView, SpaceIndex
+from .index.index_cache import IndexCache
+from .index.segment_folder import SegmentFolder, SegmentName
+from .index.segments import SegmentOrigin
+from .index.space_index import IndexView, SpaceIndex
 from .ranker import Ranker, load_ranker
 from .ranking import Ranking, Reason
 from .rerankers.opening import open_reranker
@@ -81,6 +84,9 @@ __all__ = [
     "Reranker",
     "RerankerUnavailable",
     "SearchTerms",
+    "SegmentFolder",
+    "SegmentName",
+    "SegmentOrigin",
     "SpaceIndex",
     "SpaceTerms",
     "SymmetricEmbedder",

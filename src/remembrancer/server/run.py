@@ -144,6 +144,7 @@ def _run_workers(
         print(text, flush=True)
         gc.collect()
         gc.freeze()  # the collector would write to every page that the processes share
+        gc.enable()
         Supervisor(settings, listener, work, in_child=in_child).run()
 
 
@@ -163,6 +164,7 @@ def _serve(
         app = make_app(context)
         maintenance.watch(app.state.dispatcher.use)
         _reload_on_hangup(maintenance)
+        gc.enable()  # see cli.app.serve
         with trimming():
             make_server(app).run(sockets=sockets)
     except KeyboardInterrupt:

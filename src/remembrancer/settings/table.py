@@ -175,7 +175,8 @@ class Settings:
     )
     index_memory_bytes: int = setting(
         256 << 20,
-        "Memory for the search indexes of active spaces.",
+        "Memory for the search indexes of active spaces, without the files that are mapped. "
+        "An index that exceeds it alone is loaded again by each search.",
         unit="bytes",
         least=1 << 20,
     )

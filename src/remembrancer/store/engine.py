@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..settings import Settings
@@ -153,6 +154,13 @@ class Store(Protocol):
         """Write a consistent copy to a new file while the service runs.
 
         Raises FileExistsError.
+        """
+
+    @property
+    def index_folder(self) -> Path | None:
+        """Folder beside the store for files that are derived from its rows.
+
+        None if servers on other machines may use the store: their erasures would not reach it.
         """
 
     @property

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..context import Context, embedding_parts, without_secrets
+from ..context import Context, embedding_parts, open_segments, without_secrets
 from ..models import (
     Budget,
     ModelAttempt,
@@ -192,9 +192,11 @@ def context(
     settings = settings or Settings(
         data=folder, embedder="none", durability="normal", refusal_seconds=0, field_trial=0
     )
+    store = store or _open_store(settings)
     return Context(
         settings=settings,
-        store=store or _open_store(settings),
+        store=store,
+        segments=open_segments(store),
         **embedding_parts(settings, embedder or HashEmbedder()),
         clock=clock or FrozenClock(),
         ids=ids or _ids,

@@ -16,8 +16,8 @@ from ...store import Row, Transaction
 from ..instructions import standing_instruction
 from ..layers import add_fact_keys, drop_layer, fact_layer, layer_entry, move_layer
 from ..spaces import SQL as SPACES
-from ..spaces import future_ms, milliseconds
-from ..write.turns import Intake, OnlyEchoedText
+from ..spaces import ErasedEvents, future_ms, milliseconds
+from ..write.turns import Intake, OnlyEchoedText, update_index
 from .listing import read_facts
 from .write import (
     EXPIRED,
@@ -135,10 +135,11 @@ def remove_fact(
     """
     require_write(caller)
     now_ms = context.clock()
+    erased: list[ErasedEvents | None] = []
 
     def write(tx: Transaction) -> str:
         row = own_fact(tx, caller, fact_id)
-        erase_fact(tx, row.space_id, row.id, status=REMOVED)
+        erased[:] = [erase_fact(tx, row.space_id, row.id, status=REMOVED)]
         delete_answers(tx, fact_id)
         return FactRemoved(
             removed=True, fact_id=fact_id, user_id=row.user_id, at=rfc3339(now_ms)
@@ -148,15 +149,19 @@ def remove_fact(
         lambda tx: idempotent(tx, idempotency, now_ms, lambda: write(tx)),
         account_id=caller.account_id,
     )
+    update_index(context, erased)
     return FactRemoved.model_validate_json(answer)
 
 
-def erase_fact(tx: Transaction, space_id: int, fact: int, *, status: int) -> None:
-    """Erase the text of a fact (its row id), and everything derived from it."""
+def erase_fact(tx: Transaction, space_id: int, fact: int, *, status: int) -> ErasedEvents | None:
+    """Erase the text of a fact (its row id), and everything derived from it.
+
+    Returns the new revision of the space, if it has one.
+    """
     tx.run(SQL.erase_fact, id=fact, status=status)
     tx.run(SQL.erase_sources, fact=fact)
     tx.run(SQL.drop_keys, fact=fact)
-    drop_layer(tx, space_id, fact)
+    return drop_layer(tx, space_id, fact)
 
 
 def erase_expired(context: Context) -> bool:
@@ -167,12 +172,14 @@ def erase_expired(context: Context) -> bool:
     now_ms = context.clock()
     rows = context.store.read(lambda tx: tx.all(SQL.expiring, now_ms=now_ms, most=EXPIRED_BATCH))
 
-    def erase(row: Row, tx: Transaction) -> None:
-        erase_fact(tx, row.space_id, row.id, status=EXPIRED)
+    def erase(row: Row, tx: Transaction) -> ErasedEvents | None:
+        erased = erase_fact(tx, row.space_id, row.id, status=EXPIRED)
         delete_answers(tx, row.fact_id)
+        return erased
 
     for row in rows:
-        context.store.write(partial(erase, row), account_id=row.account_id)
+        erased = context.store.write(partial(erase, row), account_id=row.account_id)
+        update_index(context, [erased])
     return bool(rows)
 
 

@@ -26,7 +26,7 @@ from ...protocol.forget import Erased, EventErased, Forget, Forgotten
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
 from ..files.versions import erase_files
-from ..layers import prune_layers
+from ..layers import prune_layers, prune_with
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, drop_indexes, milliseconds, number_of, row_id, space_of
 from ..write.associations import erase_associations_of_space
@@ -122,10 +122,8 @@ def _erase_one(
     session = tx.one(SPACES.session_of, space_id=erase_range.space_id, session_id=row.session_id).id
     l1_ids = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
     facts = _erase_facts(tx, erase_range)
-    outcome.erased = [
-        _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
-    ]
-    prune_layers(tx, erase_range.space_id)
+    erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
+    outcome.erased = [prune_with(tx, erased)]
     delete_answers(tx, event_id)
     return EventErased(
         erased=True,
@@ -171,6 +169,7 @@ def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) 
     revision = tx.one(SPACES.space_by_id, id=erase_range.space_id).revision
     return ErasedEvents(
         space_id=erase_range.space_id,
+        since=revision - 1,
         revision=revision,
         numbers=[number_of(row.id) for row in rows],
     )
@@ -367,7 +366,6 @@ def _forget_range(
         times[row.session].append(row.created_ms)
     facts = _erase_facts(tx, erase_range)
     erased = _erase_turns(tx, erase_range, turns)
-    outcome.erased = [erased]
     outcome.event_ids.add(turns)
     if whole_session is None:
         l1s = [
@@ -387,7 +385,7 @@ def _forget_range(
         **_erase_l1s(tx, erase_range.space_id, l1s),
         "sessions": 0,
     }
-    prune_layers(tx, erase_range.space_id)
+    outcome.erased = [prune_with(tx, erased)]
     if whole_session is not None:
         _erase_session(tx, whole_session)
         counts["sessions"] = 1

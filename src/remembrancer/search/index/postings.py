@@ -18,12 +18,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class PostingRun:
-    """Sealed postings. `parts[starts[i]:starts[i + 1]]` contain `terms[i]`; `terms` is sorted."""
+    """Sealed postings. `parts[starts[i]:starts[i + 1]]` contain `terms[i]`; `terms` is sorted.
+
+    `first` is to be added to each of `parts`. The arrays of a run that is mapped are in a file.
+    """
 
     terms: Array  # u4
     starts: Array  # i8, one longer than terms
     parts: Array  # u4, ascending within a term
     counts: Array  # u1
+    first: int = 0
+    is_mapped: bool = False
 
     def find(self, terms: Array) -> Iterator[tuple[int, Array, Array]]:
         """Yield the place in `terms` (u4) of each term that occurs, its parts, and its counts."""
@@ -34,11 +39,22 @@ class PostingRun:
         at = at[places]
         columns = places.tolist(), self.starts[at].tolist(), self.starts[at + 1].tolist()
         for place, start, end in zip(*columns, strict=True):
-            yield place, self.parts[start:end], self.counts[start:end]
+            yield place, self._numbered(self.parts[start:end]), self.counts[start:end]
+
+    @property
+    def postings(self) -> tuple[Array, Array, Array]:
+        """Terms, parts and counts of all postings, sorted by term."""
+        terms = np.repeat(self.terms, np.diff(self.starts))
+        return terms, self._numbered(self.parts), self.counts
+
+    def _numbered(self, parts: Array) -> Array:
+        return parts + np.uint32(self.first) if self.first else parts
 
     @property
     def nbytes(self) -> int:
-        """Memory use in bytes."""
+        """Memory use in bytes; 0 if it is mapped, because the system may take it back."""
+        if self.is_mapped:
+            return 0
         return self.terms.nbytes + self.starts.nbytes + self.parts.nbytes + self.counts.nbytes
 
 
@@ -59,12 +75,9 @@ def seal_run(terms: Array, parts: Array, counts: Array) -> PostingRun:
 
 def merge_runs(runs: Sequence[PostingRun]) -> PostingRun:
     """Merge runs whose parts follow each other."""
-    terms = np.concatenate([np.repeat(run.terms, np.diff(run.starts)) for run in runs])
-    return seal_run(
-        terms,
-        np.concatenate([run.parts for run in runs]),
-        np.concatenate([run.counts for run in runs]),
-    )
+    columns = zip(*(run.postings for run in runs), strict=True)
+    terms, parts, counts = (np.concatenate(column) for column in columns)
+    return seal_run(terms, parts, counts)
 
 
 @dataclass(frozen=True, slots=True)

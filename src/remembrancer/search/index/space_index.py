@@ -7,9 +7,8 @@ an immutable `IndexView`, so they need no lock while new events arrive.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,12 @@ CACHED_TERMS_MAX = 256  # terms whose postings a view caches
 # If all parts have nearly the same length, small differences must not matter.
 LENGTH_SPREAD_MIN = 0.1
 NONE = -1  # no neighbour
-# Each erased event costs a copy of the deletion marks; beyond this, reloading is cheaper.
-_ERASED_ONE_BY_ONE_MAX = 256
 _ERASED_PARTS_MIN = 256  # of an index; fewer are not worth reloading it
-_REQUESTS_MAX = 100  # further requests are dropped; the next search repeats them
+_SEGMENT_BYTES = 16_384  # memory of a mapped segment: its objects, its entry in the page table
+# Logarithms are summed as integers in this unit, so that a sum does not depend on its order.
+_LOG_UNIT = 1 / (1 << 32)
 
-_COLUMNS: dict[str, str] = {
+COLUMNS: dict[str, str] = {
     "event": "i4",  # number of the event within the space
     "side": "u1",
     "language": "u1",
@@ -110,6 +109,25 @@ class IndexView:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRange:
+    """The index of a range of events: its own parts from 0, each linked within the range."""
+
+    columns: Mapping[str, Array]  # see COLUMNS; each (parts,)
+    vectors: Array  # (parts, dimensions) i1
+    run: PostingRun
+    languages: Mapping[int, int]  # number of parts by language
+    speakers: frozenset[int]
+    flags: int  # those that any part has
+    events: int
+    words: int  # total length of the parts
+    logs: int  # sums of log(1 + length) and of its square, in units of 2^-32
+    squares: int
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
 class SpaceIndex:
     """A growing index: `add` appends events, `erase` marks them, `view()` returns a snapshot."""
 
@@ -125,7 +143,7 @@ class SpaceIndex:
         dimensions = self.dimensions
         self.next_event = 0  # number of the first event that is not in the index
         self._size = 0
-        self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
+        self._columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._alive = np.zeros(0, bool)
         self._vectors: list[Array] = []
         self._vector_tail = np.zeros((0, dimensions), "i1")
@@ -143,7 +161,9 @@ class SpaceIndex:
         self._flags = 0
         # Running sums over the parts alive, so that a new view does not have to visit them all.
         self._events = self._parts = self._words = 0
-        self._logs = self._squares = 0.0
+        self._logs = self._squares = 0  # in units of _LOG_UNIT
+        self._mapped_bytes = 0  # of vectors in files
+        self._segments = self._mapped_parts = 0
         self._view: IndexView | None = None
 
     def add(self, batch: EntryBatch, next_event: int) -> None:
@@ -161,6 +181,51 @@ class SpaceIndex:
         self._size = start + parts
         self.next_event = next_event
         self._view = None
+
+    def attach(self, segment: IndexRange, next_event: int) -> None:
+        """Append a range of events that is mapped; they come after all events in the index.
+
+        Its vectors and postings stay in the file.
+        """
+        start, parts = self._size, len(segment)
+        self._reserve(start + parts)
+        span = slice(start, start + parts)
+        for name, values in segment.columns.items():
+            self._columns[name][span] = values
+        self._alive[span] = True
+        self._link_segment(span)
+        self._end_tails()
+        self._vectors.append(segment.vectors)
+        self._runs.append(replace(segment.run, first=start, is_mapped=True))
+        self._mapped_bytes += segment.vectors.nbytes
+        self._segments, self._mapped_parts = self._segments + 1, self._mapped_parts + parts
+        for language, count in segment.languages.items():
+            self._languages[language] += count
+        self._speakers |= segment.speakers
+        self._flags |= segment.flags
+        self._events, self._parts = self._events + segment.events, self._parts + parts
+        self._words += segment.words
+        self._logs, self._squares = self._logs + segment.logs, self._squares + segment.squares
+        self._size = start + parts
+        self.next_event = next_event
+        self._view = None
+
+    def as_range(self) -> IndexRange:
+        """Return all events as one range. The index must have no erased event and no segment."""
+        self._end_tails()
+        runs = self._runs or [seal_run(EMPTY.terms, EMPTY.parts, EMPTY.counts)]
+        return IndexRange(
+            columns={name: array[: self._size] for name, array in self._columns.items()},
+            vectors=np.concatenate([self._vector_tail[:0], *self._vectors]),
+            run=runs[0] if len(runs) == 1 else merge_runs(runs),
+            languages={int(n): int(self._languages[n]) for n in np.flatnonzero(self._languages)},
+            speakers=frozenset(self._speakers),
+            flags=self._flags,
+            events=self._events,
+            words=self._words,
+            logs=self._logs,
+            squares=self._squares,
+        )
 
     def erase(self, event: int) -> bool:
         """Mark an event as erased; return False if it is not in the index."""
@@ -184,12 +249,17 @@ class SpaceIndex:
         self._events += sign * int(np.count_nonzero(np.diff(self._columns["event"][span])) + 1)
         self._parts += sign * len(lengths)
         self._words += sign * int(lengths.sum())
-        self._logs += sign * float(logs.sum())
-        self._squares += sign * float((logs * logs).sum())
+        self._logs += sign * _log_sum(logs)
+        self._squares += sign * _log_sum(logs * logs)
+
+    @property
+    def own_parts(self) -> int:
+        """The number of parts that are in memory and in no segment."""
+        return self._size - self._mapped_parts
 
     @property
     def nbytes(self) -> int:
-        """Memory use in bytes, including mapped files."""
+        """Memory use in bytes, without mapped files: the system may take their memory back."""
         arrays = [
             *self._columns.values(),
             self._alive,
@@ -197,7 +267,8 @@ class SpaceIndex:
             self._vector_tail,
             *self._tail.values(),
         ]
-        return sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
+        own = sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
+        return own - self._mapped_bytes + self._segments * _SEGMENT_BYTES
 
     def view(self) -> IndexView:
         """Return the current state. Cheap if nothing changed since the last call."""
@@ -214,8 +285,9 @@ class SpaceIndex:
         vectors = tuple(self._vectors)
         if self._vector_tail_used:
             vectors = (*vectors, self._vector_tail[: self._vector_tail_used])
-        mean = self._logs / self._parts if self._parts else 0.0
-        variance = self._squares / self._parts - mean * mean if self._parts else 0.0
+        parts = max(self._parts, 1)
+        mean = self._logs * _LOG_UNIT / parts
+        variance = self._squares * _LOG_UNIT / parts - mean * mean
         order = np.argsort(-self._languages, kind="stable")
         return IndexView(
             size=self._size,
@@ -235,12 +307,7 @@ class SpaceIndex:
 
     def _add_columns(self, batch: EntryBatch, start: int) -> None:
         end = start + len(batch)
-        if end > len(self._alive):
-            capacity = max(64, end + end // 2)
-            self._columns = {
-                name: _resized(array, capacity) for name, array in self._columns.items()
-            }
-            self._alive = _resized(self._alive, capacity)
+        self._reserve(end)
         columns, span = self._columns, slice(start, end)
         for name in ("side", "language", "flags", "speaker", "length"):
             columns[name][span] = batch.head[name]
@@ -260,13 +327,45 @@ class SpaceIndex:
         previous[order[same + 1]] = places[same]
         firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
         lasts = np.r_[firsts[1:] - 1, len(ordered) - 1]
-        for first, last in zip(firsts, lasts, strict=True):
-            key = int(ordered[first])
-            previous[order[first]] = self._last_of_session.get(key, NONE)
-            self._last_of_session[key] = int(places[last])
+        sessions = ordered[firsts].tolist()
+        previous[order[firsts]] = [self._last_of_session.get(one, NONE) for one in sessions]
+        self._last_of_session.update(zip(sessions, places[lasts].tolist(), strict=True))
         self._columns["previous"][start : start + len(session)] = previous
         linked = previous >= 0
         self._columns["next"][previous[linked]] = np.flatnonzero(linked) + start
+
+    def _link_segment(self, span: slice) -> None:
+        """Number the neighbours of new parts, which are from 0, and link sessions that go on."""
+        session = self._columns["session"][span]
+        previous, following = self._columns["previous"][span], self._columns["next"][span]
+        firsts, lasts = np.flatnonzero(previous == NONE), np.flatnonzero(following == NONE)
+        for links in (previous, following):
+            links[links != NONE] += span.start
+        last_of_session = self._last_of_session
+        previous[firsts] = [last_of_session.get(one, NONE) for one in session[firsts].tolist()]
+        linked = firsts[previous[firsts] != NONE]
+        self._columns["next"][previous[linked]] = linked + span.start
+        ends = (lasts + span.start).tolist()
+        last_of_session.update(zip(session[lasts].tolist(), ends, strict=True))
+
+    def _reserve(self, parts: int) -> None:
+        """Make the columns long enough for so many parts."""
+        if parts > len(self._alive):
+            capacity = max(64, parts + parts // 2)
+            self._columns = {
+                name: _resized(array, capacity) for name, array in self._columns.items()
+            }
+            self._alive = _resized(self._alive, capacity)
+
+    def _end_tails(self) -> None:
+        """Make room for vectors and postings in files after the latest ones."""
+        if self._vector_tail_used:
+            self._vectors.append(self._vector_tail[: self._vector_tail_used])
+            self._vector_tail, self._vector_tail_used = self._vector_tail[:0], 0
+        if self._tail_used:
+            self._seal(seal_run(*(array[: self._tail_used] for array in self._tail.values())))
+            self._tail = {name: array[:0] for name, array in self._tail.items()}
+            self._tail_used = 0
 
     def _add_vectors(self, vectors: Array) -> None:
         if (
@@ -302,7 +401,8 @@ class SpaceIndex:
         self._runs.append(run)
         while len(self._runs) >= RUNS_PER_TIER:
             last = self._runs[-RUNS_PER_TIER:]
-            if len(last[0].parts) > 2 * RUNS_PER_TIER * len(last[-1].parts):
+            is_large = len(last[0].parts) > 2 * RUNS_PER_TIER * len(last[-1].parts)
+            if is_large or any(one.is_mapped for one in last):
                 break
             self._runs[-RUNS_PER_TIER:] = [merge_runs(last)]
 
@@ -329,119 +429,5 @@ def _inverse_norms(vectors: Array) -> Array:
     return result
 
 
-class IndexCache:
-    """Space indexes within a memory budget. Thread-safe.
-
-    The least recently used index is evicted first.
-    """
-
-    def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
-        self._memory_bytes = memory_bytes
-        self._dimensions = dimensions
-        self._lock = threading.Lock()
-        self._indexes: OrderedDict[Hashable, SpaceIndex] = OrderedDict()
-        self._sizes: dict[Hashable, int] = {}
-        self._total = 0
-        self._requests: dict[Hashable, None] = {}
-        self.has_requests = threading.Event()
-
-    def take(self, space: Hashable) -> SpaceIndex:
-        """Return the index of a space, an empty one if it is not loaded.
-
-        The caller brings it up to date under the lock of the index.
-        """
-        with self._lock:
-            index = self._indexes.get(space)
-            if index is None:
-                index = self._indexes[space] = SpaceIndex(self._dimensions)
-            self._indexes.move_to_end(space)
-            return index
-
-    def holds(self, space: Hashable, *, revision: int, end: int, within: int) -> bool:
-        """Return True if an index lacks at most `within` of the events before `end`.
-
-        Waits for no index lock.
-        """
-        with self._lock:
-            index = self._indexes.get(space)
-        return index is not None and index.revision >= revision and index.next_event + within >= end
-
-    def view(
-        self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]
-    ) -> IndexView:
-        """Return an index brought up to date: `fill` adds the events missing before `end`.
-
-        The index is reloaded if `revision` increased: then stored entries have changed.
-        """
-        index = self.take(space)
-        with index.lock:
-            if index.revision < revision:
-                index.clear()
-            if index.next_event < end:
-                fill(index)
-                self.weigh(space, index)
-            index.revision = max(index.revision, revision)
-            return index.view()
-
-    def erase(self, space: Hashable, events: Sequence[int], *, revision: int) -> None:
-        """Remove events from the index of a space, at `revision` of the space.
-
-        An index that is not loaded or not at the previous revision is left to be reloaded, as is
-        one that loses many events.
-        """
-        if len(events) > _ERASED_ONE_BY_ONE_MAX:
-            return
-        with self._lock:
-            index = self._indexes.get(space)
-        if index is None:
-            return
-        with index.lock:
-            if index.revision == revision - 1:
-                for event in events:
-                    if event < index.next_event:
-                        index.erase(event)
-                index.revision = revision
-                if index.is_mostly_erased:  # or steady erasing would fill the memory
-                    index.clear()
-
-    def weigh(self, space: Hashable, index: SpaceIndex) -> None:
-        """Update the size of a changed index, and evict others if the budget is exceeded."""
-        with self._lock:
-            if self._indexes.get(space) is not index:
-                return
-            size = index.nbytes
-            self._total += size - self._sizes.get(space, 0)
-            self._sizes[space] = size
-            while self._total > self._memory_bytes and len(self._indexes) > 1:
-                oldest, _ = self._indexes.popitem(last=False)
-                self._total -= self._sizes.pop(oldest, 0)
-
-    def request(self, key: Hashable) -> None:
-        """Request the loading of an index by the background thread.
-
-        `wanted` identifies it to that thread.
-        """
-        with self._lock:
-            if len(self._requests) < _REQUESTS_MAX:
-                self._requests[key] = None
-        self.has_requests.set()
-
-    def take_requests(self) -> list[Hashable]:
-        """Return the requests since the last call, oldest first."""
-        with self._lock:
-            self.has_requests.clear()
-            requests, self._requests = list(self._requests), {}
-        return requests
-
-    def drop(self, space: Hashable) -> None:
-        """Discard the index of a space; the next search rebuilds it."""
-        with self._lock:
-            self._indexes.pop(space, None)
-            self._total -= self._sizes.pop(space, 0)
-
-    def close(self) -> None:
-        """Discard every index. Idempotent."""
-        with self._lock:
-            self._indexes.clear()
-            self._sizes.clear()
-            self._total = 0
+def _log_sum(logs: Array) -> int:
+    return int(np.rint(logs / _LOG_UNIT).astype("i8").sum())

@@ -132,6 +132,11 @@ class PostgresqlStore:
         )
 
     @property
+    def index_folder(self) -> None:
+        """Return None: other servers may erase what a folder here contains."""
+        return
+
+    @property
     def supports_vector_search(self) -> bool:
         """True if the server had the extension `vector` on opening and is a single machine."""
         return self._supports_vector_search

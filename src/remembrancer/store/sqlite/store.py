@@ -40,6 +40,7 @@ BATCH_MAX = 64
 
 T = TypeVar("T")
 
+_INDEXES = ".indexes"  # suffix of the folder of the index segments
 READERS_MAX = 16  # a reader takes a few MB and three descriptors; more threads wait
 
 
@@ -155,6 +156,11 @@ class SqliteStore:
             raise StoreUnavailable(f"backup to {target}: {error}") from error
         finally:
             part.unlink(missing_ok=True)
+
+    @property
+    def index_folder(self) -> Path:
+        """Return the folder beside the file; see Store.index_folder."""
+        return self._path.with_name(self._path.name + _INDEXES)
 
     @property
     def supports_vector_search(self) -> bool:

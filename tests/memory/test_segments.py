@@ -1,0 +1,480 @@
+"""Index segments: the answers of rows, after any damage, and no trace of erased events."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines import only_sqlite
+from memory.asking import Memory, opened
+
+import remembrancer
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.memory.facts.edit import add_fact, remove_fact
+from remembrancer.memory.history.forget import erase_event, forget
+from remembrancer.memory.maintenance import Maintenance
+from remembrancer.memory.segments import check_segments, write_segments
+from remembrancer.memory.spaces import ROWS_AT_ONCE, SQL, space_view
+from remembrancer.protocol.facts import FactAdd
+from remembrancer.protocol.forget import Forget
+from remembrancer.search import SegmentFolder
+from remembrancer.search.embedders.port import NoEmbedder
+from remembrancer.search.index.segments import SegmentDamaged, open_segment
+from remembrancer.settings import Settings
+
+SMALL, LARGE = 4, 16
+EVENTS = 2 * LARGE + 3 * SMALL + 2  # two large segments, three small ones, two rows
+SUBJECTS = ("ferry", "quince", "cello", "fence", "lamp", "harbour", "violin")
+QUESTIONS = ("when does the ferry leave", "who repairs the cello", "green fence", "lantern 17")
+WRITER = Path(__file__).with_name("segment_writer.py")
+
+
+@pytest.fixture(autouse=True)
+def _a_store_beside_a_folder() -> None:
+    only_sqlite()
+
+
+def folder_of(context: Context) -> Path:
+    """Return the folder of the segments."""
+    folder = context.store.index_folder
+    assert folder is not None
+    return folder
+
+
+@contextmanager
+def started(folder: Path, **parts: Any) -> Iterator[Memory]:
+    """Yield Ada's memory in a new Context whose segments are short."""
+    with opened(folder, **parts) as memory:
+        segments = SegmentFolder(folder_of(memory.context), small=SMALL, large=LARGE)
+        yield Memory(replace(memory.context, segments=segments), memory.caller)
+
+
+@contextmanager
+def from_rows(folder: Path, **parts: Any) -> Iterator[Memory]:
+    """Yield Ada's memory in a new Context without segments."""
+    with opened(folder, **parts) as memory:
+        yield Memory(replace(memory.context, segments=None), memory.caller)
+
+
+def tell_some(memory: Memory, events: int = EVENTS, *, first: int = 0) -> list[str]:
+    """Remember turns of three sessions; return their ids."""
+    return [
+        memory.tell(
+            f"Where is the {SUBJECTS[n % len(SUBJECTS)]} of lantern {n}?",
+            f"It is at pier {n}, word zx{n}qv.",
+            session_id=f"session {n % 3}",
+        )
+        for n in range(first, first + events)
+    ]
+
+
+def answers(memory: Memory) -> list[str]:
+    """Return the exact answers to some queries."""
+    texts = [*QUESTIONS, *(f"zx{n}qv" for n in range(0, EVENTS, 5))]
+    return [memory.ask(text, top_k=20).model_dump_json() for text in texts]
+
+
+def files(context: Context) -> list[str]:
+    """Return the names of all files of segments."""
+    return sorted(path.name for path in folder_of(context).rglob("*") if path.is_file())
+
+
+def write(memory: Memory) -> None:
+    """Write the segments that are due after a search."""
+    memory.ask("ferry")
+    write_segments(memory.context)
+
+
+def own_parts(memory: Memory) -> int:
+    """Return how many parts of Ada's loaded index are in no segment."""
+    return memory.context.index_cache.own_parts(1)
+
+
+def filled(folder: Path) -> list[str]:
+    """Remember turns and write their segments; return the ids of the turns."""
+    with started(folder) as memory:
+        event_ids = tell_some(memory)
+        write(memory)
+    return event_ids
+
+
+def vectors_of(context: Context, number: int) -> bytes:
+    """Return the stored vectors of an event of Ada."""
+    row = context.store.read(
+        lambda tx: tx.one("select vectors from event_index where id & 4294967295 = :n", n=number)
+    )
+    return bytes(row.vectors)
+
+
+def is_in_a_file(context: Context, content: bytes) -> bool:
+    """Return True if a file of the segments contains these bytes."""
+    paths = [path for path in folder_of(context).rglob("*") if path.is_file()]
+    return any(content in path.read_bytes() for path in paths)
+
+
+def test_answers_from_segments_are_those_from_rows(folder: Path) -> None:
+    filled(folder)
+
+    with from_rows(folder) as memory:
+        expected, all_parts = answers(memory), own_parts(memory)
+    with started(folder) as memory:
+        actual, parts = answers(memory), own_parts(memory)
+
+        assert actual == expected
+        assert (parts, all_parts) == (2 * 2, 2 * EVENTS)  # a turn has two parts
+        assert files(memory.context) == [
+            "0-16-0.segment",
+            "16-32-0.segment",
+            "32-36-0.segment",
+            "36-40-0.segment",
+            "40-44-0.segment",
+        ]
+
+
+def test_new_events_are_found_beside_segments(folder: Path) -> None:
+    filled(folder)
+
+    with started(folder) as memory:
+        answers(memory)
+        tell_some(memory, 2 * SMALL, first=EVENTS)
+        actual = answers(memory)
+    with from_rows(folder) as memory:
+        assert answers(memory) == actual
+
+
+def test_small_segments_become_a_large_one(folder: Path) -> None:
+    filled(folder)
+
+    with started(folder) as memory:
+        answers(memory)
+        tell_some(memory, LARGE, first=EVENTS)
+        write(memory)
+
+        assert files(memory.context) == [
+            "0-16-0.segment",
+            "16-32-0.segment",
+            "32-48-0.segment",
+            "48-52-0.segment",
+            "52-56-0.segment",
+            "56-60-0.segment",
+        ]
+
+
+def test_a_loaded_index_moves_into_its_segments(folder: Path) -> None:
+    """Otherwise its memory would grow until the process ends."""
+    with started(folder) as memory:
+        tell_some(memory)
+        before = answers(memory)
+        parts = own_parts(memory)
+        write_segments(memory.context)
+
+        assert (parts, own_parts(memory)) == (2 * EVENTS, 2 * 2)
+        assert answers(memory) == before
+
+
+def cut(path: Path) -> None:
+    """Leave half of a file."""
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def empty(path: Path) -> None:
+    """Leave nothing in a file."""
+    path.write_bytes(b"")
+
+
+def blank(path: Path) -> None:
+    """Put zeros where a crash lost a page."""
+    data = path.read_bytes()
+    path.write_bytes(data[:-4096] + bytes(4096))
+
+
+def lengthen(path: Path) -> None:
+    """Append to a file."""
+    path.write_bytes(path.read_bytes() + bytes(64))
+
+
+def exchange(path: Path) -> None:
+    """Put the segment of other events in its place."""
+    other = next(one for one in path.parent.iterdir() if one != path)
+    path.write_bytes(other.read_bytes())
+
+
+@pytest.mark.parametrize("damage", [cut, empty, blank, lengthen, exchange])
+def test_a_damaged_segment_is_rebuilt_from_rows(
+    folder: Path, damage: Callable[[Path], None]
+) -> None:
+    filled(folder)
+    with from_rows(folder) as memory:
+        expected = answers(memory)
+        before = files(memory.context)
+        for path in folder_of(memory.context).rglob("*.segment"):
+            damage(path)
+
+    with started(folder) as memory:
+        assert answers(memory) == expected
+        assert len(files(memory.context)) < len(before)
+        write_segments(memory.context)
+        assert files(memory.context) == before
+    with started(folder) as memory:
+        assert answers(memory) == expected
+        assert own_parts(memory) == 2 * 2
+
+
+def test_every_changed_bit_is_noticed(folder: Path) -> None:
+    filled(folder)
+    rng = random.Random(4360)
+    with from_rows(folder) as memory:
+        path = folder_of(memory.context) / "1" / "0-16-0.segment"
+    whole = path.read_bytes()
+
+    for _ in range(400):
+        changed = bytearray(whole)
+        changed[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+
+        with pytest.raises(SegmentDamaged):
+            open_segment(path)
+
+
+def test_segments_of_lost_writes_are_not_used(folder: Path) -> None:
+    """A power cut may lose the last writes; then other events get their numbers."""
+    filled(folder)
+    with from_rows(folder) as memory:
+        for table in ("event_index", "events"):
+            memory.context.store.write(
+                lambda tx, table=table: tx.run(f"delete from {table} where id & 4294967295 >= 40")  # type: ignore[misc]
+            )
+        memory.context.store.write(lambda tx: tx.run("update spaces set events_made = 40"))
+        event_ids = tell_some(memory, EVENTS - 40, first=100)
+        expected = answers(memory)
+
+    with started(folder) as memory:
+        assert answers(memory) == expected
+        assert memory.hit_ids("zx101qv", top_k=1) == [event_ids[1]]
+
+
+def test_segments_of_another_embedder_are_not_used(folder: Path) -> None:
+    filled(folder)
+    with from_rows(folder, embedder=NoEmbedder()) as memory:
+        expected = answers(memory)
+
+    with started(folder, embedder=NoEmbedder()) as memory:
+        assert answers(memory) == expected
+        assert files(memory.context) == []
+
+
+def test_an_erased_event_leaves_its_segment_and_no_other_is_lost(folder: Path) -> None:
+    """Its words and vectors are in no file once the request is answered."""
+    event_ids = filled(folder)
+
+    with started(folder) as memory:
+        context = memory.context
+        vectors = vectors_of(context, 20)
+        assert is_in_a_file(context, vectors)
+        answers(memory)
+        erase_event(context, memory.caller, event_ids[20])
+
+        assert not is_in_a_file(context, vectors)
+        assert files(context) == [
+            "0-16-1.segment",
+            "32-36-1.segment",
+            "36-40-1.segment",
+            "40-44-1.segment",
+        ]
+        write_segments(context)
+        assert "16-32-1.segment" in files(context)
+        assert not is_in_a_file(context, vectors)
+    with from_rows(folder) as memory:
+        expected = answers(memory)
+    with started(folder) as memory:
+        assert answers(memory) == expected
+        assert own_parts(memory) == 2 * 2
+
+
+def test_a_forgotten_user_leaves_no_file(folder: Path) -> None:
+    filled(folder)
+
+    with started(folder) as memory:
+        request = Forget.model_validate({"user_id": "ada", "confirm": "ada"})
+        forget(memory.context, memory.caller, request)
+
+        assert files(memory.context) == []
+
+
+def test_what_a_killed_process_left_is_removed_at_the_next_start(folder: Path) -> None:
+    """It died after the erasure was durable and before its segments were removed."""
+    event_ids = filled(folder)
+    with from_rows(folder) as memory:
+        vectors = vectors_of(memory.context, 20)
+        erase_event(memory.context, memory.caller, event_ids[20])
+        expected = answers(memory)
+        unfinished = folder_of(memory.context) / "1" / "1234.part"
+        unfinished.write_bytes(vectors)
+
+    with started(folder) as memory:
+        assert answers(memory) == expected  # also before they are removed
+        check_segments(memory.context)
+        write_segments(memory.context)
+
+        assert not is_in_a_file(memory.context, vectors)
+        assert not unfinished.exists()
+        assert len(files(memory.context)) == 5
+
+
+def test_maintenance_writes_segments_by_itself(folder: Path) -> None:
+    with started(folder) as memory:
+        tell_some(memory)
+        maintenance = Maintenance(memory.context)
+        maintenance.start()
+        while len(files(memory.context)) < 5:  # ended by pytest's time limit on failure
+            pass
+        maintenance.stop()
+
+        assert own_parts(memory) <= 2 * EVENTS
+
+
+def test_a_segment_of_an_earlier_revision_is_not_published(folder: Path) -> None:
+    """An event may be erased while a segment with it is written."""
+    event_ids = filled(folder)
+
+    with started(folder) as memory, started(folder) as other:
+        erase_event(memory.context, memory.caller, event_ids[20])
+        vectors = vectors_of(memory.context, 21)
+        published: list[bool] = []
+
+        class Erasing(SegmentFolder):
+            """Another process erases an event just before a segment is published."""
+
+            def publish(self, name: Any, origin: Any, content: Any, is_current: Any) -> bool:
+                erase_event(other.context, other.caller, event_ids[21])
+                published.append(super().publish(name, origin, content, is_current))
+                return published[-1]
+
+        segments = Erasing(folder_of(memory.context), small=SMALL, large=LARGE)
+        context = replace(memory.context, segments=segments)
+        check_segments(context)
+        write_segments(context)
+
+        assert published == [False]
+        assert not is_in_a_file(context, vectors)
+
+
+def test_two_processes_share_segments(folder: Path) -> None:
+    """An event that one erases is not found by the other; both map the same files."""
+    event_ids = filled(folder)
+
+    with started(folder) as one, started(folder) as two:
+        assert answers(one) == answers(two)
+        erase_event(one.context, one.caller, event_ids[20])
+
+        assert event_ids[20] not in two.hit_ids("zx20qv", top_k=20)
+        with from_rows(folder) as memory:
+            assert answers(two) == answers(memory)
+        assert own_parts(two) == 2 * (2 + LARGE - 1)  # of all other segments, none is rebuilt
+
+
+def test_a_removed_fact_leaves_the_index_of_turns_loaded(folder: Path) -> None:
+    filled(folder)
+
+    with started(folder) as memory:
+        request = FactAdd.model_validate({"text": "The lamp is red.", "user_id": "ada"})
+        fact = add_fact(memory.context, memory.caller, request)
+        answers(memory)
+        index = memory.context.index_cache.take(1)
+        view = index.view()
+        remove_fact(memory.context, memory.caller, fact.fact.fact_id)
+        memory.ask("lamp")
+
+        assert index.view() is view
+        assert len([name for name in files(memory.context) if "-1.segment" in name]) == 5
+
+
+def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
+    """Turns are stored, erased and written to segments by a process that is killed (kill -9)."""
+    rng = random.Random(4361)
+    acknowledged: dict[str, str] = {}
+    erasing: set[str] = set()
+    erased: set[str] = set()
+    for run in range(4):
+        for line in _killed_after(folder, run, rng.randrange(20, 120)):
+            what, word, event_id = line.split()
+            if what == "stored":
+                acknowledged[word] = event_id
+            else:
+                (erasing if what == "erasing" else erased).add(word)
+
+        with from_rows(folder) as memory:
+            expected = answers(memory)
+        with started(folder) as memory:
+            assert answers(memory) == expected
+            for word, event_id in acknowledged.items():
+                hits = memory.hit_ids(word, top_k=5, focus_words=[word])
+                if word in erased or word not in erasing:  # else it may be either
+                    assert (event_id in hits) == (word not in erased), word
+            check_segments(memory.context)
+            write_segments(memory.context)
+            assert not [name for name in files(memory.context) if name.endswith(".part")]
+
+    assert len(acknowledged) > 60
+    assert erased
+
+
+def _killed_after(folder: Path, run: int, lines: int) -> Sequence[str]:
+    """Run the writer until it has printed some lines; return all complete lines."""
+    url = testing.store_url(Settings(data=folder))
+    process = subprocess.Popen(
+        [sys.executable, str(WRITER), str(folder), url, str(run)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(Path(remembrancer.__file__).parents[1])},
+    )
+    assert process.stdout is not None
+    output = [process.stdout.readline() for _ in range(lines)]
+    process.kill()
+    output += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in output if line.endswith("\n")]
+
+
+def test_no_segment_is_read_for_a_short_memory(folder: Path) -> None:
+    """Its rows are read at once; a folder would be more work than they are."""
+    with started(folder) as memory:
+        tell_some(memory, SMALL - 1)
+        write(memory)
+
+        assert not folder_of(memory.context).exists()
+
+
+def test_segments_are_private(folder: Path) -> None:
+    filled(folder)
+
+    with started(folder) as memory:
+        root = folder_of(memory.context)
+        assert {path.stat().st_mode & 0o077 for path in [root, *root.rglob("*")]} == {0}
+
+
+def test_rows_between_segments_are_read(folder: Path) -> None:
+    filled(folder)
+    with from_rows(folder) as memory:
+        expected = answers(memory)
+        (folder_of(memory.context) / "1" / "16-32-0.segment").unlink()
+        assert ROWS_AT_ONCE > EVENTS
+
+    with started(folder) as memory:
+        assert answers(memory) == expected
+        assert own_parts(memory) == 2 * (LARGE + 2)
+        space = memory.context.store.read(
+            lambda tx: tx.one(SQL.space_by_id, account_id=memory.caller.account_id, id=1)
+        )
+        view = memory.context.store.read(
+            lambda tx: space_view(memory.context, tx, space), account_id=memory.caller.account_id
+        )
+        assert view["event"].tolist() == sorted(view["event"].tolist())
