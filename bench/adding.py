@@ -71,6 +71,10 @@ class Connection:
 
     def post(self, path: str, body: bytes) -> int:
         """Send a request; return the status of its response."""
+        return self.answer(path, body)[0]
+
+    def answer(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Send a request; return the status and the body of its response."""
         self._socket.sendall(
             f"POST {path} HTTP/1.1\r\n{self._head}{len(body)}\r\n\r\n".encode() + body
         )
@@ -81,7 +85,7 @@ class Connection:
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
         while len(rest) < length:
             rest += self._socket.recv(65_536)
-        return int(head.split()[1])
+        return int(head.split()[1]), rest
 
     def close(self) -> None:
         """Close the connection."""
