@@ -85,6 +85,7 @@ test-pythons: $(READY)  ## Run tests with each other Python that is installed (P
 		echo "Testing with $$("$$python" --version)"; \
 		"$$python" -m venv --clear ".venv-$$python" && \
 		$(BIN)/uv pip sync --quiet --python ".venv-$$python/bin/python" --require-hashes requirements-dev.lock && \
+		$(BIN)/uv pip install --quiet --python ".venv-$$python/bin/python" --no-deps --no-build-isolation --editable . && \
 		PYTHONPATH=src:tests ".venv-$$python/bin/python" -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(PYTHON_TESTS) || exit 1; \
 	done
 

@@ -15,7 +15,8 @@ from bench.http import TICKS
 from bench.peers.environments import PeerKind, PeerUnavailable, python_of
 from bench.peers.port import Item, Question
 from bench.peers.vectors import Encoding
-from bench.soak import family, sample
+from bench.processes import family
+from bench.soak import sample
 
 ROOT = Path(__file__).parents[2]
 BATCH = 200
