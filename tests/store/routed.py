@@ -23,6 +23,7 @@ class Routed:
 
     is_shared = True
     supports_vector_search = False  # a database searches its own rows alone
+    index_folder = None  # the instances have machines of their own
 
     def __init__(self, stores: Sequence[Store]) -> None:
         self.stores = stores

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from . import limits
-from .message import Created, Id, Message, Misfit, example
+from .message import Created, Id, Message, example
 from .search import EventId, Occurred
 from .text import Moment
 
@@ -46,12 +46,6 @@ class EventsQuery(Message):
             description="`next` of the page before: where this one begins.",
         ),
     ] = None
-
-    @model_validator(mode="after")
-    def _is_period(self) -> EventsQuery:
-        if self.after and self.before and self.before <= self.after:
-            raise Misfit("before", "before must be later than after")
-        return self
 
 
 class ListedEvent(Message):
