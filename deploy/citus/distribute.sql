@@ -15,7 +15,7 @@ create temporary table plan (
 ) on commit drop;
 -- Small or shared tables that are joined with account data: replicated on each worker.
 insert into plan (name, is_distributed)
-select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'ratings']), false;
+select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'cube_revision', 'ratings']), false;
 -- Account data: all rows of one account are on one worker.
 insert into plan (name, is_distributed)
 select unnest(array[
