@@ -32,7 +32,7 @@ class Losses:
     def cell(self) -> str:
         """Format the counts."""
         text = f"{self.missing} of {self.acknowledged}"
-        return f"{text}; does not open: {self.reason}" if self.reason else text
+        return f"{text}: after kill {self.kills} it does not open" if self.reason else text
 
 
 def killed(
