@@ -93,6 +93,7 @@ def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
     if not is_positive:
         return is_a_tolerated_kind(body)
     rules: dict[str, Callable[[Any], bool]] = {
+        "/api/v7/remember": says_something,
         "/api/v7/tools/create-file": is_a_file,
         "/v1/chat/completions": user_has_spoken,
         "/v1/embeddings": can_be_embedded,
@@ -102,6 +103,19 @@ def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
     is_refused = rule is not None and not rule(body)
     names_more = names_a_time(case) or names_a_range(case) or needs_a_reranker(case)
     return names_more or has_part_of_a_cube(body) or is_refused
+
+
+def says_something(body: dict[str, Any]) -> bool:
+    """Return True if some part of a turn is not a word for nothing, such as `null`.
+
+    A schema cannot list these words.
+    """
+    texts = [body.get(name) for name in ("l1_summary", "l2_map", "critical", "cube_topic")]
+    return (
+        body.get("query") is not None
+        or bool(body.get("task_done") or body.get("duty"))
+        or any(not is_placeholder(text) for text in texts)
+    )
 
 
 def is_a_file(body: dict[str, str]) -> bool:
