@@ -179,8 +179,8 @@ def names_a_time(case: Any) -> bool:
     body = case.body if isinstance(case.body, dict) else {}
     turns = body.get("turns") if isinstance(body.get("turns"), list) else []
     bodies = [body, *(turn for turn in turns or [] if isinstance(turn, dict))]
-    sent = [*bodies, case.query or {}]
-    values = [value for one in sent for value in one.values() if isinstance(value, str)]
+    fields = [*bodies, case.query or {}]
+    values = [value for one in fields for value in one.values() if isinstance(value, str)]
     # the first and last day of the calendar, which have no time in every time zone
     is_at_the_end = any(value.startswith(("0001-01-01", "9999-12-31")) for value in values)
     return is_at_the_end or bool(
