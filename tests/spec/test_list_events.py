@@ -71,7 +71,7 @@ def test_period_and_session_choose_events(filled: Http) -> None:
 def test_pages_have_every_event_once_while_others_are_stored(
     http: Http, order: str, session: dict[str, str]
 ) -> None:
-    """Turns of one moment are told apart, and new ones move no page (specification.md#events-page)."""
+    """Turns of one moment have an order; new ones move no page (specification.md#events-page)."""
     for n in range(7):
         http.remember(f"q{n}", "r", user_id="ada", session_id="long", occurred_at=TIMES[n // 4])
     reading = pages(http, order=order, limit=2, **session)

@@ -10,7 +10,7 @@ from ...protocol.events import EventList, EventsQuery, ListedEvent
 from ...protocol.limits import EVENTS_PAGE_CHARACTERS_MAX
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
-from ..paging import AFTER_ALL, PageCursor
+from ..paging import AFTER_ALL
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names, milliseconds, number_of, row_id
 
@@ -41,17 +41,16 @@ def _page(tx: Transaction, space_id: int, query: EventsQuery) -> list[Row]:
         end if moment is None else milliseconds(moment, 0)
         for moment, end in ((query.after, -AFTER_ALL), (query.before, AFTER_ALL))
     )
-    # A pair of bounds for the time and the id: `behind` where the page before ended.
-    ends = {"low": PageCursor(low, -1), "high": PageCursor(high, -1)}
+    # Times with numbers of rows: -1 is before all rows of a time.
+    begin, end = (low, -1), (high, -1)
     if query.cursor is not None:
         ms, number = map(int, query.cursor.split("_"))
-        behind = PageCursor(ms, row_id(space_id, number))
+        behind = ms, row_id(space_id, number)
         if query.order == "newest":
-            ends["high"] = min(ends["high"], behind, key=_key)
+            end = min(end, behind)
         else:
-            ends["low"] = max(ends["low"], behind, key=_key)
-    bounds = {f"{name}_ms": end.ms for name, end in ends.items()}
-    bounds |= {f"{name}_id": end.id for name, end in ends.items()}
+            begin = max(begin, behind)
+    bounds = {"low_ms": begin[0], "low_id": begin[1], "high_ms": end[0], "high_id": end[1]}
     most = query.limit + 1
     if query.session_id is not None:
         session = tx.one_or_none(SPACES.session_of, space_id=space_id, session_id=query.session_id)
@@ -61,10 +60,6 @@ def _page(tx: Transaction, space_id: int, query: EventsQuery) -> list[Row]:
         return tx.all(of_session, session=session.id, most=most, **bounds)
     of_space = SQL.newest_of_space if query.order == "newest" else SQL.oldest_of_space
     return tx.all(of_space, space_id=space_id, most=most, **bounds)
-
-
-def _key(cursor: PageCursor) -> tuple[int, int]:
-    return cursor.ms, cursor.id
 
 
 def _cursor(row: Row) -> str:
