@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.http import Server, prepared
-from bench.load import Turns, fill
+from bench.load import Turns
+from bench.profile_store import TEXTS, StoreFiller
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
@@ -82,8 +83,9 @@ def one_size(events: int, data: Path, rounds: int) -> tuple[list[list[str]], str
     """Return the table rows of a memory with so many events, and a sentence about its files."""
 
     def make(context: Context, account_id: int, turns: Turns) -> None:
-        fill(context, account_id, LARGE, turns, events)
-        fill(context, account_id, SHORT, turns, SHORT_EVENTS)
+        filler = StoreFiller(context, account_id, turns, texts=min(2 * events, TEXTS))
+        filler.grow([LARGE], events)
+        filler.grow([SHORT], SHORT_EVENTS)
 
     with tempfile.TemporaryDirectory() as name:
         folder, aside = Path(name, "data"), Path(name, "aside")

@@ -1,8 +1,10 @@
 """Measure how the cost of searches and added turns grows with a store, and draw the curves.
 
-    python -m bench.growth --data locomo-dev.json [--sizes 1000 ... 100000] [--users 1 ... 300]
+    python -m bench.growth --data locomo-dev.json [--sizes 1000 ... 3000000] [--users 1 ... 100000]
 
-Two stores grow step by step: the memory of one user, and the number of users with 100 turns each.
+Two stores grow step by step: the memory of one user, and the number of users with 20 turns each.
+Their rows are written directly (bench/profile_store.py), which takes an hour for all sizes, and
+20 GB of disk. `index_memory_bytes` is enough for three million events.
 After each step the same user's memory is searched and grows by some turns, in this process, with a
 warm index. Figures are CPU ms and wall ms a call, disk bytes an event, and resident memory. A line
 `fixed + growing * n` is fitted to each curve (least squares of relative errors): its slope on the
@@ -16,14 +18,15 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from bench.http import disk_mb, searches
-from bench.load import Turns, fill
+from bench.load import Turns
+from bench.profile_store import TEXTS, StoreFiller
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Caller, Context, assemble
@@ -31,9 +34,10 @@ from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
-from remembrancer.settings import read
+from remembrancer.settings import Settings, read
 
-SEARCHES, ADDS, USER_TURNS = 120, 40, 100
+SEARCHES, ADDS, USER_TURNS = 120, 40, 20
+INDEX_BYTES = 8 << 30
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 CURVES = {
     "search CPU ms": "searches: CPU ms",
@@ -69,51 +73,59 @@ def cost(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:
     return (time.process_time() - before) / len(calls) * 1e3, float(np.median(took))
 
 
-def measure(context: Context, caller: Caller, turns: Turns, folder: Path, events: int) -> Point:
-    """Search and enlarge the memory of user `u0`."""
-    bodies = searches(turns, "u0", interact=False)[:SEARCHES]
+def measure(
+    context: Context, caller: Caller, turns: Turns, folder: Path, user_id: str, events: int
+) -> Point:
+    """Search and enlarge the memory of a user; `events` are those of the store."""
+    bodies = searches(turns, user_id, interact=False)[:SEARCHES]
     queries = [MemoryQuery.model_validate(body) for body in bodies]
     for query in queries[:20]:
         recall(context, caller, query)
     search_cpu, search_ms = cost([partial(recall, context, caller, query) for query in queries])
-    added = [Turn(query=turns.text(), response=turns.text(), user_id="u0") for _ in range(ADDS + 5)]
+    added = [
+        Turn(query=turns.text(), response=turns.text(), user_id=user_id) for _ in range(ADDS + 5)
+    ]
     for turn in added[:5]:
         remember(context, caller, turn)
     add_cpu, add_ms = cost([partial(remember, context, caller, turn) for turn in added[5:]])
     figures = (search_cpu, search_ms, add_cpu, add_ms, disk_mb(folder) * 1e6 / events)
-    return Point(size=0, figures=dict(zip(CURVES, (*figures, resident_mb()), strict=True)))
+    return Point(size=events, figures=dict(zip(CURVES, (*figures, resident_mb()), strict=True)))
 
 
 def one_user(folder: Path, data: Path, sizes: Sequence[int]) -> list[Point]:
     """Return the figures of a growing memory of one user."""
-    return _grow(folder, data, sizes, lambda _: ("u0", 1))
+    points = []
+    with closing(assemble(_settings(folder))) as context:
+        caller, turns = _prepare(context, data)
+        filler = StoreFiller(context, caller.account_id, turns, texts=TEXTS)
+        for size in sizes:
+            filler.grow(["u0"], size)
+            points.append(measure(context, caller, turns, folder, "u0", size))
+    return points
 
 
 def many_users(folder: Path, data: Path, users: Sequence[int]) -> list[Point]:
     """Return the figures of one user's memory while the number of other users grows."""
-    return _grow(folder, data, users, lambda number: (f"u{number}", USER_TURNS))
-
-
-def _grow(
-    folder: Path, data: Path, sizes: Sequence[int], part: Callable[[int], tuple[str, int]]
-) -> list[Point]:
     points, size = [], 0
-    with closing(assemble(read(data=folder))) as context:
-        key = keys.create(context, account="bench").key.reveal()
-        caller = keys.authenticate(context, key)
-        turns = Turns(data, context)
-        for target in sizes:
-            user, turns_each = part(0)
-            if turns_each == 1:
-                fill(context, caller.account_id, user, turns, target - size)
-            else:
-                for number in range(size, target):
-                    fill(context, caller.account_id, part(number)[0], turns, turns_each)
+    with closing(assemble(_settings(folder))) as context:
+        caller, turns = _prepare(context, data)
+        filler = StoreFiller(context, caller.account_id, turns, texts=TEXTS)
+        for target in users:
+            filler.grow([f"u{number}" for number in range(size, target)], USER_TURNS)
             size = target
-            point = measure(context, caller, turns, folder, target * turns_each)
-            points.append(Point(size=target, figures=point.figures))
-            print(target, {name: round(value, 2) for name, value in point.figures.items()})
+            newest, events = f"u{target - 1}", target * USER_TURNS
+            point = measure(context, caller, turns, folder, newest, events)
+            points.append(replace(point, size=target))
     return points
+
+
+def _settings(folder: Path) -> Settings:
+    return replace(read(data=folder), index_memory_bytes=INDEX_BYTES)
+
+
+def _prepare(context: Context, data: Path) -> tuple[Caller, Turns]:
+    key = keys.create(context, account="bench").key.reveal()
+    return keys.authenticate(context, key), Turns(data, context)
 
 
 def line(points: Sequence[Point], name: str) -> tuple[float, float]:
@@ -175,9 +187,17 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="LoCoMo file")
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[1_000, 3_000, 10_000, 30_000, 100_000]
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=[1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000],
     )
-    parser.add_argument("--users", type=int, nargs="+", default=[1, 3, 10, 30, 100, 300])
+    parser.add_argument(
+        "--users",
+        type=int,
+        nargs="+",
+        default=[1, 10, 100, 1_000, 3_000, 10_000, 30_000, 100_000],
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         events = one_user(Path(name) / "one", options.data, options.sizes)

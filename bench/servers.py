@@ -138,7 +138,7 @@ def started(opened: ExitStack, url: str, folder: Path, count: int) -> list[Serve
 def throughput(database: Postgres, folder: Path, seconds: float) -> list[list[str]]:
     """Return the table rows for one and for several servers, each on a new store."""
     rows, baseline = [], 0.0
-    for count in (1, SERVERS):
+    for count in (1, 2, SERVERS):
         url = database.database()
         with ExitStack() as opened:
             load = Load(started(opened, url, folder, count), new_key(url, folder / "within"))
