@@ -61,7 +61,11 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
     request: ApiRequest[Any] = getattr(requests, endpoint.operation_id)(*_arguments(endpoint))
 
     path = endpoint.path.replace("{event_id}", "evt%2F1").replace("{filename}", "a%20b.txt")
-    path = path.replace("{fact_id}", "a%20b.txt").replace("{model}", "a%20b.txt")
+    path = (
+        path.replace("{fact_id}", "a%20b.txt")
+        .replace("{model}", "a%20b.txt")
+        .replace("{page}", "a%20b.txt")
+    )
     assert (request.method, request.path) == (endpoint.method, path)
     assert ("Idempotency-Key" in request.headers) == endpoint.takes_idempotency_key
     assert request.is_retry_safe == (
@@ -206,6 +210,7 @@ def test_public_endpoints_need_no_key(url: str) -> None:
         assert anonymous.home().service == anonymous.status_record().service
         assert anonymous.openapi_document()["openapi"].startswith("3.1")
         assert "<html" in anonymous.docs_page()
+        assert "Require exact words" in anonymous.docs_article("guides/search")
         assert "{" in anonymous.style_sheet()
         assert "remembrancer" in anonymous.prometheus_metrics()
 

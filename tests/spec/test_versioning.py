@@ -14,6 +14,7 @@ DOORS = {
     "/download/{filename}",
     "/openapi.json",
     "/docs",
+    "/docs/{page}",
     "/docs/style.css",
     "/llms.txt",
 }
@@ -37,7 +38,7 @@ def test_paths_carry_the_version_prefix() -> None:
 def test_interface_version_is_8_3(http: Http) -> None:
     """The interface description is version 8.3 (specification.md#version-interface)."""
     assert http.get("/openapi.json").json()["info"]["version"] == "8.3"
-    assert "Interface 8.3" in http.get("/docs").text
+    assert "Interface 8.3" in http.get("/docs/api").text
 
 
 def test_status_record_version_is_6_0(http: Http) -> None:

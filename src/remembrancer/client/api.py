@@ -132,6 +132,7 @@ class _Endpoints:
     prometheus_metrics = _Method(requests.prometheus_metrics)
     openapi_document = _Method(requests.openapi_document)
     docs_page = _Method(requests.docs_page)
+    docs_article = _Method(requests.docs_article)
     style_sheet = _Method(requests.style_sheet)
     other = _Method(requests.other)
 

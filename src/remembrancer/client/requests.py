@@ -1,8 +1,7 @@
 """Requests of the client: one function for each endpoint, named like its operation.
 
-A function returns the request and the parser of its response; nothing is sent. `Client` and
-`AsyncClient` have a method for each function that sends its request. Every write carries an
-Idempotency-Key, a random one by default, so that the service processes a retried write once.
+A function returns the request and the parser of its response. `Client` and `AsyncClient` have a
+method for each that sends it. Every write carries an Idempotency-Key, a random one by default.
 """
 
 from __future__ import annotations
@@ -465,8 +464,13 @@ def openapi_document() -> ApiRequest[dict[str, Any]]:
 
 
 def docs_page() -> ApiRequest[str]:
-    """Return the API documentation as HTML."""
+    """Return the first page of the documentation as HTML."""
     return get_raw("/docs", parse_text)
+
+
+def docs_article(name: str) -> ApiRequest[str]:
+    """Return a page of the documentation as HTML; its name is such as `guides/search`."""
+    return get_raw(f"/docs/{path_segment(name)}", parse_text)
 
 
 def style_sheet() -> ApiRequest[str]:

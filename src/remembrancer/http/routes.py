@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     agent_routes,
+    docs_routes,
     fact_routes,
     memory_routes,
     permission_routes,
@@ -19,4 +20,5 @@ ROUTES: tuple[AnyEndpoint, ...] = (
     *tool_routes.ROUTES,
     *permission_routes.ROUTES,
     *system_routes.ROUTES,
+    *docs_routes.ROUTES,
 )

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from .. import __version__, status
+from .. import status
 from ..accounts import default_user_id, session_user_id
 from ..agent.compliance import service_compliance
 from ..context import Caller, Context
@@ -82,15 +82,6 @@ def prometheus_metrics(call: Call[None]) -> Response:
 def openapi_document(call: Call[None]) -> Response:
     """Return the OpenAPI document of the application."""
     return JSONResponse(openapi.document(call.request.app.state.routes))
-
-
-def docs_page(call: Call[None]) -> Response:
-    """Return the documentation page, rendered from the OpenAPI document."""
-    document = openapi.document(call.request.app.state.routes)
-    entries = pages.operations(document, pages.base_url(call.request))
-    return pages.page(
-        "docs.html", call.request, document=document, operations=entries, version=__version__
-    )
 
 
 def style_sheet(_call: Call[None]) -> Response:
@@ -235,18 +226,6 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         media_type="application/json",
         needs_key=False,
         pool=ThreadPool.LOOP,
-    ),
-    Endpoint(
-        method="GET",
-        path="/docs",
-        operation_id="docs_page",
-        summary="Documentation",
-        description="The documentation of every endpoint, for people. Loads nothing from other "
-        "hosts.",
-        handle=docs_page,
-        media_type="text/html",
-        needs_key=False,
-        pool=ThreadPool.WRITE,
     ),
     Endpoint(
         method="GET",
