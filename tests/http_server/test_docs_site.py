@@ -50,18 +50,18 @@ def test_every_page_is_served_and_every_link_and_picture_exists(http: Http) -> N
     """`/docs/{page}` is a page of the documentation (specification.md#status-docs-pages)."""
     addresses = [docs_site.address_of(name) for name in docs_site.page_names()]
     pages = {address: read(http, address) for address in addresses}
-    missing = []
+    broken = []
     for address, page in pages.items():
         for link in page.links:
             path, fragment = urldefrag(urljoin(address, link))
             is_page = path in pages or path.startswith("/docs/api")
             has_anchor = not fragment or path not in pages or fragment in pages[path].ids
             if path.startswith("/docs") and not (is_page and has_anchor):
-                missing.append((address, link))
+                broken.append((address, link))
         assert all(http.get(source).status_code == 200 for source in page.sources)
 
     assert len(addresses) > 60
-    assert missing == []
+    assert broken == []
 
 
 def test_pages_show_text_code_and_tables_without_markup(http: Http) -> None:

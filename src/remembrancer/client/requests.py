@@ -1,7 +1,6 @@
 """Requests of the client: one function for each endpoint, named like its operation.
 
-A function returns the request and the parser of its response. `Client` and `AsyncClient` have a
-method for each that sends it. Every write carries an Idempotency-Key, a random one by default.
+`Client` and `AsyncClient` have a method for each that sends it. Writes carry an Idempotency-Key.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ values into files of the folder in PROMETHEUS_MULTIPROC_DIR.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from ..models import ModelAttempt
 from ..protocol.compliance import Figures, Part
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry, Gauge
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
@@ -80,6 +81,7 @@ class Metrics:
             buckets=_MODEL_SECONDS,
         )
 
+        self._backups, self._backup_time = _backup_metrics(registry)
         self._due = self._duties("remembrancer_duties_due", "Protocol duties due in the last day.")
         self._done = self._duties(
             "remembrancer_duties_done", "Protocol duties fulfilled in the last day."
@@ -104,6 +106,17 @@ class Metrics:
         self._model_tokens.labels(attempt.slot, attempt.model, "completion").inc(
             attempt.completion_tokens
         )
+
+    def count_backup(self, outcome: str, newest: datetime | None) -> None:
+        """Count a scheduled backup (`written`, `failed`, or empty for none) and date the newest."""
+        if outcome:
+            self._backups.labels(outcome).inc()
+        if newest is not None:
+            self._backup_time.set(newest.timestamp())
+
+    def families(self) -> list[Metric]:
+        """Return all metrics with their samples, of all processes of this server."""
+        return list(self._everywhere().collect())
 
     def refresh_duties(self, count: Callable[[], Figures]) -> None:
         """Set the gauges of duties from a new count, unless the last one was a moment ago.
@@ -146,3 +159,18 @@ class Metrics:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)
         return registry
+
+
+def _backup_metrics(registry: CollectorRegistry) -> tuple[Counter, Gauge]:
+    """Return the counter of scheduled backups and the gauge of the newest one's time."""
+    from prometheus_client import Counter, Gauge
+
+    return (
+        Counter("remembrancer_backups", "Scheduled backups.", ("outcome",), registry=registry),
+        Gauge(
+            "remembrancer_backup_timestamp_seconds",
+            "Unix time of the newest scheduled backup; 0 without one.",
+            registry=registry,
+            multiprocess_mode="mostrecent",
+        ),
+    )

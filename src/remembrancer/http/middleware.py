@@ -25,6 +25,7 @@ from . import problems
 from .bodies import too_large
 from .dispatch import Dispatcher
 from .hosts import check_host
+from .telemetry import Telemetry
 
 CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 
@@ -45,8 +46,10 @@ log = logging.getLogger("remembrancer.access")
 class RequestMiddleware:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, dispatcher: Dispatcher) -> None:
-        self.app, self.dispatcher = app, dispatcher
+    def __init__(
+        self, app: ASGIApp, dispatcher: Dispatcher, telemetry: Telemetry | None = None
+    ) -> None:
+        self.app, self.dispatcher, self.telemetry = app, dispatcher, telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,16 +83,7 @@ class RequestMiddleware:
             await problems.respond(error, scope)(scope, receive, send_complete)
         finally:
             self.dispatcher.leave(in_flight)
-            seconds = time.perf_counter() - start
-            self._count(scope, status, seconds)
-            log.info(
-                "%s %s %s %d %.1f ms",
-                scope["request_id"],
-                scope["method"],
-                _path(scope),
-                status,
-                seconds * 1000,
-            )
+            self._record(scope, headers, status, time.perf_counter() - start)
 
     async def _delay(self, status: int, scope: Scope) -> None:
         """Delay a refusal for a caller that does not heed them."""
@@ -99,6 +93,24 @@ class RequestMiddleware:
             await self.dispatcher.refusals.delay(address)
         else:
             await self.dispatcher.refusals.delay(account_id)
+
+    def _record(self, scope: Scope, headers: Headers, status: int, seconds: float) -> None:
+        """Count a request, write its line of the access log, and report its span."""
+        self._count(scope, status, seconds)
+        path, duration_ms = _path(scope), seconds * 1000
+        fields = {
+            "request_id": scope["request_id"],
+            "method": scope["method"],
+            "path": path,
+            "status": status,
+            "duration_ms": round(duration_ms, 1),
+        }
+        line = "%s %s %s %d %.1f ms"
+        values = (scope["request_id"], scope["method"], path, status, duration_ms)
+        log.info(line, *values, extra={"fields": fields})
+        if self.telemetry is not None:
+            route = scope.get("endpoint_path", "none")
+            self.telemetry.report(fields, route, seconds, headers.get("traceparent", ""))
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         # a path template, not the path: a caller must not be able to create new label values

@@ -66,8 +66,8 @@ class FieldRow:
     about: str
 
 
-def page(template: str, request: Request, *, has_form: bool = False, **values: Any) -> Response:
-    """Render a template; `has_form`: it may send a form to this service."""
+def page(template: str, request: Request, **values: Any) -> Response:
+    """Render a template. With `has_form` among its values it may send a form to this service."""
     theme = request.cookies.get("theme")
     defaults = {
         "style": STYLE_PATH,
@@ -75,7 +75,9 @@ def page(template: str, request: Request, *, has_form: bool = False, **values: A
         "theme": theme if theme in THEMES else "",
     }
     html = _templates.get_template(template).render(defaults | values)
-    policy = CSP.replace("form-action 'none'", "form-action 'self'") if has_form else CSP
+    policy = (
+        CSP.replace("form-action 'none'", "form-action 'self'") if values.get("has_form") else CSP
+    )
     return Response(
         html, headers={"Content-Security-Policy": policy, "Vary": "Accept"}, media_type="text/html"
     )

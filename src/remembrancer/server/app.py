@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -16,6 +17,7 @@ from ..http.dispatch import Dispatcher
 from ..http.endpoint import AnyEndpoint
 from ..http.middleware import RequestMiddleware
 from ..http.routes import ROUTES
+from ..http.telemetry import Telemetry
 from ..mcp.http_transport import PATH as MCP
 from ..mcp.http_transport import McpTransport
 from ..sandbox.port import SandboxPort
@@ -24,11 +26,16 @@ from . import run as server
 
 
 def make_app(
-    context: Context, routes: Sequence[AnyEndpoint] = ROUTES, *, sandbox: SandboxPort | None = None
+    context: Context,
+    routes: Sequence[AnyEndpoint] = ROUTES,
+    *,
+    sandbox: SandboxPort | None = None,
+    exports_metrics: bool = True,
 ) -> Starlette:
     """Return the application over `context`; close the context after the application's lifespan.
 
     `sandbox` runs programs and is closed with the application. Default: one of its own.
+    `exports_metrics`: a collector gets the metrics, of all processes, from this one.
     """
     dispatcher = Dispatcher(
         context,
@@ -37,12 +44,18 @@ def make_app(
     )
 
     mcp = McpTransport(dispatcher)
+    telemetry = None
+    if context.settings.otlp_endpoint:
+        metrics = dispatcher.metrics if exports_metrics else None
+        telemetry = Telemetry(context.settings, metrics)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         await mcp.close()
         dispatcher.close()
+        if telemetry is not None:
+            await to_thread(telemetry.close)
 
     endpoints = [
         dispatcher.route(path, [e for e in routes if e.path == path])
@@ -57,7 +70,7 @@ def make_app(
     app.state.sandbox = dispatcher.sandbox
     app.state.dispatcher = dispatcher
     app.state.routes = tuple(routes)
-    app.add_middleware(RequestMiddleware, dispatcher=dispatcher)
+    app.add_middleware(RequestMiddleware, dispatcher=dispatcher, telemetry=telemetry)
     mcp.application = app
     return app
 

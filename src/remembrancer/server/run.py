@@ -45,6 +45,7 @@ from ..store.folder_lock import hold, require_private
 from .allocator import return_memory, trimming
 from .connection import HttpConnection
 from .logs import start_logging
+from .scheduled_backups import ScheduledBackups, check_folder
 from .supervisor import Place, Supervisor, workers_of
 from .worker import WorkerServer
 
@@ -72,16 +73,17 @@ class AddressUnusable(Exception):
 def run(settings: Settings, make_app: Callable[..., Starlette]) -> None:
     """Serve until SIGINT or SIGTERM, then finish the requests in flight.
 
-    Waits up to `store_wait_seconds` for a database that does not answer. Raises DataFolderBusy,
-    DataFolderReadable, AddressUnusable, WorkersFail, and what opening the store or the embedder
-    raises.
+    Waits up to `store_wait_seconds` for a database that does not answer. Raises SettingInvalid,
+    DataFolderBusy, DataFolderReadable, AddressUnusable, WorkersFail, and what opening the store or
+    the embedder raises.
     """
-    start_logging(settings.log_level)
+    start_logging(settings.log_level, settings.log_format)
     return_memory()
     _raise_descriptor_limit()
     is_main = threading.current_thread() is threading.main_thread()
     if is_main:
         signal.signal(signal.SIGTERM, _stop)
+    check_folder(settings)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_private(settings.data_folder)
     with hold(settings.data_folder) as lock, _listener(settings) as listener:
@@ -132,9 +134,14 @@ def _run_workers(
         _serve(
             context,
             sweep_aside if place.slot.number == 0 else lambda _context: None,
-            partial(make_app, sandbox=RemoteSandbox(settings, place.sandbox)),
+            partial(
+                make_app,
+                sandbox=RemoteSandbox(settings, place.sandbox),
+                exports_metrics=place.slot.number == 0,
+            ),
             lambda app: WorkerServer(server_config(app), place),
             sockets=[],
+            writes_backups=place.slot.number == 0,
         )
 
     for thread in threading.enumerate():  # those that load: none may run when a process is forked
@@ -155,21 +162,28 @@ def _serve(
     make_server: Callable[[Starlette], uvicorn.Server],
     *,
     sockets: list[socket.socket],
+    writes_backups: bool = True,
 ) -> None:
     """Serve an application over `context`, with maintenance, until stopped; then close all."""
-    maintenance = Maintenance(context)
+    maintenance, backups = Maintenance(context), None
     try:
         begin(context)
         maintenance.start()
         app = make_app(context)
         maintenance.watch(app.state.dispatcher.use)
         _reload_on_hangup(maintenance)
+        if writes_backups and context.settings.backup_folder:
+            report = app.state.dispatcher.metrics.count_backup
+            backups = ScheduledBackups(context.settings, context.store, report)
+            backups.start()
         gc.enable()  # see cli.app.serve
         with trimming():
             make_server(app).run(sockets=sockets)
     except KeyboardInterrupt:
         pass  # a normal way to stop the server
     finally:
+        if backups is not None:
+            backups.stop()
         maintenance.stop()
         maintenance.context.close()
 

@@ -380,6 +380,28 @@ class Settings:
         least=0,
     )
     log_level: str = setting("info", "Log level: `debug`, `info`, `warning` or `error`.")
+    log_format: str = setting(
+        "text", "Format of the log: `text`, or `json` for one JSON object a line."
+    )
+    otlp_endpoint: str = setting(
+        "",
+        "OpenTelemetry collector that gets traces and metrics by OTLP over HTTP, such as "
+        "`http://127.0.0.1:4318`. Needs the extra `otel`. Default: none.",
+    )
+    otlp_metrics_seconds: float = setting(
+        60.0, "Interval of the metrics that `otlp_endpoint` gets.", unit="seconds", least=1
+    )
+    backup_folder: str = setting(
+        "",
+        "Folder for scheduled backups, outside the data folder. Each is a folder that "
+        "`remembrancer restore` reads. Default: no scheduled backups.",
+    )
+    backup_hours: float = setting(
+        24.0, "Hours between two scheduled backups.", unit="hours", least=0.1
+    )
+    backup_keep: int = setting(
+        7, "Scheduled backups to keep. Older ones are removed.", unit="backups", least=1
+    )
 
     def of_worker(self, count: int) -> Settings:
         """Return the settings of one of `count` worker processes: its share of what they share."""
@@ -419,4 +441,5 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "open_metrics": ("direct", "loopback", "none"),
     "sandbox_min_level": ("gvisor", "ns", "landlock", "unsafe"),
     "log_level": ("debug", "info", "warning", "error"),
+    "log_format": ("text", "json"),
 }
