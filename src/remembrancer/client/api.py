@@ -78,6 +78,7 @@ class _Endpoints:
     save_batch = _Method(requests.save_batch)
     get_event = _Method(requests.get_event)
     list_events = _Method(requests.list_events)
+    list_sessions = _Method(requests.list_sessions)
     change_event = _Method(requests.change_event)
     erase_event = _Method(requests.erase_event)
     get_retention = _Method(requests.get_retention)

@@ -56,6 +56,7 @@ from ..protocol.responses import ResponseObject, ResponseRequest
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
+from ..protocol.sessions import SessionList, SessionsQuery
 from ..protocol.status import Readiness, StatusRecord
 from ..protocol.summaries import (
     AgentMemory,
@@ -135,6 +136,11 @@ def get_event(event_id: str) -> ApiRequest[Event]:
 def list_events(query: EventsQuery | None = None) -> ApiRequest[EventList]:
     """List the events of a user, one page at a time."""
     return get(EventList, "/api/v7/events", query)
+
+
+def list_sessions(query: SessionsQuery | None = None) -> ApiRequest[SessionList]:
+    """List the sessions of a user, latest turn first, one page at a time."""
+    return get(SessionList, "/api/v7/sessions", query)
 
 
 def change_event(
