@@ -257,9 +257,9 @@ def chat(
 
     The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
     """
-    from ..client.api import URL_NAME
+    from ..client.credentials import find_url
     from ..settings import SettingInvalid, from_environment
-    from .chat import SERVICE_URL, chat_model, run_chat, terminal_chat
+    from .chat import chat_model, run_chat, terminal_chat
 
     key = service_key()
     model_key = from_environment(key_env) if key_env else None
@@ -268,7 +268,7 @@ def chat(
     try:
         endpoint = chat_model(model, base_url, model_key)
         terminal = terminal_chat(
-            url or from_environment(URL_NAME) or SERVICE_URL,
+            url or find_url(),
             key,
             endpoint,
             user_id=user_id,
@@ -291,12 +291,11 @@ def mcp_stdio(
     import asyncio
 
     from ..client import AsyncClient
-    from ..client.api import URL_NAME
+    from ..client.credentials import find_url
     from ..mcp.server import serve_stdio
-    from ..settings import SettingInvalid, from_environment
-    from .chat import SERVICE_URL
+    from ..settings import SettingInvalid
 
-    base_url, key = url or from_environment(URL_NAME) or SERVICE_URL, service_key()
+    base_url, key = url or find_url(), service_key()
     try:
         client = AsyncClient(base_url, key, timeout_s=900.0)
     except ValueError as error:

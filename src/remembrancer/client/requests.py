@@ -6,8 +6,6 @@ method for each that sends it. Every write carries an Idempotency-Key, a random 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
@@ -73,7 +71,6 @@ from ..protocol.summaries import (
     SummarySaved,
 )
 from .api_request import (
-    JSON,
     ApiRequest,
     delete,
     get,
@@ -482,26 +479,3 @@ def docs_article(name: str) -> ApiRequest[str]:
 def style_sheet() -> ApiRequest[str]:
     """Return the style sheet of the pages."""
     return get_raw("/docs/style.css", parse_text)
-
-
-def other(
-    method: str,
-    path: str,
-    body: Mapping[str, Any] | None = None,
-    *,
-    idempotency_key: str | None = None,
-) -> ApiRequest[dict[str, Any]]:
-    """Send any request that this version has no method for: JSON in, JSON out."""
-    raw = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-    headers = {} if body is None else {"Content-Type": JSON}
-    if idempotency_key is not None:
-        headers["Idempotency-Key"] = idempotency_key
-    is_safe = method == "GET" or idempotency_key is not None
-    return ApiRequest(
-        method=method,
-        path=path,
-        parse=parse_object,
-        body=raw,
-        headers=headers,
-        is_retry_safe=is_safe,
-    )
