@@ -64,7 +64,7 @@ def test_three_lines_store_and_find_a_text(url: str, key: str, tmp_path: Path) -
 
 
 def test_added_content_is_found_and_owes_nothing(client: Client) -> None:
-    """decisions.md: `interact: false` owes nothing and counts in no compliance figure."""
+    """They are no part of the protocol, so no figure of compliance counts them."""
     memory = client
     memory.add("I am allergic to penicillin.", user_id="mia")
     memory.add(("What is the code of the door?", "4711"), user_id="mia", session_id="home")

@@ -150,7 +150,7 @@ def test_installed_wheel_serves_adds_and_searches(programs: Path, tmp_path: Path
 
     with served([program, "serve", "--port", "0"], tmp_path) as variables:
         event_id = run(program, "remember", "The bicycle is in the cellar.", **variables).strip()
-        found = run(program, "search", "where is the bicycle", "--json", **variables)
+        answer = run(program, "search", "where is the bicycle", "--json", **variables)
         modules = run(
             str(programs / "python"),
             "-c",
@@ -159,7 +159,7 @@ def test_installed_wheel_serves_adds_and_searches(programs: Path, tmp_path: Path
         )
 
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
-    assert event_id in found
+    assert event_id in answer
     assert modules.split()[0] == "client"
 
 

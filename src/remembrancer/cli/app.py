@@ -24,6 +24,7 @@ from . import (
     memory_commands,
     model_commands,
     receipts,
+    service_commands,
     store_commands,
 )
 from .commands import (
@@ -37,7 +38,7 @@ from .commands import (
     print_table,
     service_key,
 )
-from .output import AsJson
+from .output import AsJson, takes_json, wants_json
 
 app = typer.Typer(
     name="remembrancer",
@@ -52,6 +53,7 @@ app.add_typer(receipts.app, name="receipts")
 app.add_typer(cubes.app, name="cubes")
 app.add_typer(model_commands.app, name="models")
 app.add_typer(store_commands.app, name="store")
+app.add_typer(service_commands.app, name="service")
 
 
 def main() -> None:
@@ -143,6 +145,7 @@ app.command("sessions")(memory_commands.sessions)
 
 
 @app.command("import")
+@takes_json
 def import_file(
     context: typer.Context,
     file: Annotated[
@@ -182,7 +185,6 @@ def import_file(
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Import the rest and list invalid records.")
     ] = False,
-    as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Import conversations and facts from a file, an archive or a folder.
@@ -194,11 +196,11 @@ def import_file(
     options = ImportOptions(user_id=user_id, shape=shape, skip_invalid=skip_invalid)
     if detect is not None:
         report, is_valid = inspect_import(file, options, with_records=not detect)
-        print(report.rendered(as_json=as_json))
+        print(report.rendered(as_json=wants_json(context)))
         raise typer.Exit(0 if is_valid else 1)
     with closing(open_context(context, data)) as service:
         report = import_into(service, file, account=account, options=options)
-    print(report.rendered(as_json=as_json))
+    print(report.rendered(as_json=wants_json(context)))
 
 
 @app.command("export")

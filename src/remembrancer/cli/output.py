@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
+_JSON = "remembrancer.json"  # in the context of a command
 TEXT_CHARACTERS_MAX = 300  # of a cell on a terminal; JSON and CSV have the whole text
 
 
@@ -27,6 +30,32 @@ Output = Annotated[
     typer.Option("--output", help="Format. A table that is no terminal's is separated by tabs."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def takes_json(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the flag `--json` to a command, which reads it with `wants_json`.
+
+    For a function that has as many parameters as a function may have. The first one is the context.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    flag = inspect.Parameter(
+        "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson
+    )
+
+    @wraps(command)
+    def run(*, as_json: bool, **others: Any) -> None:
+        others["context"].meta[_JSON] = as_json
+        command(**others)
+
+    parameters = [*signature.parameters.values(), flag]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def wants_json(context: typer.Context) -> bool:
+    """Return True if the command has `--json`."""
+    return bool(context.meta.get(_JSON))
 
 
 def print_list(
