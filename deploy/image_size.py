@@ -94,7 +94,8 @@ def copy(stage: Stage, rest: str, stages: dict[str, Stage]) -> None:
 
 def tracked() -> list[str]:
     """Return the files of the build context (Containerfile.dockerignore)."""
-    kept = ["pyproject.toml", "README.md", "LICENSE", "NOTICE", "src", "integrations"]
+    rules = FILE.with_name("Containerfile.dockerignore").read_text("utf-8").splitlines()
+    kept = [rule.removeprefix("!") for rule in rules if rule.startswith("!")]
     listed = subprocess.run(  # noqa: S603
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *kept],  # noqa: S607
         cwd=ROOT,
