@@ -10,6 +10,9 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Serving needs a third of the packages. An environment that has all of them serves, too.
+SERVES := $(if $(wildcard $(READY)),$(READY),$(VENV)/.serves)
+DIST ?= dist
 # Packages that the index may lose one day; their hashes are those of the locks.
 export UV_FIND_LINKS := deploy/vendor
 # Tests start many processes; without cached bytecode each of them compiles the package.
@@ -19,7 +22,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model exam-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo wheel test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model exam-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -41,11 +44,16 @@ setup-system:  ## Install the programs that some tests need (runsc, chromium, pg
 		else echo "$${pair%%:*} is not installed, so some tests are skipped. Install it: sudo apt-get install $${pair##*:}"; fi; \
 	done
 
-run: $(READY)  ## Serve on 127.0.0.1:8460
+run: $(SERVES)  ## Serve on 127.0.0.1:8460 (installs only what serving needs)
 	$(BIN)/remembrancer serve $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)")
 
-demo: $(READY)  ## Import a small conversation into an empty store and ask three questions
+demo: $(SERVES)  ## Import a small conversation into an empty store and ask three questions
 	$(BIN)/remembrancer demo $(ARGS)
+
+wheel: $(READY)  ## Build wheels and source distributions of the service and of the Python client into dist/
+	@rm -f $(DIST)/remembrancer-*.whl $(DIST)/remembrancer-*.tar.gz $(DIST)/remembrancer_client-*
+	@$(BIN)/python -m hatchling build -d "$(abspath $(DIST))"
+	@cd clients/python && "$(abspath $(BIN))/python" -m hatchling build -d "$(abspath $(DIST))"
 
 test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
@@ -153,18 +161,37 @@ sbom: $(READY)  ## Write the bill of materials (CycloneDX) and the licences of t
 	$(BIN)/python deploy/licences.py > sbom/licences.md
 
 clean:  ## Delete .venv and the caches
-	rm -rf $(VENV) .venv-* sbom site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* dist sbom site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# Install uv from its own lines of the lock, then exactly the lock, then the project.
+# What the recipes of both environments begin with: Python, then uv from its own lines of the lock.
+# A running server keeps its files: an environment that serves is completed, never made anew.
+define with_uv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+echo "Python 3.11 or newer is needed; '$(PYTHON)' is older or missing. Install it: sudo apt-get install -y python3-venv" >&2; \
+echo "(Debian 12 and later have it. To use another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12)" >&2; exit 1; }
+@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+echo "This Python cannot create virtual environments. Install the missing package: sudo apt-get install -y python3-venv" >&2; exit 1; }
+@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear --without-pip $(VENV)
+@$(BIN)/python -c 'import pip' 2>/dev/null || $(BIN)/python -m ensurepip >/dev/null
+@sed -n '/^uv==/,/^ *#/p' requirements-dev.lock > $(VENV)/uv.lock
+@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock
+endef
+
+# Install exactly the lock, then the project.
 $(READY): requirements-dev.lock pyproject.toml Makefile
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	echo "Python 3.11 or newer is needed; '$(PYTHON)' is older or missing. Install it: sudo apt-get install -y python3-venv" >&2; \
-	echo "(Debian 12 and later have it. To use another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12)" >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	echo "This Python cannot create virtual environments. Install the missing package: sudo apt-get install -y python3-venv" >&2; exit 1; }
-	@$(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
-	@sed -n '/^uv==/,/^ *#/p' requirements-dev.lock > $(VENV)/uv.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock
+	$(with_uv)
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Install the lock of the service, and the build tools that `pip install --editable` needs. uv goes
+# again: 37 MB.
+BUILD_TOOLS := editables|hatchling|packaging|pathspec|pluggy|trove-classifiers
+$(VENV)/.serves: requirements.lock requirements-dev.lock pyproject.toml Makefile
+	@echo "Installing what serving needs into $(VENV), once: 50 packages, 330 MB"
+	$(with_uv)
+	@awk '/^[a-z]/ { keep = /^($(BUILD_TOOLS))==/ } keep' requirements-dev.lock > $(VENV)/build.lock
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock $(VENV)/build.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check uv
 	@touch $@

@@ -28,6 +28,7 @@ import typer
 
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
+from remembrancer.client.plans import Pages, Verb
 from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
 from remembrancer.http.openapi import document
 from remembrancer.http.routes import ROUTES
@@ -392,6 +393,17 @@ def _argument(name: str, hint: Any) -> str:
     return f"`{shown}`" if kinds == [hint] or plain else f"`{shown}` or nothing"
 
 
+def client_verbs() -> str:
+    """Return the table of plain verbs, each with its call."""
+    rows = [
+        (f"`{name}({_arguments(getattr(Client, name)).removeprefix('self, ')})`", _doc(verb))
+        for base in Client.__mro__
+        for name, verb in vars(base).items()
+        if isinstance(verb, Verb | Pages)
+    ]
+    return table(("call", "meaning"), rows)
+
+
 def client_errors() -> str:
     """Return the table of exceptions, one for each word of `error`."""
     kinds = ServiceError.__subclasses__()
@@ -503,6 +515,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "endpoints.md": {"endpoints": lambda: Endpoints().page()},
     "client.md": {
         "client": client_signature,
+        "verbs": client_verbs,
         "methods": client_methods,
         "errors": client_errors,
         "drafts": client_drafts,

@@ -85,6 +85,7 @@ export type InstructionHit = { instruction_id: string; text: string; kind?: "ins
 export type InstructionList = { user_id: string; instructions: Fact[]; next: number | null };
 export type LeftOut = { event_id: string; query: string; response: string; raw_score: number; coverage: number; cosine: number; reason: "top_k" | "max_tokens" | "minimum" };
 export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; flags: string[]; occurred_at: string; created_at: string };
+export type ListedSession = { session_id: string; turns: number; summaries: number; steps: number; topic: string | null; query: string; task_open: boolean; created_at: string; last_turn_at: string };
 export type LiveGrant = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; key_id: number; granted_at: string; expires_at: string; seconds_left: number };
 export type LookRecord = { status: "pass" | "fail"; passed: number; failed: number; looked_at: string };
 export type Looked = { events: number; passages: number; in_time: number; ranked: number; matches: number };
@@ -127,6 +128,7 @@ export type SecondLooked = { status: "pass" | "fail"; checks: Check[]; failed: n
 export type ServedModel = { id: string; object?: "model"; created?: number; owned_by?: string };
 export type ServedModels = { object?: "list"; data: ServedModel[] };
 export type SessionFigures = { user_id: string; session_id: string; last_at: string; figures: Figures };
+export type SessionList = { user_id: string; sessions: ListedSession[]; next: string | null };
 export type SharedCube = { cube_id: string; kind: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code"; topic: string; essence: string; rules_markdown: string; evidence: string; score: number; note: string; why?: string | null; record?: string | null; model?: string | null };
 export type Signal = { signal: string; rank?: number | null; value: number };
 export type SignedReceipt = { statement: string; key_id: string; signature: string };
@@ -170,6 +172,8 @@ export interface Endpoints {
   "DELETE /api/v7/event/{event_id}": { path: { event_id: string }; answer: EventErased };
   /** List events */
   "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; order?: "newest" | "oldest"; limit?: number; cursor?: string }; answer: EventList };
+  /** List sessions */
+  "GET /api/v7/sessions": { query?: { user_id?: string; limit?: number; cursor?: string }; answer: SessionList };
   /** Read retention rules */
   "GET /api/v7/memory/retention": { query?: { user_id?: string }; answer: Retention };
   /** Set a retention rule */
@@ -272,10 +276,12 @@ export interface Endpoints {
   "GET /metrics": { answer: string };
   /** OpenAPI */
   "GET /openapi.json": { answer: Record<string, unknown> };
-  /** Documentation */
-  "GET /docs": { answer: string };
   /** For language models */
   "GET /llms.txt": { answer: string };
   /** Style sheet */
   "GET /docs/style.css": { answer: string };
+  /** Documentation */
+  "GET /docs": { answer: string };
+  /** Page of the documentation */
+  "GET /docs/{page}": { path: { page: string }; answer: string };
 }

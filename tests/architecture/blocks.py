@@ -53,7 +53,7 @@ _SET_UP = {  # first word of a line that sets up a machine -> pattern of the res
     "cd": r"\w+",
     "make": rf"({'|'.join(sorted(_TARGETS))})( [A-Z]+=\S+)*",
     "sudo": r"apt-get install -y [a-z0-9. -]+",
-    "export": r"KEY=\S+",
+    "export": r"(REMEMBRANCER_)?KEY=\S+",
     ".": r"\.venv/bin/activate",
 }
 
@@ -183,6 +183,8 @@ class Runner:
         own = {
             "KEY": self.key,
             "URL": self.url,
+            "REMEMBRANCER_KEY": self.key,
+            "REMEMBRANCER_URL": self.url,
             "REMEMBRANCER_DATA": str(self.data),
             "HOME": str(self.folder),
         }

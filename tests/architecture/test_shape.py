@@ -147,7 +147,8 @@ def test_no_function_takes_more_than_eight_parameters() -> None:
     assert places == []
 
 
-def test_only_the_settings_read_the_environment() -> None:
+def test_only_the_settings_and_the_client_read_the_environment() -> None:
+    """The client runs without the settings: it finds its address and its key itself."""
     places = [
         f"{source.name}:{node.lineno}"
         for source in package()
@@ -160,7 +161,10 @@ def test_only_the_settings_read_the_environment() -> None:
         )
     ]
 
-    assert {place.partition(":")[0] for place in places} == {"remembrancer/settings/reading.py"}
+    assert {place.partition(":")[0] for place in places} == {
+        "remembrancer/settings/reading.py",
+        "remembrancer/client/credentials.py",
+    }
 
 
 def test_broad_excepts_are_only_at_listed_sites() -> None:

@@ -9,6 +9,7 @@ import sys
 import zipfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Cli
@@ -145,3 +146,29 @@ def test_interrupt_is_told_from_a_failure(
         cli_exchange.export_to(context, tmp_path / "x.zip")
     with pytest.raises(cli_memory.ImportStopped):
         cli_memory.import_into(context, archive)
+
+
+def test_programs_read_the_results_as_json(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "turns.jsonl").write_text(f"{TURNS.splitlines()[0]}\n")
+    cli, path = Cli(folder), str(tmp_path / "memory.zip")
+
+    def document(*words: str) -> Any:
+        process = cli(*words, "--json", **FULL_TEXT)
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout)
+
+    turns = str(tmp_path / "turns.jsonl")
+    assert document("import", "--detect", turns)["turns"] == 1
+    assert document("import", turns) == {
+        "account": "owner",
+        "stored": 1,
+        "duplicates": 0,
+        "facts": 0,
+        "left_out": {},
+        "invalid": 0,
+        "errors": [],
+    }
+    written = document("export", path)
+    assert (written["file"], written["records"]["events.jsonl"]) == (path, 1)
+    assert document("import", "--detect", path)["records"]["events.jsonl"] == 1
+    assert document("import", path)["stored"] == 0

@@ -98,7 +98,7 @@ def test_model_cannot_choose_the_user(client: Client) -> None:
 def test_unreachable_service_is_a_tool_error() -> None:
     with (
         Client("http://127.0.0.1:9", "sk_0", sleep=lambda _: None) as client,
-        pytest.raises(ToolError, match=r"^Error: .*gave no answer"),
+        pytest.raises(ToolError, match=r"^Error: .*No service answers at"),
     ):
         memory_tool(client).call(COMMANDS[0])
 

@@ -10,9 +10,10 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from remembrancer.client import AsyncClient, Client, requests
+from remembrancer.client import AsyncClient, Client, api, requests
 from remembrancer.client.api_request import ApiRequest
 from remembrancer.client.errors import ConflictError
+from remembrancer.client.plans import Pages, Verb
 from remembrancer.http.endpoint import AnyEndpoint
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.chat import Chat
@@ -85,7 +86,8 @@ def _arguments(endpoint: AnyEndpoint) -> list[Any]:
 
 
 def test_every_method_has_an_endpoint() -> None:
-    own = {"send", "close", "from_environment", "other"}
+    verbs = {name for name, one in vars(api._Verbs).items() if isinstance(one, Verb | Pages)}
+    own = {"send", "close", "from_environment", "other", *verbs}
 
     assert {name for name in dir(Client) if not name.startswith("_")} - own == set(BY_NAME)
     assert {name for name in dir(AsyncClient) if not name.startswith("_")} - own == set(BY_NAME)

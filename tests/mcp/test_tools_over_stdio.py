@@ -61,7 +61,7 @@ def test_unreachable_service_is_reported_in_the_result() -> None:
     result = asyncio.run(whole())
 
     assert result.is_error
-    assert "gave no answer" in result.content[0].text
+    assert "No service answers at" in result.content[0].text
 
 
 def test_missing_key_error_names_the_setting() -> None:

@@ -21,8 +21,10 @@ from . import (
     backup_commands,
     cubes,
     keys,
+    memory_commands,
     model_commands,
     receipts,
+    service_commands,
     store_commands,
 )
 from .commands import (
@@ -36,11 +38,11 @@ from .commands import (
     print_table,
     service_key,
 )
+from .output import AsJson, takes_json, wants_json
 
 app = typer.Typer(
     name="remembrancer",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -51,9 +53,7 @@ app.add_typer(receipts.app, name="receipts")
 app.add_typer(cubes.app, name="cubes")
 app.add_typer(model_commands.app, name="models")
 app.add_typer(store_commands.app, name="store")
-app.command("backup")(backup_commands.backup)
-app.command("archive")(backup_commands.archive)
-app.command("restore")(backup_commands.restore)
+app.add_typer(service_commands.app, name="service")
 
 
 def main() -> None:
@@ -84,7 +84,12 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """A shared memory and tools for AI agents."""
+    """A shared memory and tools for AI agents.
+
+    First steps: `remembrancer serve` starts the service and prints a key. In another shell,
+    `remembrancer login` saves the key, `remembrancer remember TEXT` stores something, and
+    `remembrancer search TEXT` finds it again. `remembrancer help COMMAND` explains a command.
+    """
     context.obj = data
 
 
@@ -121,7 +126,26 @@ def serve(
         gc.enable()
 
 
+@app.command()
+def login(url: ServiceUrl = None) -> None:
+    """Save the service's key for commands, hooks and programs of this user.
+
+    Asks for the key, or reads it from stdin, checks it with the service and writes it to
+    ~/.config/remembrancer/key (mode 0600).
+    """
+    from .login import login as save_key
+
+    print(save_key(url))
+
+
+app.command("remember")(memory_commands.remember)
+app.command("search")(memory_commands.search)
+app.command("facts")(memory_commands.facts)
+app.command("sessions")(memory_commands.sessions)
+
+
 @app.command("import")
+@takes_json
 def import_file(
     context: typer.Context,
     file: Annotated[
@@ -171,11 +195,12 @@ def import_file(
 
     options = ImportOptions(user_id=user_id, shape=shape, skip_invalid=skip_invalid)
     if detect is not None:
-        text, is_valid = inspect_import(file, options, with_records=not detect)
-        print(text)
+        report, is_valid = inspect_import(file, options, with_records=not detect)
+        print(report.rendered(as_json=wants_json(context)))
         raise typer.Exit(0 if is_valid else 1)
     with closing(open_context(context, data)) as service:
-        print(import_into(service, file, account=account, options=options))
+        report = import_into(service, file, account=account, options=options)
+    print(report.rendered(as_json=wants_json(context)))
 
 
 @app.command("export")
@@ -199,6 +224,7 @@ def export_file(
         typer.Option(help="Account to export. Default: the owner's.", show_default=False),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Write the memory of an account, or of some of its users, to a file.
@@ -208,7 +234,13 @@ def export_file(
     from .exchange import export_to
 
     with open_store_records(context, data) as records:
-        print(export_to(records, file, account=account, user_ids=user_id or (), force=force))
+        report = export_to(records, file, account=account, user_ids=user_id or (), force=force)
+    print(report.rendered(as_json=as_json))
+
+
+app.command("backup")(backup_commands.backup)
+app.command("archive")(backup_commands.archive)
+app.command("restore")(backup_commands.restore)
 
 
 @app.command()
@@ -257,9 +289,9 @@ def chat(
 
     The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
     """
-    from ..client.api import URL_NAME
+    from ..client.credentials import find_url
     from ..settings import SettingInvalid, from_environment
-    from .chat import SERVICE_URL, chat_model, run_chat, terminal_chat
+    from .chat import chat_model, run_chat, terminal_chat
 
     key = service_key()
     model_key = from_environment(key_env) if key_env else None
@@ -268,7 +300,7 @@ def chat(
     try:
         endpoint = chat_model(model, base_url, model_key)
         terminal = terminal_chat(
-            url or from_environment(URL_NAME) or SERVICE_URL,
+            url or find_url(),
             key,
             endpoint,
             user_id=user_id,
@@ -291,12 +323,11 @@ def mcp_stdio(
     import asyncio
 
     from ..client import AsyncClient
-    from ..client.api import URL_NAME
+    from ..client.credentials import find_url
     from ..mcp.server import serve_stdio
-    from ..settings import SettingInvalid, from_environment
-    from .chat import SERVICE_URL
+    from ..settings import SettingInvalid
 
-    base_url, key = url or from_environment(URL_NAME) or SERVICE_URL, service_key()
+    base_url, key = url or find_url(), service_key()
     try:
         client = AsyncClient(base_url, key, timeout_s=900.0)
     except ValueError as error:
@@ -340,6 +371,25 @@ def install(
     if not yes and not typer.confirm(question(rest), default=False, err=True):
         fail("nothing was written")
     print(install(changes, agent, rest, remove=remove), file=sys.stderr)
+
+
+@app.command("help")
+def show_help(
+    context: typer.Context,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="Command, such as `search` or `keys create`. Default: all commands."),
+    ] = None,
+) -> None:
+    """Explain a command."""
+    place = context.find_root()
+    for word in command or ():
+        group = place.command
+        inner = getattr(group, "commands", {}).get(word)
+        if inner is None:
+            fail(f"there is no command `{' '.join(command or ())}`. See remembrancer help.", 2)
+        place = type(place)(inner, info_name=word, parent=place)
+    print(place.get_help())
 
 
 @app.command()

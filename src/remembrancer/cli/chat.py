@@ -29,7 +29,6 @@ from ..client.runtime import (
 )
 from ..protocol.search import Hit, MemoryAnswer
 
-SERVICE_URL = "http://127.0.0.1:8460"  # the default address of `remembrancer serve`
 PARTS = ("hits", "checks", "votes")
 SNIPPET_CHARACTERS_MAX = 100
 INSTRUCTIONS = "You answer questions and help with tasks. Be brief and plain."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from ..accounts import caller_for
 from ..context import Caller, Context, Records
@@ -20,6 +23,18 @@ class ExportStopped(Exception):
     """Interrupted. No file was written."""
 
 
+@dataclass(frozen=True, slots=True)
+class ExchangeReport:
+    """The result of an export or import: a summary for people, and a document for programs."""
+
+    text: str
+    document: dict[str, Any]
+
+    def rendered(self, *, as_json: bool) -> str:
+        """Return the summary, or the document as JSON."""
+        return json.dumps(self.document, ensure_ascii=False, indent=2) if as_json else self.text
+
+
 def export_to(
     records: Records,
     path: Path,
@@ -27,8 +42,8 @@ def export_to(
     account: str | None = None,
     user_ids: Sequence[str] = (),
     force: bool = False,
-) -> str:
-    """Write an export and return a summary.
+) -> ExchangeReport:
+    """Write an export and report it.
 
     Raises AccountUnknown, UserUnknown, ExportExists, ExportStopped, StoreUnavailable.
     """
@@ -38,7 +53,9 @@ def export_to(
             result = export(records, caller, path, user_ids=user_ids, force=force, advance=advance)
     except KeyboardInterrupt as error:
         raise ExportStopped from error
-    return f"{_counts(result)} (account {caller.account_name}, {result.bytes:,} bytes)"
+    text = f"{_counts(result)} (account {caller.account_name}, {result.bytes:,} bytes)"
+    document = {"file": str(path), "account": caller.account_name, **asdict(result)}
+    return ExchangeReport(text, document)
 
 
 def _counts(result: ExportResult) -> str:
@@ -46,8 +63,8 @@ def _counts(result: ExportResult) -> str:
     return ", ".join(f"{count:,} {names[name]}" for name, count in result.records.items() if count)
 
 
-def inspect_export(path: Path, *, user_id: str | None) -> str:
-    """Check the records of an export and return what it holds. Raises ImportRefused."""
+def inspect_export(path: Path, *, user_id: str | None) -> ExchangeReport:
+    """Check the records of an export and report what it holds. Raises ImportRefused."""
     with Archive(path) as archive:
         manifest = archive.manifest
         source = ExportSource(archive=archive, settings=Settings(), user_id=user_id)
@@ -64,15 +81,25 @@ def inspect_export(path: Path, *, user_id: str | None) -> str:
     ]
     title = f"{manifest.format}: an export of the account {manifest.account}"
     origin = f"version {manifest.version}, {manifest.created_at:%Y-%m-%d}"
-    return "\n".join([f"{title}, {origin}", *counts])
+    document = {
+        "shape": manifest.format,
+        "account": manifest.account,
+        "version": manifest.version,
+        "created_at": manifest.created_at.isoformat(),
+        "records": {name: entry.records for name, entry in members},
+    }
+    return ExchangeReport("\n".join([f"{title}, {origin}", *counts]), document)
 
 
-def restore_from(context: Context, caller: Caller, path: Path, *, user_id: str | None) -> str:
-    """Import an export and return a summary. Raises ImportRefused."""
+def restore_from(
+    context: Context, caller: Caller, path: Path, *, user_id: str | None
+) -> ExchangeReport:
+    """Import an export and report it. Raises ImportRefused."""
     result = restore(context, caller, path, user_id=user_id, progress=progress)
     parts = [f"{result.stored:,} stored", f"{result.present:,} already present"]
     if result.left:
         parts.append(f"{result.left:,} not stored, because the account has another one")
     if result.without_cube:
         parts.append(f"{result.without_cube:,} votes on cubes that this store does not have")
-    return f"{', '.join(parts)} (account {caller.account_name})"
+    document = {"account": caller.account_name, **asdict(result)}
+    return ExchangeReport(f"{', '.join(parts)} (account {caller.account_name})", document)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..client.address import normalize_base_url
-from ..client.api import URL_NAME
+from ..client.credentials import URL_NAME
 from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY
 from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, diff, write

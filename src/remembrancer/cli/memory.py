@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from ..accounts import caller_for
 from ..context import Context
@@ -17,7 +18,7 @@ from ..memory.exchange.survey import LISTED_MAX, USERS_NAMED_MAX, Survey, open_i
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
 from ..protocol.text import beginning
-from .exchange import inspect_export, restore_from
+from .exchange import ExchangeReport, inspect_export, restore_from
 from .progress import activity, progress
 
 RECORD_CHARACTERS = 90  # of each side of a record that `--dry-run` prints
@@ -54,8 +55,8 @@ def import_into(
     *,
     account: str | None = None,
     options: ImportOptions = ImportOptions(),
-) -> str:
-    """Import a file, archive or folder and return a summary.
+) -> ExchangeReport:
+    """Import a file, archive or folder and report it.
 
     Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped.
     """
@@ -82,11 +83,15 @@ def import_into(
         f"{result.stored:,} stored{facts}, {result.duplicates:,} already present "
         f"(account {caller.account_name})"
     )
-    return "\n".join([summary, *_left_out(source.survey), *_invalid(source.survey)])
+    text = "\n".join([summary, *_left_out(source.survey), *_invalid(source.survey)])
+    document = {"account": caller.account_name, **asdict(result), **_rest(source.survey)}
+    return ExchangeReport(text, document)
 
 
-def inspect_import(path: Path, options: ImportOptions, *, with_records: bool) -> tuple[str, bool]:
-    """Return what an import of a path would store, and whether all of it is valid.
+def inspect_import(
+    path: Path, options: ImportOptions, *, with_records: bool
+) -> tuple[ExchangeReport, bool]:
+    """Report what an import of a path would store, and whether all of it is valid.
 
     Writes nothing and opens no store. `with_records` adds the first records. Raises ImportRefused
     for a path that has no known shape, ImportStopped.
@@ -109,7 +114,24 @@ def inspect_import(path: Path, options: ImportOptions, *, with_records: bool) ->
     lines = [f"{summary.shape}: {summary.title}", *_counts(summary), *_left_out(summary)]
     if with_records:
         lines += [_record_line(record, options.user_id) for record in summary.first]
-    return "\n".join([*lines, *_invalid(summary)]), not summary.invalid
+    document = {
+        "shape": summary.shape,
+        "users": list(summary.users),
+        "sessions": len(summary.sessions),
+        "turns": summary.turns,
+        "facts": summary.facts,
+        **_rest(summary),
+    }
+    return ExchangeReport("\n".join([*lines, *_invalid(summary)]), document), not summary.invalid
+
+
+def _rest(summary: Survey) -> dict[str, Any]:
+    """Return what an import leaves out, for programs."""
+    return {
+        "left_out": dict(summary.left_out),
+        "invalid": summary.invalid,
+        "errors": [one_line(error) for error in summary.errors],
+    }
 
 
 @contextmanager

@@ -53,11 +53,11 @@ def activity(title: str) -> Iterator[Callable[[Callable[[], str]], None]]:
     """Show that work of unknown length goes on.
 
     Yields a function to call often; its argument returns how far the work is. On a terminal the
-    state is renewed four times a second. Else lines appear after one second and then at growing
-    intervals, up to a minute.
+    state appears at once and is renewed four times a second. Else lines appear after one second
+    and then at growing intervals, up to a minute.
     """
     interval, is_terminal = FIRST_SECONDS, sys.stderr.isatty()
-    due = time.monotonic() + interval
+    due = time.monotonic() + (0.0 if is_terminal else interval)
 
     def report(state: Callable[[], str]) -> None:
         nonlocal interval, due

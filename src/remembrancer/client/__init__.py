@@ -1,6 +1,7 @@
 """Typed Python client of the service.
 
-`Client` and `AsyncClient` have one method for each endpoint; `docs/guides/client.md` shows them.
+`Client` and `AsyncClient` have plain verbs (`add`, `search`) and one method for each endpoint;
+`docs/guides/client.md` shows them.
 `runtime` runs a model through the protocol of a turn, `adapters` connects models and agent
 frameworks to it, `tools` and `memory_tool` describe tools for agents. The package imports only
 `remembrancer.protocol`. Users import it, and so do the entry points that act as clients of a
@@ -11,17 +12,22 @@ from ..protocol.memory import Turn
 from ..protocol.memory_batch import BatchTurn, TurnBatch
 from ..protocol.search import MemoryQuery, WorkContext
 from .api import AsyncClient, Client
+from .credentials import KeyMissingError
 from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
+from .results import AddResult, SearchResult
 from .retry import Retry
 
 __all__ = [
+    "AddResult",
     "AsyncClient",
     "BatchTurn",
     "Client",
     "ClientError",
     "InvalidResponseError",
+    "KeyMissingError",
     "MemoryQuery",
     "Retry",
+    "SearchResult",
     "ServiceError",
     "Turn",
     "TurnBatch",

@@ -1,4 +1,4 @@
-"""Synchronous and asynchronous HTTP clients with one method for each endpoint."""
+"""Synchronous and asynchronous HTTP clients: plain verbs, and one method for each endpoint."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, ov
 import httpx2
 
 from .. import __version__
-from . import requests
+from . import requests, verbs
 from .address import is_valid_key, normalize_base_url
-from .api_request import ApiRequest
+from .api_request import ApiRequest, other
+from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
+from .plans import DefaultUser, Pages, Verb
 from .retry import NoResponse, Retry, run_attempts
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
-URL_NAME, KEY_NAME = "REMEMBRANCER_URL", "REMEMBRANCER_KEY"
 P = ParamSpec("P")
 A = TypeVar("A")
 _NOT_SENT = (
@@ -66,6 +67,25 @@ class _Method(Generic[P, A]):
         return method if client is None else method.__get__(client, owner)
 
 
+class _Verbs:
+    """The plain verbs of both clients, which owe no duties."""
+
+    __slots__ = ()
+
+    add = Verb(verbs.add)
+    search = Verb(verbs.search)
+    get = Verb(verbs.get)
+    get_all = Verb(verbs.get_all)
+    update = Verb(verbs.update)
+    delete = Verb(verbs.delete)
+    delete_all = Verb(verbs.delete_all)
+    history = Verb(verbs.history)
+    events = Pages(verbs.events)
+    facts = Pages(verbs.facts)
+    instructions = Pages(verbs.instructions)
+    sessions = Pages(verbs.sessions)
+
+
 class _Endpoints:
     """The methods of both clients, one for each endpoint."""
 
@@ -78,6 +98,7 @@ class _Endpoints:
     save_batch = _Method(requests.save_batch)
     get_event = _Method(requests.get_event)
     list_events = _Method(requests.list_events)
+    list_sessions = _Method(requests.list_sessions)
     change_event = _Method(requests.change_event)
     erase_event = _Method(requests.erase_event)
     get_retention = _Method(requests.get_retention)
@@ -134,7 +155,7 @@ class _Endpoints:
     docs_page = _Method(requests.docs_page)
     docs_article = _Method(requests.docs_article)
     style_sheet = _Method(requests.style_sheet)
-    other = _Method(requests.other)
+    other = _Method(other)
 
 
 class _Connection:
@@ -142,7 +163,9 @@ class _Connection:
 
     __slots__ = ("_key", "base_url")
 
-    def __init__(self, base_url: str, key: str | None) -> None:
+    def __init__(self, base_url: str | None, key: str | None) -> None:
+        if base_url is None:  # a key that was found must not be sent to any other address
+            base_url, key = find_url(), find_key() if key is None else key
         self.base_url = normalize_base_url(base_url, "base_url", "http://127.0.0.1:8460")
         if key is not None and not is_valid_key(key):
             raise ValueError("invalid API key: a key is `sk_` followed by hexadecimal digits")
@@ -172,6 +195,12 @@ class _Connection:
     def no_response(self, error: httpx2.HTTPError) -> NoResponse:
         """Describe a failed request. The error is dropped: it refers to the key."""
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+        if isinstance(error, httpx2.ConnectError):
+            return NoResponse(
+                f"No service answers at {self.base_url}. Start it with `remembrancer serve`, or "
+                f"set {URL_NAME} to its address. ({reason})",
+                was_sent=False,
+            )
         return NoResponse(
             f"{self.base_url} gave no answer: {reason}", was_sent=not isinstance(error, _NOT_SENT)
         )
@@ -188,14 +217,15 @@ def _timeout(timeout_s: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S_MAX))
 
 
-class Client(_Endpoints):
+class Client(_Verbs, _Endpoints):
     """Synchronous client. Thread-safe. Call `close()` when done, or use `with`."""
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | None = None,
         key: str | None = None,
         *,
+        user_id: str | None = None,
         timeout_s: float = 30.0,
         retry: Retry | None = None,
         transport: httpx2.BaseTransport | None = None,
@@ -203,10 +233,14 @@ class Client(_Endpoints):
     ) -> None:
         """Connect lazily: nothing is sent before the first request.
 
-        `timeout_s` limits each network operation. Pass a `transport` for proxies or custom
-        certificates. Raises ValueError for an invalid URL or key.
+        Without `base_url`, the address is that of REMEMBRANCER_URL, else the default one of
+        `remembrancer serve`, and a missing `key` is that of REMEMBRANCER_KEY, else of the key file.
+        `user_id` is the user of plain calls that name none. `timeout_s` limits each network
+        operation. Pass a `transport` for proxies or custom certificates. Raises ValueError for an
+        invalid URL or key, and KeyMissingError if no key was found.
         """
         self._connection = _Connection(base_url, key)
+        self.default_user = DefaultUser(user_id)
         self._retry, self._sleep = retry or Retry(), sleep
         self._http = httpx2.Client(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
@@ -258,14 +292,15 @@ class Client(_Endpoints):
         return f"{type(self).__name__}({self._connection.base_url!r})"
 
 
-class AsyncClient(_Endpoints):
+class AsyncClient(_Verbs, _Endpoints):
     """Asynchronous client: like `Client`, but every method is a coroutine."""
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | None = None,
         key: str | None = None,
         *,
+        user_id: str | None = None,
         timeout_s: float = 30.0,
         retry: Retry | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -273,6 +308,7 @@ class AsyncClient(_Endpoints):
     ) -> None:
         """Take the same arguments as `Client`."""
         self._connection = _Connection(base_url, key)
+        self.default_user = DefaultUser(user_id)
         self._retry, self._sleep = retry or Retry(), sleep
         self._http = httpx2.AsyncClient(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False

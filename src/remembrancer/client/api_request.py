@@ -151,3 +151,26 @@ def parse_object(response: HttpResponse) -> dict[str, Any]:
 def parse_text(response: HttpResponse) -> str:
     """Return the body as text."""
     return response.body.decode("utf-8", "replace")
+
+
+def other(
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    *,
+    idempotency_key: str | None = None,
+) -> ApiRequest[dict[str, Any]]:
+    """Send any request that this version has no method for: JSON in, JSON out."""
+    raw = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
+    headers = {} if body is None else {"Content-Type": JSON}
+    if idempotency_key is not None:
+        headers["Idempotency-Key"] = idempotency_key
+    is_safe = method == "GET" or idempotency_key is not None
+    return ApiRequest(
+        method=method,
+        path=path,
+        parse=parse_object,
+        body=raw,
+        headers=headers,
+        is_retry_safe=is_safe,
+    )

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
@@ -55,6 +53,7 @@ from ..protocol.responses import ResponseObject, ResponseRequest
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
+from ..protocol.sessions import SessionList, SessionsQuery
 from ..protocol.status import Readiness, StatusRecord
 from ..protocol.summaries import (
     AgentMemory,
@@ -71,7 +70,6 @@ from ..protocol.summaries import (
     SummarySaved,
 )
 from .api_request import (
-    JSON,
     ApiRequest,
     delete,
     get,
@@ -134,6 +132,11 @@ def get_event(event_id: str) -> ApiRequest[Event]:
 def list_events(query: EventsQuery | None = None) -> ApiRequest[EventList]:
     """List the events of a user, one page at a time."""
     return get(EventList, "/api/v7/events", query)
+
+
+def list_sessions(query: SessionsQuery | None = None) -> ApiRequest[SessionList]:
+    """List the sessions of a user, latest turn first, one page at a time."""
+    return get(SessionList, "/api/v7/sessions", query)
 
 
 def change_event(
@@ -475,26 +478,3 @@ def docs_article(name: str) -> ApiRequest[str]:
 def style_sheet() -> ApiRequest[str]:
     """Return the style sheet of the pages."""
     return get_raw("/docs/style.css", parse_text)
-
-
-def other(
-    method: str,
-    path: str,
-    body: Mapping[str, Any] | None = None,
-    *,
-    idempotency_key: str | None = None,
-) -> ApiRequest[dict[str, Any]]:
-    """Send any request that this version has no method for: JSON in, JSON out."""
-    raw = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-    headers = {} if body is None else {"Content-Type": JSON}
-    if idempotency_key is not None:
-        headers["Idempotency-Key"] = idempotency_key
-    is_safe = method == "GET" or idempotency_key is not None
-    return ApiRequest(
-        method=method,
-        path=path,
-        parse=parse_object,
-        body=raw,
-        headers=headers,
-        is_retry_safe=is_safe,
-    )

@@ -11,6 +11,7 @@ from ..memory.history.endings import change_event, retention, set_retention
 from ..memory.history.forget import erase_event, forget
 from ..memory.history.listing import list_events
 from ..memory.history.receipts import receipt_keys
+from ..memory.history.sessions import session_list
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall
 from ..memory.summaries.l1 import summarize
@@ -29,6 +30,7 @@ from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuer
 from ..protocol.receipts import ReceiptKeys
 from ..protocol.retention import Retention, RetentionQuery, RetentionSet
 from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..protocol.sessions import SessionList, SessionsQuery
 from ..protocol.summaries import (
     AgentMemory,
     AgentMemoryQuery,
@@ -150,6 +152,17 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=list_events,
         query=EventsQuery,
         answer=EventList,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/sessions",
+        operation_id="list_sessions",
+        summary="List sessions",
+        description="List the sessions of a user, latest turn first, page by page. Writes nothing "
+        "and counts no step.",
+        read=session_list,
+        query=SessionsQuery,
+        answer=SessionList,
     ),
     Endpoint(
         method="PATCH",

@@ -39,6 +39,7 @@ SUMMARY_MODEL_CHARACTERS_MAX = 24_000
 SUMMARY_DROPPED_MAX = 20  # dropped sentences of a model that a response lists
 MAP_CHARACTERS_MAX = 50_000  # characters of a map
 FACTS_LISTED_MAX = 100  # facts on one page of a list
+SESSIONS_PAGE_MAX = 100  # sessions on one page of a list
 EVENTS_PAGE_MAX = 100  # events on one page of a list
 EVENTS_PAGE_CHARACTERS_MAX = 1_000_000  # characters of the events on one page; one may have more
 RETENTION_DAYS_MAX = 36_500  # days of a retention rule

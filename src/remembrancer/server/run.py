@@ -306,6 +306,7 @@ def welcome(context: Records, address: str) -> str:
             *lines,
             f"The owner's first key: {key}",
             "It will not be shown again. Store it in a safe place.",
+            "Save it for commands and programs: remembrancer login",
             f"Set the owner's password (this link works once, within a day): {password_link}",
             "",
             "Try it: store a turn, then search for it.",

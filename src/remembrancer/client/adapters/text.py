@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from ..message_text import message_text
 from ..runtime.prompts import ChatMessage
 from ..runtime.steps import Draft
 
@@ -51,16 +52,7 @@ def content_text(content: Any) -> str:
 
     Raises NoDraftError for anything else.
     """
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, Sequence):
+    text = message_text(content)
+    if text is None:
         raise NoDraftError(f"the message content ({type(content).__name__}) contains no text")
-    return "".join(_block_text(block) for block in content)
-
-
-def _block_text(block: Any) -> str:
-    """Return the text of a content block; empty for a block of another kind."""
-    if isinstance(block, str):
-        return block
-    text = block.get("text") if isinstance(block, Mapping) else getattr(block, "text", None)
-    return text if isinstance(text, str) else ""
+    return text

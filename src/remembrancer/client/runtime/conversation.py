@@ -8,11 +8,11 @@ from typing import Any
 
 from ...protocol.memory import Turn
 from ...protocol.pasted import pasted_keys
+from ..message_text import readable
 from .counts import Counts
 from .session import RuntimeOptions, SessionState
 from .state import TurnState
 from .steps import Step, TurnReply
-from .text import readable
 from .turn import advance, start
 
 KEY_WARNING = (

@@ -33,6 +33,7 @@ from ..errors import (
     ServiceError,
     UnreachableError,
 )
+from ..message_text import readable
 from .lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
 from .prompts import (
     TurnRequirements,
@@ -45,7 +46,6 @@ from .prompts import (
 from .saving import TRANSIENT, postpone, remember, save_late
 from .state import DraftAttempt, PendingStep, Progress, TurnState, call
 from .steps import CallFailed, Draft, DraftRequest, ServiceCall, TurnReply
-from .text import readable
 
 # Length of an L1 as a share of the text it summarizes
 # (docs/reference/specification.md#l1-ratio).

@@ -11,7 +11,8 @@ from ...context import Caller, Context
 from ...cubes import unrated_cubes
 from ...protocol.errors import NotFound
 from ...protocol.seal import render
-from ...protocol.text import beginning
+from ...protocol.sessions import ListedSession, SessionList, SessionsQuery
+from ...protocol.text import beginning, rfc3339
 from ...store import Row, Transaction, load_queries
 from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due
 from ..paging import AFTER_ALL, PageCursor, space_rows, split_page
@@ -96,16 +97,46 @@ class Timeline:
 
 
 def list_sessions(
-    context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
+    context: Context,
+    caller: Caller,
+    user_id: str,
+    *,
+    behind: PageCursor | None = None,
+    size: int = SESSIONS_LISTED_MAX,
 ) -> SessionsPage:
     """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
 
     def query(tx: Transaction, space: Row) -> list[Row]:
-        return tx.all(SQL.sessions, space_id=space.id, **_page(behind, SESSIONS_LISTED_MAX, 200))
+        return tx.all(SQL.sessions, space_id=space.id, **_page(behind, size, 200))
 
-    rows, last = split_page(space_rows(context, caller, user_id, query), SESSIONS_LISTED_MAX)
+    rows, last = split_page(space_rows(context, caller, user_id, query), size)
     following = None if last is None else PageCursor(last.last_ms, last.id)
     return SessionsPage([_session_row(row) for row in rows], following)
+
+
+def session_list(context: Context, caller: Caller, query: SessionsQuery) -> SessionList:
+    """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
+    user_id = space_user_id(caller, query.user_id)
+    behind = None if query.cursor is None else PageCursor(*map(int, query.cursor.split("_")))
+    page = list_sessions(context, caller, user_id, behind=behind, size=query.limit)
+    following = None if page.next is None else f"{page.next.ms}_{page.next.id}"
+    return SessionList(
+        user_id=user_id, sessions=[_listed(row) for row in page.sessions], next=following
+    )
+
+
+def _listed(row: SessionRow) -> ListedSession:
+    return ListedSession(
+        session_id=row.session_id,
+        turns=row.turns,
+        summaries=row.summaries,
+        steps=row.steps,
+        topic=row.topic,
+        query=row.query,
+        task_open=row.task_open,
+        created_at=rfc3339(row.created_ms),
+        last_turn_at=rfc3339(row.last_ms),
+    )
 
 
 def _page(behind: PageCursor | None, size: int, characters: int) -> dict[str, int]:

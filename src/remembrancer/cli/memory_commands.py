@@ -1,0 +1,274 @@
+"""Commands that read and write memory of a running service with a key.
+
+They owe no duties: searches count no step, and turns belong to none.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import typer
+from pydantic import BaseModel
+
+from .commands import ServiceUrl, service_key
+from .output import AsJson, Output, OutputFormat, print_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..client import Client
+
+T = TypeVar("T", bound=BaseModel)
+STDIN = "-"
+User = Annotated[
+    str | None,
+    typer.Option(
+        "--user-id",
+        help="User whose memory to use. Default: the user of the key.",
+        show_default=False,
+    ),
+]
+Limit = Annotated[int, typer.Option(min=0, help="Most rows. 0 means all.")]
+After = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Only turns from this day or time (RFC 3339) on.", show_default=False
+    ),
+]
+Before = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Only turns before this day or time (RFC 3339).", show_default=False
+    ),
+]
+OccurredAt = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Day or time (RFC 3339) that it belongs to. Default: now.",
+        show_default=False,
+    ),
+]
+
+
+def search(
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="Question or words, in any language.")
+    ],
+    user_id: User = None,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Most hits.")] = 5,
+    after: After = None,
+    before: Before = None,
+    url: ServiceUrl = None,
+    output: Output = OutputFormat.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """Search memory, best hit first. Counts no step and owes nothing.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    with _client(url) as client:
+        result = client.search(
+            query, user_id=user_id, top_k=top_k, after=_time(after), before=_time(before)
+        )
+    answer = result.answer.model_dump(mode="json")
+    rows = [
+        {
+            "event_id": hit.event_id,
+            "score": f"{hit.score:.2f}",
+            "date": hit.occurred_at[:10],
+            "occurred_at": hit.occurred_at,
+            "session_id": hit.session_id,
+            "topic": hit.topic,
+            "query": hit.query,
+            "response": hit.response,
+            "text": _both(hit.query, hit.response),
+        }
+        for hit in result
+    ]
+    _print(
+        rows,
+        ("score", "date", "event_id", "text"),
+        output,
+        as_json=as_json,
+        document={"user_id": result.user_id, **answer},
+    )
+    if not rows:
+        print("No turn matches.", file=sys.stderr)
+
+
+def remember(
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="Text to remember, or the user's message. `-` reads stdin."
+        ),
+    ],
+    response: Annotated[
+        str,
+        typer.Argument(
+            metavar="[RESPONSE]", help="The answer to it, if there was one.", show_default=False
+        ),
+    ] = "",
+    user_id: User = None,
+    session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default",
+    topic: Annotated[
+        str | None, typer.Option(help="Topic: a word or a line.", show_default=False)
+    ] = None,
+    occurred_at: OccurredAt = None,
+    url: ServiceUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remember a text, or a message with its answer. Prints the id of the turn.
+
+    It belongs to no step and owes nothing. Needs a running service and its key
+    (`remembrancer login`).
+    """
+    if text == STDIN:
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    with _client(url) as client:
+        added = client.add(
+            (text, response),
+            user_id=user_id,
+            session_id=session_id,
+            topic=topic,
+            occurred_at=_time(occurred_at),
+        )
+    document = {
+        "event_id": added.event_id,
+        "user_id": added.user_id,
+        "session_id": added.session_id,
+        "notes": list(added.notes),
+    }
+    if as_json:
+        print_list([], (), OutputFormat.JSON, document=document)
+        return
+    print(added.event_id)
+    for note in added.notes:
+        print(note, file=sys.stderr)
+
+
+def facts(
+    user_id: User = None,
+    status: Annotated[
+        Literal["current", "superseded", "expired", "removed", "all"],
+        typer.Option(help="Only facts with this status."),
+    ] = "current",
+    instructions: Annotated[
+        bool,
+        typer.Option("--instructions", help="List standing instructions and preferences instead."),
+    ] = False,
+    limit: Limit = 50,
+    url: ServiceUrl = None,
+    output: Output = OutputFormat.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """List what memory knows about a user, newest first.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    with _client(url) as client:
+        items = client.instructions if instructions else client.facts
+        listed = _first(items(user_id=user_id, status=status), limit)
+    rows = [{**fact, "date": fact["valid_from"][:10]} for fact in listed]
+    _print(rows, ("date", "fact_id", "status", "text"), output, as_json=as_json, document=listed)
+
+
+def sessions(
+    session_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION_ID]",
+            help="Session to read. Default: list all sessions.",
+            show_default=False,
+        ),
+    ] = None,
+    user_id: User = None,
+    limit: Limit = 50,
+    url: ServiceUrl = None,
+    output: Output = OutputFormat.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """List the sessions of a user, latest turn first, or read the turns of one, oldest first.
+
+    Needs a running service and its key (`remembrancer login`).
+    """
+    with _client(url) as client:
+        if session_id is None:
+            listed = _first(client.sessions(user_id=user_id), limit)
+        else:
+            turns = client.events(user_id=user_id, session_id=session_id, order="oldest")
+            listed = _first(turns, limit)
+    if session_id is None:
+        rows = [
+            {**one, "date": one["last_turn_at"][:10], "text": one["topic"] or one["query"]}
+            for one in listed
+        ]
+        columns: tuple[str, ...] = ("date", "turns", "session_id", "text")
+    else:
+        rows = [
+            {**one, "date": one["occurred_at"][:10], "text": _both(one["query"], one["response"])}
+            for one in listed
+        ]
+        columns = ("date", "event_id", "text")
+    _print(rows, columns, output, as_json=as_json, document=listed)
+
+
+@contextmanager
+def _client(url: str | None) -> Iterator[Client]:
+    """Yield a client of the service. Raises SettingInvalid for arguments that it refuses."""
+    from ..client import Client, Retry
+    from ..client.credentials import find_url
+    from ..settings import SettingInvalid
+
+    key = service_key()
+    try:
+        with Client(url or find_url(), key, retry=Retry(times=1)) as client:
+            yield client
+    except (ValueError, TypeError) as error:
+        raise SettingInvalid(str(error)) from error
+
+
+def _time(text: str | None) -> str | None:
+    """Return a time; a day begins at midnight, UTC."""
+    return f"{text}T00:00:00Z" if text and re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text
+
+
+def _first(items: Iterable[T], limit: int) -> list[dict[str, Any]]:
+    """Return the first items as JSON; say on stderr if there are more."""
+    listed = [one.model_dump(mode="json") for one in islice(items, limit + 1 if limit else None)]
+    if limit and len(listed) > limit:
+        print(f"The first {limit} are listed. --limit 0 lists all.", file=sys.stderr)
+        return listed[:limit]
+    return listed
+
+
+def _print(
+    rows: list[dict[str, Any]],
+    columns: tuple[str, ...],
+    output: OutputFormat,
+    *,
+    as_json: bool,
+    document: Any,
+) -> None:
+    output = OutputFormat.JSON if as_json else output
+    if output is OutputFormat.CSV:  # the columns `date` and `text` are made for a table
+        rows = [
+            {name: value for name, value in row.items() if name != "date" and name in _csv(row)}
+            for row in rows
+        ]
+    print_list(rows, columns, output, document=document)
+
+
+def _csv(row: dict[str, Any]) -> set[str]:
+    """Return the columns of CSV: `text` only where it is not made of the two sides."""
+    return set(row) - ({"text"} if "query" in row else set())
+
+
+def _both(query: str, response: str) -> str:
+    return " \u2192 ".join(side for side in (query, response) if side)

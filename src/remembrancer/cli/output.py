@@ -1,0 +1,123 @@
+"""Output of the commands that list memory: a table, JSON or CSV; long tables go to a pager."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+_JSON = "remembrancer.json"  # in the context of a command
+TEXT_CHARACTERS_MAX = 300  # of a cell on a terminal; JSON and CSV have the whole text
+
+
+class OutputFormat(Enum):
+    """Formats of lists."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+Output = Annotated[
+    OutputFormat,
+    typer.Option("--output", help="Format. A table that is no terminal's is separated by tabs."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def takes_json(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the flag `--json` to a command, which reads it with `wants_json`.
+
+    For a function that has as many parameters as a function may have. The first one is the context.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    flag = inspect.Parameter(
+        "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson
+    )
+
+    @wraps(command)
+    def run(*, as_json: bool, **others: Any) -> None:
+        others["context"].meta[_JSON] = as_json
+        command(**others)
+
+    parameters = [*signature.parameters.values(), flag]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def wants_json(context: typer.Context) -> bool:
+    """Return True if the command has `--json`."""
+    return bool(context.meta.get(_JSON))
+
+
+def print_list(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    output: OutputFormat,
+    *,
+    document: Any,
+) -> None:
+    """Print rows to stdout.
+
+    A table has these columns of the rows, CSV all of them, and JSON is the document.
+    """
+    if output is OutputFormat.JSON:
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+    elif output is OutputFormat.CSV:
+        _print_csv(rows, columns)
+    elif sys.stdout.isatty():
+        _print_table(rows, columns)
+    else:
+        print("\t".join(columns))
+        for row in rows:
+            print("\t".join(cell(row[name]) for name in columns))
+
+
+def cell(value: Any) -> str:
+    """Return a value on one line, without characters that control a terminal."""
+    text = "" if value is None else str(value)
+    return "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
+
+
+def _print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    names = list(rows[0] if rows else columns)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow(["" if row[name] is None else row[name] for name in names])
+
+
+def _print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in ("score", "date", "turns"))
+    for row in rows:
+        texts = [cell(row[name]) for name in columns]
+        table.add_row(*(Text(_shortened(text)) for text in texts))  # no markup in stored text
+    console = Console()
+    with console.capture() as printed:
+        console.print(table)
+    if printed.get().count("\n") < console.height:
+        console.print(table)
+        return
+    with console.pager():
+        console.print(table)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= TEXT_CHARACTERS_MAX:
+        return text
+    return f"{text[: TEXT_CHARACTERS_MAX - 1]}\u2026"

@@ -1,0 +1,124 @@
+"""Turns of a text, a pair, or the messages of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..protocol import limits
+from ..protocol.memory_batch import BatchTurn
+from .message_text import message_text, readable
+
+Content: TypeAlias = str | tuple[str, str] | Sequence[Mapping[str, Any]]
+USER_ROLES = frozenset({"user", "human"})
+ASSISTANT_ROLES = frozenset({"assistant", "ai", "model"})
+# What an agent is told, and what its tools return, is neither side of a turn.
+OTHER_ROLES = frozenset({"system", "developer", "tool", "function"})
+# Half a request body, because JSON may need two characters for one.
+BATCH_BYTES_MAX = limits.BODY_BYTES_MAX // 2
+
+
+@dataclass(slots=True)
+class _Sides:
+    """The messages of one turn."""
+
+    query: list[str]
+    response: list[str]
+    occurred_at: Any = None
+
+
+def turns_of(content: Content, **fields: Any) -> list[BatchTurn]:
+    """Return the turns of a content, oldest first, each with these other fields.
+
+    A text is one turn without a response, a pair is one turn, and a list of messages
+    (`{"role": …, "content": …}`) has a turn for each message of the user. The time of a message
+    (`created_at` or `occurred_at`) is that of its turn. Raises TypeError for another content, and
+    ValueError if it has no text.
+    """
+    if isinstance(content, str):
+        sides = [_Sides([content], [])]
+    elif isinstance(content, tuple):
+        sides = [_pair(content)]
+    elif isinstance(content, Sequence):
+        sides = list(_conversation(content))
+    else:
+        raise TypeError(_expected(content))
+    turns = [
+        {"query": "\n".join(one.query), "response": "\n".join(one.response), "at": one.occurred_at}
+        for one in sides
+    ]
+    turns = [one for one in turns if one["query"].strip() or one["response"].strip()]
+    if not turns:
+        raise ValueError("The content has no text of a user or an assistant, so nothing is stored.")
+    return [_turn(one.pop("at"), fields, **one) for one in turns]
+
+
+def _turn(occurred_at: Any, fields: Mapping[str, Any], *, query: str, response: str) -> BatchTurn:
+    at = {} if occurred_at is None else {"occurred_at": occurred_at}
+    return BatchTurn(query=readable(query), response=readable(response), **{**at, **fields})
+
+
+def _pair(content: tuple[Any, ...]) -> _Sides:
+    match content:
+        case (str(query), str(response)):
+            return _Sides([query], [response])
+    raise TypeError(_expected(content))
+
+
+def _conversation(messages: Sequence[Any]) -> Iterator[_Sides]:
+    """Yield the turns of a chat: each begins with the first message of a user after a response."""
+    sides = _Sides([], [])
+    for number, message in enumerate(messages):
+        if not isinstance(message, Mapping) or "role" not in message:
+            raise TypeError(_expected(messages))
+        role = str(message["role"]).lower()
+        if role in OTHER_ROLES:
+            continue
+        if role not in USER_ROLES | ASSISTANT_ROLES:
+            raise ValueError(
+                f"Message {number} has the role {role!r}. It must be user or assistant; "
+                f"{', '.join(sorted(OTHER_ROLES))} are left out."
+            )
+        text = _text(message, number)
+        if role in USER_ROLES and sides.response:
+            yield sides
+            sides = _Sides([], [])
+        if text:
+            (sides.query if role in USER_ROLES else sides.response).append(text)
+            at = message.get("occurred_at") or message.get("created_at")
+            sides.occurred_at = sides.occurred_at or at
+    yield sides
+
+
+def _text(message: Mapping[str, Any], number: int) -> str:
+    content = message.get("content")
+    text = "" if content is None else message_text(content)  # None: only a call of a tool
+    if text is None:
+        raise TypeError(
+            f"The content of message {number} must be a text or a list of parts, not a "
+            f"{type(content).__name__}."
+        )
+    return text
+
+
+def _expected(content: Any) -> str:
+    kind = type(content).__name__
+    return (
+        "The content must be a text, a pair (query, response), or a list of messages "
+        f'{{"role": "user", "content": "…"}}, not a {kind} of other values.'
+    )
+
+
+def batches(turns: Sequence[BatchTurn]) -> Iterator[list[BatchTurn]]:
+    """Yield the turns in batches that a request can carry."""
+    batch: list[BatchTurn] = []
+    size = 0
+    for turn in turns:
+        turn_bytes = len(turn.model_dump_json(exclude_none=True).encode("utf-8"))
+        if batch and (len(batch) == limits.BATCH_TURNS_MAX or size + turn_bytes > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(turn)
+        size += turn_bytes
+    yield batch

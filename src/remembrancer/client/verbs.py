@@ -1,0 +1,323 @@
+"""The plain verbs of the clients: `add`, `search` and what belongs to them.
+
+They owe no duties: `add` stores turns that belong to no step, and `search` is a pure read. Every
+call without a `user_id` uses the same user: that of the client, else the key's pin, else the
+account's name.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..protocol.events import EventsQuery, ListedEvent
+from ..protocol.facts import Fact, FactChange, FactRemoved, FactsQuery, FactStored
+from ..protocol.forget import EventErased, Forget, Forgotten
+from ..protocol.memory import Event
+from ..protocol.memory_batch import BatchWritten, TurnBatch
+from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..protocol.sessions import ListedSession, SessionsQuery
+from . import requests
+from .plans import DefaultUser, PagePlan, Plan
+from .results import AddResult, SearchResult
+from .turns import Content, batches, turns_of
+
+M = TypeVar("M", bound=BaseModel)
+Time: TypeAlias = datetime | str | None
+PAGE_MAX = 100  # items of a page
+# Fields of a search that belong to the protocol of a turn.
+PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
+
+
+def add(
+    default: DefaultUser,
+    /,
+    content: Content,
+    *,
+    user_id: str | None = None,
+    session_id: str = "default",
+    topic: str | None = None,
+    occurred_at: Time = None,
+    expires_at: Time = None,
+) -> Plan[AddResult]:
+    """Store what was said: a text, a pair (query, response), or the messages of a chat.
+
+    The turns are durable and the next search finds them. They owe no duties. All of them are
+    stored, or none, unless they exceed one request (500 turns or half a megabyte).
+    """
+    fields = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
+    try:
+        turns = turns_of(content, **{name: one for name, one in fields.items() if one is not None})
+    except ValidationError as error:
+        raise _invalid(error) from None
+    user = yield from default.resolve(user_id)
+    event_ids: list[str] = []
+    notes: list[str] = []
+    for batch in batches(turns):
+        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=session_id)
+        written: BatchWritten = yield requests.save_batch(body)
+        event_ids += [receipt.event_id for receipt in written.receipts]
+        notes += [receipt.detail for receipt in written.receipts if receipt.detail]
+    return AddResult(
+        user_id=user, session_id=session_id, event_ids=tuple(event_ids), notes=tuple(notes)
+    )
+
+
+def search(
+    default: DefaultUser,
+    /,
+    query: str,
+    *,
+    user_id: str | None = None,
+    top_k: int = 5,
+    focus_words: list[str] | None = None,
+    after: Time = None,
+    before: Time = None,
+    **options: Any,
+) -> Plan[SearchResult]:
+    """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
+
+    `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or `as_of`.
+    """
+    unknown = options.keys() - (MemoryQuery.model_fields.keys() - PROTOCOL_FIELDS)
+    if unknown:
+        raise TypeError(
+            f"search() takes no {', '.join(sorted(unknown))}. For a search that counts as a step "
+            "of the protocol, call search_memory(MemoryQuery(...))."
+        )
+    user = yield from default.resolve(user_id)
+    body = _valid(
+        MemoryQuery,
+        query_text=query,
+        user_id=user,
+        top_k=top_k,
+        focus_words=focus_words,
+        after=after,
+        before=before,
+        interact=False,
+        **options,
+    )
+    answer: MemoryAnswer = yield requests.search_memory(body)
+    return SearchResult(answer, user)
+
+
+def get(default: DefaultUser, /, item_id: str, *, user_id: str | None = None) -> Plan[Event | Fact]:
+    """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError for an unknown turn.
+
+    Raises ValueError for a fact that the user does not have.
+    """
+    if _is_fact(item_id):
+        every = yield from _all_facts(default, user_id)
+        return _fact_of(every, item_id)
+    event: Event = yield requests.get_event(item_id)
+    return event
+
+
+def get_all(
+    default: DefaultUser,
+    /,
+    *,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    limit: int = 100,
+) -> Plan[list[ListedEvent]]:
+    """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
+    items: list[ListedEvent] = []
+    steps, answer = events(default, user_id=user_id, session_id=session_id), None
+    while len(items) < limit:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            break
+        if isinstance(step, list):
+            items, answer = items + step, None
+        else:
+            answer = yield step
+    return items[:limit]
+
+
+def update(default: DefaultUser, /, fact_id: str, text: str) -> Plan[FactStored]:
+    """Change the wording of a fact. The old wording stays as a superseded fact.
+
+    Raises ValueError for the id of a turn: turns are verbatim and never change.
+    """
+    del default  # a fact belongs to its user
+    if not _is_fact(fact_id):
+        raise ValueError(
+            f"{fact_id!r} is not the id of a fact. A turn is kept word for word and never changes: "
+            "add a new one, or delete it."
+        )
+    stored: FactStored = yield requests.change_fact(fact_id, _valid(FactChange, text=text))
+    return stored
+
+
+def delete(default: DefaultUser, /, item_id: str) -> Plan[EventErased | FactRemoved]:
+    """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
+    del default  # an id belongs to its user
+    if _is_fact(item_id):
+        removed: FactRemoved = yield requests.remove_fact(item_id)
+        return removed
+    erased: EventErased = yield requests.erase_event(item_id)
+    return erased
+
+
+def delete_all(
+    default: DefaultUser, /, *, user_id: str, session_id: str | None = None
+) -> Plan[Forgotten]:
+    """Erase the whole memory of a user, or one session, for good. Return the signed receipt.
+
+    `user_id` has no default here.
+    """
+    del default
+    confirm = user_id if session_id is None else None
+    scope = _valid(Forget, user_id=user_id, session_id=session_id, confirm=confirm)
+    forgotten: Forgotten = yield requests.forget_memory(scope)
+    return forgotten
+
+
+def history(
+    default: DefaultUser, /, fact_id: str, *, user_id: str | None = None
+) -> Plan[list[Fact]]:
+    """Return a fact with those that it replaced and those that replaced it, oldest first."""
+    every = yield from _all_facts(default, user_id)
+    first = _fact_of(every, fact_id)
+    by_id = {fact.fact_id: fact for fact in every}
+    line, pending = {first.fact_id}, [first]
+    while pending:
+        fact = pending.pop()
+        for other in (*fact.supersedes, fact.superseded_by):
+            if other in by_id and other not in line:
+                line.add(other)
+                pending.append(by_id[other])
+    return [fact for fact in reversed(every) if fact.fact_id in line]
+
+
+def events(
+    default: DefaultUser,
+    /,
+    *,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    after: Time = None,
+    before: Time = None,
+    order: Literal["newest", "oldest"] = "newest",
+) -> PagePlan[ListedEvent]:
+    """Iterate over the turns of a user, complete, in the order of their times."""
+    user = yield from default.resolve(user_id)
+    cursor = None
+    while True:
+        query = _valid(
+            EventsQuery,
+            user_id=user,
+            session_id=session_id,
+            after=after,
+            before=before,
+            order=order,
+            limit=PAGE_MAX,
+            cursor=cursor,
+        )
+        page = yield requests.list_events(query)
+        yield page.events
+        if (cursor := page.next) is None:
+            return
+
+
+def facts(
+    default: DefaultUser,
+    /,
+    *,
+    user_id: str | None = None,
+    status: Literal["current", "superseded", "expired", "removed", "all"] = "current",
+    as_of: Time = None,
+) -> PagePlan[Fact]:
+    """Iterate over the facts of a user, newest first."""
+    yield from _facts(default, user_id, "facts", status, as_of)
+
+
+def instructions(
+    default: DefaultUser,
+    /,
+    *,
+    user_id: str | None = None,
+    status: Literal["current", "superseded", "expired", "removed", "all"] = "current",
+    as_of: Time = None,
+) -> PagePlan[Fact]:
+    """Iterate over the standing instructions and preferences of a user, newest first."""
+    yield from _facts(default, user_id, "instructions", status, as_of)
+
+
+def sessions(default: DefaultUser, /, *, user_id: str | None = None) -> PagePlan[ListedSession]:
+    """Iterate over the sessions of a user, latest turn first."""
+    user = yield from default.resolve(user_id)
+    cursor = None
+    while True:
+        query = _valid(SessionsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor)
+        page = yield requests.list_sessions(query)
+        yield page.sessions
+        if (cursor := page.next) is None:
+            return
+
+
+def _facts(
+    default: DefaultUser, user_id: str | None, which: str, status: str, as_of: Time
+) -> PagePlan[Fact]:
+    user = yield from default.resolve(user_id)
+    below = None
+    while True:
+        query = _valid(
+            FactsQuery,
+            user_id=user,
+            which=which,
+            status=status,
+            as_of=as_of,
+            limit=PAGE_MAX,
+            below=below,
+        )
+        page = yield requests.list_facts(query)
+        yield page.facts
+        if (below := page.next) is None:
+            return
+
+
+def _all_facts(default: DefaultUser, user_id: str | None) -> Plan[list[Fact]]:
+    items: list[Fact] = []
+    steps, answer = _facts(default, user_id, "all", "all", None), None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            return items
+        if isinstance(step, list):
+            items, answer = items + step, None
+        else:
+            answer = yield step
+
+
+def _is_fact(item_id: str) -> bool:
+    return item_id.startswith("f_")
+
+
+def _fact_of(every: list[Fact], fact_id: str) -> Fact:
+    for fact in every:
+        if fact.fact_id == fact_id:
+            return fact
+    raise ValueError(f"The user has no fact {fact_id!r}.")
+
+
+def _valid(model: type[M], **fields: Any) -> M:
+    """Return a message of these fields without those that are None. Raises ValueError."""
+    try:
+        return model(**{name: value for name, value in fields.items() if value is not None})
+    except ValidationError as error:
+        raise _invalid(error) from None
+
+
+def _invalid(error: ValidationError) -> ValueError:
+    """Return the error for a person: each field with what is wrong, without the values."""
+    faults = [
+        f"{'.'.join(map(str, fault['loc'])) or 'the call'}: {fault['msg']}"
+        for fault in error.errors()
+    ]
+    return ValueError("; ".join(faults))

@@ -1,0 +1,258 @@
+"""Commands that read and write memory of a running service."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command import Cli
+from service import new_key, serving
+from starlette.applications import Starlette
+
+from remembrancer.client import Client
+from remembrancer.context import Context
+from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.facts import FactAdd
+
+
+@pytest.fixture
+def client(app: Starlette, context: Context) -> Iterator[Client]:
+    """A client of the service, with the owner's key."""
+    with serving(app) as port, Client(f"http://127.0.0.1:{port}", new_key(context)) as client:
+        yield client
+
+
+@pytest.fixture
+def cli(client: Client, context: Context, folder: Path) -> Cli:
+    """The command line of another user of the machine, who has a key."""
+    cli = Cli(folder / "nothing")
+    cli.environment |= {
+        "HOME": str(folder),
+        "REMEMBRANCER_URL": client._connection.base_url,
+        "REMEMBRANCER_KEY": new_key(context),
+    }
+    return cli
+
+
+def on_a_terminal(cli: Cli, *words: str, **environment: str) -> str:
+    """Return the output of a command on a terminal of 80 columns and 24 lines."""
+    main, side = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "remembrancer", *words],
+        stdin=side,
+        stdout=side,
+        stderr=subprocess.PIPE,
+        env={
+            **cli.environment,
+            "COLUMNS": "80",
+            "LINES": "24",
+            "TERM": "xterm",
+            **environment,
+        },
+    )
+    os.close(side)
+    output = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        output += part
+    _, errors = process.communicate(timeout=60)
+    os.close(main)
+    assert process.returncode == 0, errors.decode()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.decode()).replace("\r\n", "\n")
+
+
+def test_text_is_remembered_and_found(cli: Cli, client: Client) -> None:
+    """Nothing is owed: the turn belongs to no step, and the search counts none."""
+    event_id = cli("remember", "The ferry leaves at 9:40.", "--topic", "trip").stdout.strip()
+    [row] = cli.table("search", "when does the ferry leave")
+
+    assert row["event_id"] == event_id
+    assert row["text"] == "The ferry leaves at 9:40."
+    figures = client.agent_compliance(ComplianceQuery(user_id="owner")).total
+    assert (figures.searches, figures.remembered.of) == (0, 0)
+
+
+def test_message_with_its_answer_is_one_turn(cli: Cli, client: Client) -> None:
+    words = ("When does it leave?", "At 9:40.", "--user-id", "mia", "--session-id", "trip")
+    process = cli("remember", *words, "--occurred-at", "2026-03-01", "--json")
+    document = json.loads(process.stdout)
+
+    assert (document["user_id"], document["session_id"]) == ("mia", "trip")
+    event = client.get_event(document["event_id"])
+    assert (event.query, event.response) == ("When does it leave?", "At 9:40.")
+    assert event.occurred_at == "2026-03-01T00:00:00.000Z"
+
+
+def test_text_is_read_from_stdin(cli: Cli, client: Client) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "remember", "-"],
+        input="A note of\ntwo lines.",
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert client.get_event(process.stdout.strip()).query == "A note of\ntwo lines."
+
+
+def test_json_and_csv_hold_everything(cli: Cli, client: Client) -> None:
+    client.add(("a, b", 'say "c"\nd'), topic="t")
+    answer = json.loads(cli("search", "say", "--json").stdout)
+    [row] = csv.DictReader(cli("search", "say", "--output", "csv").stdout.splitlines(keepends=True))
+
+    assert answer["user_id"] == "owner"
+    assert answer["hits"][0]["response"] == 'say "c"\nd'
+    assert (row["query"], row["response"], row["topic"]) == ("a, b", 'say "c"\nd', "t")
+    assert row["event_id"] == answer["hits"][0]["event_id"]
+
+
+def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:
+    client.add_fact(FactAdd(user_id="mia", text="Mia is allergic to penicillin."))
+    client.add("one", user_id="mia", session_id="first")
+    client.add(("two", "three"), user_id="mia", session_id="second")
+
+    [fact] = cli.table("facts", "--user-id", "mia")
+    sessions = cli.table("sessions", "--user-id", "mia")
+    [turn] = cli.table("sessions", "second", "--user-id", "mia")
+
+    assert (fact["status"], fact["text"]) == ("current", "Mia is allergic to penicillin.")
+    assert [one["session_id"] for one in sessions] == ["second", "first"]
+    assert turn["text"] == "two \u2192 three"
+    assert [one["text"] for one in json.loads(cli("facts", "--user-id", "mia", "--json").stdout)]
+
+
+def test_limit_says_that_there_are_more(cli: Cli, client: Client) -> None:
+    for n in range(3):
+        client.add(f"text {n}", session_id=f"s{n}")
+
+    process = cli("sessions", "--limit", "2")
+
+    assert len(process.stdout.splitlines()) == 3
+    assert process.stderr == "The first 2 are listed. --limit 0 lists all.\n"
+    assert len(cli.table("sessions", "--limit", "0")) == 3
+
+
+def test_tables_fit_80_columns_and_control_no_terminal(cli: Cli, client: Client) -> None:
+    client.add(
+        ("a \x1b[2J title [bold]", "word " * 200),
+        session_id="s-" + "x" * 100,
+        topic="topic " * 20,
+    )
+    client.add_fact(FactAdd(text="A fact with many words. " * 12))
+
+    for words in (["search", "word"], ["facts"], ["sessions"], ["sessions", "s-" + "x" * 100]):
+        output = on_a_terminal(cli, *words)
+        assert max(map(len, output.splitlines())) <= 80, output
+        assert "\x1b" not in output
+    assert "a \ufffd[2J title [bold]" in " ".join(on_a_terminal(cli, "search", "title").split())
+
+
+def test_long_table_goes_to_the_pager(cli: Cli, client: Client, tmp_path: Path) -> None:
+    for n in range(30):
+        client.add(f"text {n}", session_id=f"s{n}")
+    pager = f"{sys.executable} -c 'import sys; print(len(sys.stdin.readlines()), \"paged\")'"
+
+    assert "paged" in on_a_terminal(cli, "sessions", PAGER=pager)
+    assert "paged" not in on_a_terminal(cli, "sessions", "--limit", "3", PAGER=pager)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["search", ""], 2, "query_text: String should have at least 1 character"),
+        (["search", "x", "--after", "yesterday"], 2, "a time must be a string in RFC 3339"),
+        (["search", "x", "--url", "ftp://h"], 2, "must be an http:// or https:// URL"),
+        (["search", "x", "--url", "http://127.0.0.1:9"], 1, "Start it with `remembrancer serve`"),
+        (["remember", " "], 2, "nothing is stored"),
+        (["facts", "--status", "old"], 2, "Invalid value for '--status'"),
+    ],
+)
+def test_wrong_use_is_explained(cli: Cli, words: list[str], status: int, message: str) -> None:
+    process = cli(*words)
+
+    assert process.returncode == status
+    assert message in process.stderr
+    assert process.stdout == ""
+
+
+def test_search_without_a_hit_says_so(cli: Cli) -> None:
+    process = cli("search", "anything", "--user-id", "nobody")
+
+    assert (process.returncode, process.stderr) == (0, "No turn matches.\n")
+
+
+def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> None:
+    key = cli.environment.pop("REMEMBRANCER_KEY")
+    path = folder / ".config" / "remembrancer" / "key"
+
+    def login(text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "remembrancer", "login"],
+            input=text,
+            env=cli.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert "remembrancer login" in cli("search", "x").stderr
+    wrong = login("sk_0\n")
+    assert (wrong.returncode, path.exists()) == (1, False)
+    assert login("").returncode == 2
+
+    process = login(f"{key}\n")
+
+    assert f"The key of the account owner (user owner) is saved in {path}." in process.stdout
+    assert key not in process.stdout + process.stderr
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (f"{key}\n", 0o600)
+    assert cli("search", "x").returncode == 0
+
+
+def test_help_explains_commands(cli: Cli) -> None:
+    assert "Search memory" in cli("help").stdout
+    assert "keys create [OPTIONS]" in cli("help", "keys", "create").stdout
+    assert cli("help", "nothing").returncode == 2
+    assert "remembrancer serve" in cli().stderr + cli().stdout
+
+
+def test_shell_completes_commands_and_options(cli: Cli, folder: Path) -> None:
+    program = str(Path(sys.executable).with_name("remembrancer"))
+
+    def completed(line: str) -> str:
+        return subprocess.run(
+            [program],
+            env={
+                **cli.environment,
+                "_REMEMBRANCER_COMPLETE": "complete_bash",
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(len(line.split()) - 1),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+
+    assert {"search", "serve", "sessions"} <= set(completed("remembrancer se").split())
+    assert "--user-id" in completed("remembrancer search --us")
+    subprocess.run(
+        [program, "--install-completion", "bash"],
+        # without it, the shell is the one that started the program: here, Python
+        env={**cli.environment, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        capture_output=True,
+        check=True,
+    )
+    assert "remembrancer" in (folder / ".bashrc").read_text()

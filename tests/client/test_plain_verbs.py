@@ -1,0 +1,289 @@
+"""The plain verbs of the clients: three lines store a text and find it again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remembrancer.client import (
+    AsyncClient,
+    Client,
+    KeyMissingError,
+    Retry,
+    SearchResult,
+    UnreachableError,
+    plans,
+)
+from remembrancer.client.credentials import find_key, find_url, write_key
+from remembrancer.client.errors import NotFoundError
+from remembrancer.client.turns import batches, turns_of
+from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.facts import FactAdd
+
+CHAT: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "When does the ferry leave?"},
+    {"role": "assistant", "content": None, "tool_calls": []},
+    {"role": "tool", "content": "09:40"},
+    {"role": "assistant", "content": [{"type": "text", "text": "At 9:40, pier 3."}]},
+    {"role": "user", "content": "And back?"},
+    {"role": "user", "content": "On Sunday, I mean."},
+    {"role": "assistant", "content": "At 17:15."},
+]
+THREE_LINES = """
+from remembrancer.client import Client
+
+memory = Client()
+memory.add("I would like a window seat.", user_id="mia")
+print(memory.search("where do I like to sit", user_id="mia"))
+"""
+
+
+def test_three_lines_store_and_find_a_text(url: str, key: str, tmp_path: Path) -> None:
+    """The client finds the address in the environment and the key in the user's file."""
+    write_key(tmp_path / ".config" / "remembrancer" / "key", key)
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "REMEMBRANCER_URL": url}
+    environment["PYTHONPATH"] = str(Path(plans.__file__).parents[2])
+
+    process = subprocess.run(
+        [sys.executable, "-c", THREE_LINES],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "I would like a window seat." in process.stdout
+
+
+def test_added_content_is_found_and_owes_nothing(client: Client) -> None:
+    """They are no part of the protocol, so no figure of compliance counts them."""
+    memory = client
+    memory.add("I am allergic to penicillin.", user_id="mia")
+    memory.add(("What is the code of the door?", "4711"), user_id="mia", session_id="home")
+    chat = memory.add(CHAT, user_id="mia", session_id="trip", topic="ferry")
+
+    result = memory.search("ferry pier", user_id="mia")
+
+    assert result[0].event_id == chat.event_ids[0]
+    assert (result.answer.duty_error, result.answer.reminders) == (None, None)
+    assert result.answer.step == 0
+    total = client.agent_compliance(ComplianceQuery(user_id="mia")).total
+    assert (total.searches, total.remembered.of, total.sealed.of) == (0, 0, 0)
+
+
+def test_messages_of_a_chat_become_turns() -> None:
+    turns = [(turn.query, turn.response) for turn in turns_of(CHAT)]
+
+    assert turns == [
+        ("When does the ferry leave?", "At 9:40, pier 3."),
+        ("And back?\nOn Sunday, I mean.", "At 17:15."),
+    ]
+
+
+def test_time_of_a_message_is_that_of_its_turn() -> None:
+    [turn] = turns_of([{"role": "user", "content": "a", "created_at": "2026-03-01T09:30:00Z"}])
+
+    assert turn.occurred_at is not None
+    assert turn.occurred_at.isoformat() == "2026-03-01T09:30:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "message"),
+    [
+        (7, TypeError, "a text, a pair"),
+        (("a", "b", "c"), TypeError, "a text, a pair"),
+        (["a", "b"], TypeError, "a list of messages"),
+        ([{"role": "judge", "content": "x"}], ValueError, "Message 0 has the role 'judge'"),
+        ([{"role": "user", "content": 5}], TypeError, "content of message 0"),
+        ([{"role": "system", "content": "x"}], ValueError, "nothing is stored"),
+        (" ", ValueError, "nothing is stored"),
+    ],
+)
+def test_other_content_is_refused_with_what_was_expected(
+    client: Client, content: object, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        client.add(content, user_id="mia")  # type: ignore[arg-type]
+
+    assert list(client.events(user_id="mia")) == []
+
+
+def test_many_turns_go_in_several_requests(client: Client) -> None:
+    turns = turns_of([{"role": "user", "content": "x" * 200_000}] * 2)
+    texts = [("user", f"question {n}") for n in range(501)]
+    messages = [
+        message
+        for role, text in texts
+        for message in ({"role": role, "content": text}, {"role": "assistant", "content": "yes"})
+    ]
+
+    added = client.add(messages, user_id="bulk")
+
+    assert len(turns) == 1  # two messages in a row are one turn
+    assert [len(batch) for batch in batches(turns_of(messages))] == [500, 1]
+    assert len(set(added.event_ids)) == 501
+    assert len(list(client.events(user_id="bulk"))) == 501  # six pages
+
+
+def test_search_result_is_a_sequence_of_hits(client: Client) -> None:
+    client.add(("Which paint did we take?", "Chalk white."), user_id="mia")
+
+    result = client.search("colour of the wall", user_id="mia", top_k=1, min_score=0.0)
+
+    assert isinstance(result, SearchResult)
+    assert (len(result), bool(result), result[0].response) == (1, True, "Chalk white.")
+    assert [hit.event_id for hit in result] == [hit.event_id for hit in result.hits]
+    assert "Chalk white." in str(result)
+    assert "Chalk white." in result.text
+    assert str(client.search("anything", user_id="nobody")) == "no hits"
+
+
+def test_calls_without_a_user_use_the_same_one(client: Client, url: str, key: str) -> None:
+    """It is that of the client, else the default user of the key."""
+    client.add("The bicycle is in the cellar.")
+    with Client(url, key, user_id="mia") as of_mia:
+        of_mia.add("The skis are in the attic.")
+        assert [event.query for event in of_mia.events()] == ["The skis are in the attic."]
+
+    assert client.search("bicycle").user_id == "owner"
+    assert [event.query for event in client.events()] == ["The bicycle is in the cellar."]
+    assert [one.session_id for one in client.sessions()] == ["default"]
+
+
+def test_iterators_read_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remembrancer.client.verbs.PAGE_MAX", 2)
+    for n in range(5):
+        client.add(f"Note number {n}.", user_id="mia", session_id=f"s{n}")
+        client.add_fact(FactAdd(user_id="mia", text=f"Fact number {n}."))
+
+    events = client.events(user_id="mia", order="oldest")
+
+    assert next(events).query == "Note number 0."
+    assert [event.query[-2] for event in events] == ["1", "2", "3", "4"]
+    assert [fact.text for fact in client.facts(user_id="mia")] == [
+        f"Fact number {n}." for n in (4, 3, 2, 1, 0)
+    ]
+    assert [one.session_id for one in client.sessions(user_id="mia")] == [
+        "s4",
+        "s3",
+        "s2",
+        "s1",
+        "s0",
+    ]
+    assert list(client.instructions(user_id="mia")) == []
+    assert len(client.get_all(user_id="mia", limit=3)) == 3
+
+
+def test_facts_are_updated_with_their_history_and_turns_are_not(client: Client) -> None:
+    turn = client.add("Mia lives in Bonn.", user_id="mia").event_id
+    fact_id = client.add_fact(FactAdd(user_id="mia", text="Mia lives in Bonn.")).fact.fact_id
+    newer = client.update(fact_id, "Mia lives in Köln.").fact
+
+    assert client.get(fact_id, user_id="mia").fact_id == fact_id  # type: ignore[union-attr]
+    assert [fact.text for fact in client.history(newer.fact_id, user_id="mia")] == [
+        "Mia lives in Bonn.",
+        "Mia lives in Köln.",
+    ]
+    with pytest.raises(ValueError, match="A turn is kept word for word"):
+        client.update(turn, "Mia lives in Köln.")
+    with pytest.raises(ValueError, match="has no fact"):
+        client.history("f_unknown", user_id="mia")
+
+
+def test_delete_erases_turns_and_facts(client: Client) -> None:
+    turn = client.add("To be erased.", user_id="mia").event_id
+    fact_id = client.add_fact(FactAdd(user_id="mia", text="Also to be erased.")).fact.fact_id
+
+    client.delete(turn)
+    client.delete(fact_id)
+
+    with pytest.raises(NotFoundError):
+        client.get(turn)
+    assert list(client.facts(user_id="mia")) == []
+
+
+def test_delete_all_erases_one_user_or_one_session(client: Client) -> None:
+    for user_id, session_id in (("mia", "a"), ("mia", "b"), ("bob", "a")):
+        client.add(f"{user_id} {session_id}", user_id=user_id, session_id=session_id)
+
+    assert client.delete_all(user_id="mia", session_id="a").counts.events == 1
+    assert [event.query for event in client.get_all(user_id="mia")] == ["mia b"]
+    assert client.delete_all(user_id="mia").counts.events == 1
+    assert [event.query for event in client.get_all(user_id="bob")] == ["bob a"]
+
+
+def test_options_of_the_protocol_are_refused(client: Client) -> None:
+    with pytest.raises(TypeError, match="call search_memory"):
+        client.search("x", interact=True)
+    with pytest.raises(TypeError, match="search\\(\\) takes no limit"):
+        client.search("x", limit=3)
+    with pytest.raises(ValueError, match="query_text: String should have at least 1 character"):
+        client.search("")
+
+
+def test_async_client_has_the_same_verbs(url: str, key: str) -> None:
+    async def run() -> tuple[list[str], list[str], list[str]]:
+        async with AsyncClient(url, key, user_id="mia") as memory:
+            await memory.add(CHAT)
+            result = await memory.search("ferry pier")
+            texts = [event.query async for event in memory.events(order="oldest")]
+            sessions = [one.session_id async for one in memory.sessions()]
+            return [hit.response for hit in result], texts, sessions
+
+    hits, texts, sessions = asyncio.run(run())
+
+    assert "At 9:40, pier 3." in hits
+    assert texts == ["When does the ferry leave?", "And back?\nOn Sunday, I mean."]
+    assert sessions == ["default"]
+
+
+def test_key_is_found_in_the_environment_and_then_in_the_file(tmp_path: Path) -> None:
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+    with pytest.raises(KeyMissingError, match="`remembrancer login`"):
+        find_key(home)
+    write_key(tmp_path / "remembrancer" / "key", "sk_file")
+
+    assert find_key(home) == "sk_file"
+    assert find_key({**home, "REMEMBRANCER_KEY": "sk_variable"}) == "sk_variable"
+    assert (find_url({}), find_url({"REMEMBRANCER_URL": "http://h"})) == (
+        "http://127.0.0.1:8460",
+        "http://h",
+    )
+
+
+def test_key_that_was_found_is_sent_to_no_address_of_the_program(
+    url: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that names another service must name its key, too."""
+    monkeypatch.setenv("REMEMBRANCER_KEY", key)
+
+    with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
+        client.search("x")
+
+
+def test_service_that_does_not_run_is_named_with_the_remedy() -> None:
+    with (
+        Client("http://127.0.0.1:9", "sk_x", retry=Retry(times=0)) as client,
+        pytest.raises(UnreachableError) as caught,
+    ):
+        client.search("x")
+
+    assert "No service answers at http://127.0.0.1:9." in str(caught.value)
+    assert "Start it with `remembrancer serve`, or set REMEMBRANCER_URL" in str(caught.value)
+
+
+def test_verbs_have_signatures_and_documentation() -> None:
+    import inspect
+
+    assert str(inspect.signature(Client.search)).startswith("(self, /, query: 'str', *, user_id")
+    assert (AsyncClient.add.__doc__ or "").startswith("Store what was said")
+    assert inspect.iscoroutinefunction(AsyncClient.add)
+    assert json.dumps(Client.events.__name__) == '"events"'

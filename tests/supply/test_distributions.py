@@ -1,0 +1,235 @@
+"""The distributions that `make wheel` builds work in empty environments, and `make run` installs
+only what serving needs.
+
+Environments are made outside the tree. Without a package index (or a cache of it) these tests are
+skipped; with CI=true they fail.
+"""
+
+from __future__ import annotations
+
+import email
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from architecture.tree import ROOT
+
+UV = str(Path(sys.executable).with_name("uv"))
+CLIENT_BYTES_MAX = 5_000_000
+SERVING_BYTES_MAX = 400_000_000
+ENVIRONMENT = {  # without what tests and developers set
+    **{name: os.environ[name] for name in os.environ if not name.startswith("REMEMBRANCER_")},
+    "UV_FIND_LINKS": str(ROOT / "deploy/vendor"),
+}
+ENVIRONMENT.pop("PYTHONPATH", None)
+ENVIRONMENT.pop("VIRTUAL_ENV", None)
+CALL = """
+import sys
+from {package} import AsyncClient, Client
+memory = Client()
+memory.add("The bicycle is in the cellar.", user_id="mia")
+assert "cellar" in memory.search("where is the bicycle", user_id="mia")[0].query
+print(*sorted(name.split(".")[1] for name in sys.modules if name.startswith("{top}.")))
+"""
+
+
+def run(*command: str, **variables: str) -> str:
+    """Return the output of a command. Raises CalledProcessError."""
+    process = subprocess.run(
+        command,
+        env={**ENVIRONMENT, **variables},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr + process.stdout
+    return process.stdout
+
+
+def environment(folder: Path, *packages: str) -> Path:
+    """Return the folder of programs of a new environment with these packages."""
+    pins = re.sub(r" \\\n(    --hash=\S+( \\)?\n)+", "\n", (ROOT / "requirements.lock").read_text())
+    constraints = folder.with_suffix(".constraints")
+    constraints.write_text(pins)
+    run(UV, "venv", "--quiet", "--no-project", "--python", sys.executable, str(folder))
+    command = [UV, "pip", "install", "--quiet", "--python", str(folder / "bin/python")]
+    process = subprocess.run(
+        [*command, "--constraint", str(constraints), *packages],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if process.returncode:
+        message = f"the package index cannot be used: {process.stderr.strip()[-500:]}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder / "bin"
+
+
+@contextmanager
+def served(command: list[str], folder: Path) -> Iterator[dict[str, str]]:
+    """Start a service in a new data folder; yield the variables with its address and key."""
+    variables = {"HOME": str(folder), "REMEMBRANCER_DATA": str(folder / "data")}
+    process = subprocess.Popen(
+        command,
+        env={**ENVIRONMENT, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        text = ""
+        while "first key: " not in text:
+            line = process.stdout.readline()
+            assert line, f"the service ended: {text}"
+            text += line
+        [address] = re.findall(r"listens on (\S+)", text)
+        [key] = re.findall(r"first key: (\S+)", text)
+        yield {**variables, "REMEMBRANCER_URL": address, "REMEMBRANCER_KEY": key}
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that `make wheel` writes. The environment of the tests stays as it is."""
+    folder = tmp_path_factory.mktemp("dist")
+    make = ["make", "--no-print-directory", "--old-file", ".venv/.ready", "wheel"]
+    subprocess.run([*make, f"DIST={folder}"], cwd=ROOT, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def programs(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an environment with the wheel of the service alone."""
+    [wheel] = dist.glob("remembrancer-*.whl")
+    return environment(tmp_path_factory.mktemp("installed") / "service", str(wheel))
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    """Return the files of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("name", ["remembrancer", "remembrancer_client"])
+def test_source_distribution_builds_the_same_wheel(name: str, dist: Path, tmp_path: Path) -> None:
+    [wheel], [source] = dist.glob(f"{name}-*.whl"), dist.glob(f"{name}-*.tar.gz")
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [folder] = tmp_path.iterdir()
+
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+
+    [again] = tmp_path.glob("*.whl")
+    assert contents(again) == contents(wheel)
+
+
+def test_installed_wheel_serves_adds_and_searches(programs: Path, tmp_path: Path) -> None:
+    program = str(programs / "remembrancer")
+    version = run(program, "--version").strip()
+
+    with served([program, "serve", "--port", "0"], tmp_path) as variables:
+        event_id = run(program, "remember", "The bicycle is in the cellar.", **variables).strip()
+        answer = run(program, "search", "where is the bicycle", "--json", **variables)
+        modules = run(
+            str(programs / "python"),
+            "-c",
+            CALL.format(package="remembrancer.client", top="remembrancer"),
+            **variables,
+        )
+
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert event_id in answer
+    assert modules.split()[0] == "client"
+
+
+def test_client_is_small_and_needs_no_server(dist: Path, programs: Path, tmp_path: Path) -> None:
+    """It depends on httpx2 and pydantic, and calls a service that runs elsewhere."""
+    [wheel] = dist.glob("remembrancer_client-*.whl")
+    files = contents(wheel)
+    [metadata] = [data for name, data in files.items() if name.endswith("METADATA")]
+    own = environment(tmp_path / "client", str(wheel))
+    program = str(programs / "remembrancer")
+
+    with served([program, "serve", "--port", "0"], tmp_path) as variables:
+        call = CALL.format(package="remembrancer_client", top="remembrancer_client")
+        modules = run(str(own / "python"), "-c", call, **variables)
+    installed = run(UV, "pip", "list", "--python", str(own / "python"), "--format", "freeze")
+
+    needed = email.message_from_bytes(metadata).get_all("Requires-Dist") or []
+    assert sorted(re.split(r"[><=]", one)[0] for one in needed) == ["httpx2", "pydantic"]
+    assert sum(map(len, files.values())) < CLIENT_BYTES_MAX
+    assert set(modules.split()) == {"client", "protocol"}
+    assert "remembrancer==" not in installed
+    assert not [name for name in ("starlette", "uvicorn", "numpy") if f"{name}==" in installed]
+
+
+def test_client_and_service_are_installed_together(
+    dist: Path, programs: Path, tmp_path: Path
+) -> None:
+    """Removing the client leaves the service as it was."""
+    copy = tmp_path / "both"
+    shutil.copytree(programs.parent, copy, symlinks=True)
+    python = str(copy / "bin/python")
+    [wheel] = dist.glob("remembrancer_client-*.whl")
+    code = "import remembrancer.client; print(remembrancer.client.__file__)"
+    run(UV, "pip", "install", "--quiet", "--no-deps", "--python", python, str(wheel))
+    both = run(python, "-c", f"import remembrancer_client; {code}")
+
+    run(UV, "pip", "uninstall", "--quiet", "--python", python, "remembrancer-client")
+
+    assert run(python, "-c", code) == both
+
+
+def test_make_run_installs_what_serving_needs_and_no_more(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tracked = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    for name in filter(None, tracked.split("\0")):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tree / name)
+    make = ["make", "--no-print-directory", "-C", str(tree)]
+    planned = run(*make, "--dry-run", "run")
+    process = subprocess.run(
+        [*make, ".venv/.serves"], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    if process.returncode and os.environ.get("CI") != "true":
+        pytest.skip(f"the package index cannot be used: {process.stderr.strip()[-500:]}")
+    assert process.returncode == 0, process.stderr
+
+    with served([*make, "run", "PORT=0"], tmp_path):
+        size = sum(
+            path.lstat().st_blocks * 512
+            for path in (tree / ".venv").rglob("*")
+            if not path.is_dir()
+        )
+    python = str(tree / ".venv/bin/python")
+    packages = run(UV, "pip", "list", "--python", python, "--format", "freeze")
+
+    assert planned.startswith('echo "Installing what serving needs')  # the first thing it prints
+    assert size <= SERVING_BYTES_MAX
+    assert not [name for name in ("pytest", "mypy", "pandas") if f"{name}==" in packages]
+    # `make test` completes this environment, and then it also serves
+    assert "requirements-dev.lock" in run(*make, "--dry-run", "setup")
+    (tree / ".venv/.ready").touch()
+    assert "Installing" not in run(*make, "--dry-run", "run")
