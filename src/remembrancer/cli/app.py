@@ -20,6 +20,7 @@ from . import (
     audit,
     backup_commands,
     cubes,
+    evaluate_command,
     keys,
     memory_commands,
     model_commands,
@@ -142,6 +143,7 @@ app.command("remember")(memory_commands.remember)
 app.command("search")(memory_commands.search)
 app.command("facts")(memory_commands.facts)
 app.command("sessions")(memory_commands.sessions)
+app.command("evaluate")(evaluate_command.evaluate)
 
 
 @app.command("import")

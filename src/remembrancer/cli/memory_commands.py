@@ -72,7 +72,7 @@ def search(
 
     Needs a running service and its key (`remembrancer login`).
     """
-    with _client(url) as client:
+    with service_client(url) as client:
         result = client.search(
             query, user_id=user_id, top_k=top_k, after=_time(after), before=_time(before)
         )
@@ -131,7 +131,7 @@ def remember(
     """
     if text == STDIN:
         text = sys.stdin.buffer.read().decode("utf-8", "replace")
-    with _client(url) as client:
+    with service_client(url) as client:
         added = client.add(
             (text, response),
             user_id=user_id,
@@ -172,7 +172,7 @@ def facts(
 
     Needs a running service and its key (`remembrancer login`).
     """
-    with _client(url) as client:
+    with service_client(url) as client:
         items = client.instructions if instructions else client.facts
         listed = _first(items(user_id=user_id, status=status), limit)
     rows = [{**fact, "date": fact["valid_from"][:10]} for fact in listed]
@@ -198,7 +198,7 @@ def sessions(
 
     Needs a running service and its key (`remembrancer login`).
     """
-    with _client(url) as client:
+    with service_client(url) as client:
         if session_id is None:
             listed = _first(client.sessions(user_id=user_id), limit)
         else:
@@ -220,7 +220,7 @@ def sessions(
 
 
 @contextmanager
-def _client(url: str | None) -> Iterator[Client]:
+def service_client(url: str | None) -> Iterator[Client]:
     """Yield a client of the service. Raises SettingInvalid for arguments that it refuses."""
     from ..client import Client, Retry
     from ..client.credentials import find_url

@@ -1,0 +1,80 @@
+"""The command `remembrancer evaluate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .commands import ServiceUrl
+from .memory_commands import User, service_client
+from .output import AsJson
+
+if TYPE_CHECKING:
+    from .evaluation import Evaluation
+
+
+def evaluate(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help='JSON lines: {"question": "…", "expected": ["event id or text of the turn", …]}.',
+        ),
+    ],
+    user_id: User = None,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Hits that count.")] = 10,
+    at_least: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit with 1 if recall of the counted hits is below."),
+    ] = 0.0,
+    url: ServiceUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure search with your own questions: recall, precision, and why a turn was missed.
+
+    Searches are pure reads: they count no step and owe nothing. Needs a running service and its key
+    (`remembrancer login`).
+    """
+    from .evaluation import evaluate as measure
+    from .evaluation import read_questions
+
+    questions = read_questions(file)
+    with service_client(url) as client:
+        result = measure(client, questions, user_id=user_id, top_k=top_k)
+    if as_json:
+        print(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
+    else:
+        print(_text(result))
+    recall = result.recall[str(top_k)]
+    if recall is not None and recall < at_least:
+        raise typer.Exit(1)
+
+
+def _text(result: Evaluation) -> str:
+    """Return the figures and the misses as text."""
+    with_answer = result.questions - result.without_answer
+    lines = [f"{result.questions:,} questions, {with_answer:,} of them with an answer in memory"]
+    for most, value in result.recall.items():
+        lines.append(_line(f"recall@{most}", value, "expected turns among that many hits"))
+    lines += [
+        _line("precision", result.precision, "of the hits up to the last expected one"),
+        _line("MRR", result.reciprocal_rank, "mean of 1 / rank of the first expected turn"),
+        _line("answerable", result.answerable, "questions with an answer that reach 0.5"),
+        _line("  without", result.answerable_without, "questions without one that reach 0.5"),
+        f"{'median ms':<12}{result.median_ms:>6.1f}   of a search",
+    ]
+    if result.misses:
+        lines += ["", f"{len(result.misses):,} missed:"]
+    for miss in result.misses:
+        lines += ["", f"  {miss.question}", f"    expected: {miss.expected}"]
+        lines.append(f"    {miss.reason}")
+        if miss.first_hit is not None:
+            lines.append(f"    first hit: {miss.first_hit}")
+    return "\n".join(lines)
+
+
+def _line(name: str, value: float | None, meaning: str) -> str:
+    return f"{name:<12}{'–' if value is None else f'{value:.2f}':>6}   {meaning}"

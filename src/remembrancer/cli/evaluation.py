@@ -1,0 +1,244 @@
+"""The work of `remembrancer evaluate`: ask a service questions, and explain the misses."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..client import Client
+from ..protocol.events import EventsQuery
+from ..protocol.limits import TOP_K_MAX
+from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..settings import SettingInvalid
+
+QUESTIONS_MAX = 10_000
+PAGE = 100  # events of a page
+ANSWERABLE_MIN = 0.5  # what hooks and chat require, see `min_answerable`
+_EVENT_ID = re.compile(r"e_[0-9a-z]+")
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+class Question(BaseModel):
+    """One line of the file: a question, and the turns that answer it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    question: Annotated[str, Field(min_length=1)]
+    expected: list[Annotated[str, Field(min_length=1)]]  # event ids, or text of the turns
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """An expected turn that is not among the best hits, with the reason."""
+
+    question: str
+    expected: str
+    rank: int | None  # None: not among the best TOP_K_MAX
+    reason: str
+    first_hit: str | None  # text of the best hit instead
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """The figures of all questions. Shares are 0..1; None without questions of the kind."""
+
+    top_k: int
+    questions: int = 0
+    without_answer: int = 0  # questions that no turn answers
+    recall: dict[str, float | None] = field(default_factory=dict)  # by number of hits
+    precision: float | None = None  # share of the hits, up to the last expected turn
+    reciprocal_rank: float | None = None  # mean of 1 / rank of the first expected turn
+    answerable: float | None = None  # share of the questions with an answer that reach .5
+    answerable_without: float | None = None  # the same, of those that no turn answers
+    median_ms: float = 0.0  # of a search, measured by the client
+    misses: list[Miss] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures for JSON."""
+        return asdict(self)
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Return the questions of a file of JSON lines. Raises SettingInvalid, naming the line."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingInvalid(f"{path} cannot be read as UTF-8 text: {error}") from error
+    questions = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            questions.append(Question.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the line"
+            raise SettingInvalid(
+                f"{path}, line {number}: {place}: {first['msg']}. Expected is "
+                '{"question": "…", "expected": ["event id or text of the turn", …]}.'
+            ) from error
+    if not 0 < len(questions) <= QUESTIONS_MAX:
+        raise SettingInvalid(f"{path} has {len(questions):,} questions; 1 to 10,000 are possible.")
+    return questions
+
+
+def evaluate(
+    client: Client, questions: Sequence[Question], *, user_id: str | None, top_k: int
+) -> Evaluation:
+    """Search for every question, as a pure read, and compare the hits with the expected turns."""
+    result = Evaluation(top_k=top_k, questions=len(questions))
+    default = user_id or client.own_key().user_id
+    users = {one.user_id or default for one in questions}
+    stored = {user: _StoredTurns(client, user) for user in sorted(users)}
+    answers = [
+        _ask(client, one, user, stored[user])
+        for one, user in ((one, one.user_id or default) for one in questions)
+    ]
+    _summarize(result, answers)
+    for answered in answers:
+        result.misses += _misses(client, answered, top_k)
+    return result
+
+
+class _StoredTurns:
+    """The turns of a user, to find those that have a text."""
+
+    def __init__(self, client: Client, user_id: str) -> None:
+        self.texts: dict[str, str] = {}
+        cursor = None
+        while True:
+            page = client.list_events(EventsQuery(user_id=user_id, limit=PAGE, cursor=cursor))
+            self.texts |= {one.event_id: f"{one.query}\n{one.response}" for one in page.events}
+            cursor = page.next
+            if cursor is None:
+                break
+        self._plain = {event: _plain(text) for event, text in self.texts.items()}
+
+    def with_text(self, expected: str) -> set[str]:
+        """Return the ids of the turns that an expectation means."""
+        if _EVENT_ID.fullmatch(expected) and expected in self.texts:
+            return {expected}
+        part = _plain(expected)
+        return {event for event, text in self._plain.items() if part in text}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A question with its hits, and the turns that each expectation means."""
+
+    question: Question
+    answer: MemoryAnswer
+    ms: float
+    means: dict[str, set[str]]
+    stored: _StoredTurns
+
+    def rank(self, expected: str) -> int | None:
+        """Return the rank of the best turn that an expectation means; None without one."""
+        ranks = (
+            place
+            for place, hit in enumerate(self.answer.hits, 1)
+            if hit.event_id in self.means[expected]
+        )
+        return next(ranks, None)
+
+    @property
+    def ranks(self) -> list[int | None]:
+        """The ranks of all expectations."""
+        return [self.rank(expected) for expected in self.question.expected]
+
+
+def _ask(client: Client, question: Question, user_id: str, stored: _StoredTurns) -> _Answered:
+    query = MemoryQuery(
+        query_text=question.question,
+        user_id=user_id,
+        top_k=TOP_K_MAX,
+        interact=False,
+        layers=["events"],
+    )
+    begin = time.perf_counter()
+    answer = client.search_memory(query)
+    ms = (time.perf_counter() - begin) * 1e3
+    means = {expected: stored.with_text(expected) for expected in question.expected}
+    return _Answered(question, answer, ms, means, stored)
+
+
+def _summarize(result: Evaluation, answers: Sequence[_Answered]) -> None:
+    with_answer = [one for one in answers if one.question.expected]
+    without = [one for one in answers if not one.question.expected]
+    result.without_answer = len(without)
+    result.median_ms = round(statistics.median(one.ms for one in answers), 1)
+    for most in sorted({1, 5, result.top_k}):
+        result.recall[str(most)] = _mean(_share(one.ranks, most) for one in with_answer)
+    result.precision = _mean(_precision(one.ranks, result.top_k) for one in with_answer)
+    firsts = [min((rank for rank in one.ranks if rank), default=None) for one in with_answer]
+    result.reciprocal_rank = _mean(1 / first if first else 0.0 for first in firsts)
+    result.answerable = _mean(_reaches(one.answer) for one in with_answer)
+    result.answerable_without = _mean(_reaches(one.answer) for one in without)
+
+
+def _share(ranks: Sequence[int | None], most: int) -> float:
+    return sum(rank is not None and rank <= most for rank in ranks) / len(ranks)
+
+
+def _precision(ranks: Sequence[int | None], top_k: int) -> float:
+    """Return the share of expected turns among the hits up to the last one within `top_k`."""
+    within = [rank for rank in ranks if rank is not None and rank <= top_k]
+    return len(set(within)) / max(within) if within else 0.0
+
+
+def _reaches(answer: MemoryAnswer) -> float:
+    return float((answer.answerable or 0.0) >= ANSWERABLE_MIN)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    listed = list(values)
+    return round(statistics.fmean(listed), 4) if listed else None
+
+
+def _misses(client: Client, answered: _Answered, top_k: int) -> Iterator[Miss]:
+    hits = answered.answer.hits
+    first = _shortened(f"{hits[0].query} {hits[0].response}") if hits else None
+    for expected in answered.question.expected:
+        rank = answered.rank(expected)
+        if rank is None or rank > top_k:
+            reason = _reason(client, answered, expected, rank)
+            yield Miss(answered.question.question, expected, rank, reason, first)
+
+
+def _reason(client: Client, answered: _Answered, expected: str, rank: int | None) -> str:
+    """Return why an expected turn is not among the best hits, in one sentence."""
+    means = answered.means[expected]
+    if not means:
+        return "No stored turn has this text or id."
+    event_id = min(means)
+    event = client.get_event(event_id)
+    if event.superseded_by is not None:
+        return f"A newer turn replaced it: {event.superseded_by}."
+    if event.withdrawn_by is not None:
+        return "The user took it back."
+    words = _words(answered.question.question)
+    shared = sorted(words & _words(answered.stored.texts[event_id]))
+    likeness = f"It shares {', '.join(shared)}" if shared else "It shares no word with the question"
+    place = f"rank {rank}" if rank is not None else f"not among the best {TOP_K_MAX}"
+    return f"{likeness}; {place}."
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else f"{line[:159]}…"  # two lines of a terminal
