@@ -193,6 +193,9 @@ def test_search_without_a_hit_says_so(cli: Cli) -> None:
     process = cli("search", "anything", "--user-id", "nobody")
 
     assert (process.returncode, process.stderr) == (0, "No turn matches.\n")
+    assert "no such facts" in cli("facts", "--user-id", "nobody").stderr
+    assert "no sessions" in cli("sessions", "--user-id", "nobody").stderr
+    assert "no turns of this session" in cli("sessions", "trip").stderr
 
 
 def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> None:
@@ -220,6 +223,16 @@ def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> N
     assert key not in process.stdout + process.stderr
     assert (path.read_text(), path.stat().st_mode & 0o777) == (f"{key}\n", 0o600)
     assert cli("search", "x").returncode == 0
+    url = cli.environment.pop("REMEMBRANCER_URL")
+    named = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "login", "--url", url],
+        input=f"{key}\n",
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"export REMEMBRANCER_URL={url}" in named.stdout
 
 
 def test_help_explains_commands(cli: Cli) -> None:

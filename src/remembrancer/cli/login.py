@@ -7,7 +7,7 @@ import sys
 import typer
 
 from ..client import Client, Retry
-from ..client.credentials import KEY_NAME, find_url, key_file, write_key
+from ..client.credentials import KEY_NAME, URL_NAME, find_url, key_file, write_key
 from ..settings import SettingInvalid, from_environment
 
 
@@ -30,6 +30,8 @@ def login(url: str | None) -> str:
         f"The key of the account {own.account} (user {own.user_id}{may}) is saved in {path}.",
         "Commands, hooks and `Client()` of your programs use it.",
     ]
+    if base_url != find_url():
+        lines.append(f"For later commands, name its address: export {URL_NAME}={base_url}")
     if from_environment(KEY_NAME):
         lines.append(f"{KEY_NAME} is set in this shell and comes first.")
     return "\n".join(lines)

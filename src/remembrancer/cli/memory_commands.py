@@ -176,6 +176,8 @@ def facts(
         items = client.instructions if instructions else client.facts
         listed = _first(items(user_id=user_id, status=status), limit)
     rows = [{**fact, "date": fact["valid_from"][:10]} for fact in listed]
+    if not rows:
+        print("There are no such facts of this user.", file=sys.stderr)
     _print(rows, ("date", "fact_id", "status", "text"), output, as_json=as_json, document=listed)
 
 
@@ -204,6 +206,9 @@ def sessions(
         else:
             turns = client.events(user_id=user_id, session_id=session_id, order="oldest")
             listed = _first(turns, limit)
+    if not listed:
+        what = "sessions" if session_id is None else "turns of this session"
+        print(f"This user has no {what}.", file=sys.stderr)
     if session_id is None:
         rows = [
             {**one, "date": one["last_turn_at"][:10], "text": one["topic"] or one["query"]}

@@ -94,7 +94,7 @@ class Section(NamedTuple):
     text: str
 
 
-class SearchResult(NamedTuple):
+class PageMatch(NamedTuple):
     """A section that matches a search, with an excerpt whose matching words are marked."""
 
     address: str
@@ -145,7 +145,7 @@ def image(name: str) -> bytes:
     return path.read_bytes()
 
 
-def search(query: str) -> list[SearchResult]:
+def search(query: str) -> list[PageMatch]:
     """Return the sections with the words of a query, best first, at most RESULTS_MAX."""
     sections, view = _index()
     parsed = parse_query(query, view.languages)
@@ -162,7 +162,7 @@ def search(query: str) -> list[SearchResult]:
         spans = highlight(section.text, parsed.words, view.languages)
         address = address_of(section.page) + (f"#{section.anchor}" if section.anchor else "")
         results.append(
-            SearchResult(address, section.page_title, section.title, _excerpt(section.text, spans))
+            PageMatch(address, section.page_title, section.title, _excerpt(section.text, spans))
         )
     return results
 

@@ -306,7 +306,7 @@ def welcome(context: Records, address: str) -> str:
             *lines,
             f"The owner's first key: {key}",
             "It will not be shown again. Store it in a safe place.",
-            "Save it for commands and programs: remembrancer login",
+            f"Save it for commands and programs: remembrancer login{_url_option(address)}",
             f"Set the owner's password (this link works once, within a day): {password_link}",
             "",
             "Try it: store a turn, then search for it.",
@@ -317,6 +317,13 @@ def welcome(context: Records, address: str) -> str:
             "",
         ]
     )
+
+
+def _url_option(address: str) -> str:
+    """Return the option with the address for commands, which know the default one."""
+    default = Settings()
+    is_default = address == f"http://{default.host}:{default.port}"
+    return "" if is_default else f" --url {shlex.quote(address)}"
 
 
 def _curl(url: str, key: str, body: dict[str, Any]) -> str:
