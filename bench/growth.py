@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,11 @@ from remembrancer.settings import Settings, read
 SEARCHES, ADDS, USER_TURNS = 120, 40, 20
 INDEX_BYTES = 8 << 30
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+PARTS = ("events", "users")
+CROSSOVER = (
+    "Crossover: where the part that grows with the size costs as much as the part that does not; – "
+    "if it is far beyond the last size."
+)
 CURVES = {
     "search CPU ms": "searches: CPU ms",
     "search p50 ms": "searches: median ms",
@@ -198,23 +204,28 @@ def main() -> None:
         nargs="+",
         default=[1, 10, 100, 1_000, 3_000, 10_000, 30_000, 100_000],
     )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        events = one_user(Path(name) / "one", options.data, options.sizes)
-        users = many_users(Path(name) / "many", options.data, options.users)
-    draw(events, "events of one user", IMAGES / "growth-events.png")
-    draw(users, f"users with {USER_TURNS} events each", IMAGES / "growth-users.png")
-    write_section(
-        "growth",
-        "Growth",
-        "python -m bench.growth --data locomo-dev.json",
-        "Events of one user:\n\n"
-        + table(["events", *CURVES], rows(events))
-        + f"\n\nUsers with {USER_TURNS} events each; the searches and turns are of one of them:\n\n"
-        + table(["users", *CURVES], rows(users))
-        + "\n\nCrossover: where the part that grows with the size costs as much as the part that "
-        "does not; – if it is far beyond the last size.",
-    )
+    for part in options.parts:
+        measure_part, sizes, unit, sentence = {
+            "events": (one_user, options.sizes, "events of one user", "Events of one user:"),
+            "users": (
+                many_users,
+                options.users,
+                f"users with {USER_TURNS} events each",
+                f"Users with {USER_TURNS} events each; the searches and turns are of one of them:",
+            ),
+        }[part]
+        # In a process of its own, whose memory is that of this part alone.
+        with tempfile.TemporaryDirectory() as name, get_context("spawn").Pool(1) as process:
+            points = process.apply(measure_part, (Path(name), options.data, sizes))
+        draw(points, unit, IMAGES / f"growth-{part}.png")
+        write_section(
+            f"growth-{part}",
+            f"Growth: {unit}",
+            f"python -m bench.growth --data locomo-dev.json --parts {part}",
+            f"{sentence}\n\n{table([part, *CURVES], rows(points))}\n\n{CROSSOVER}",
+        )
 
 
 if __name__ == "__main__":
