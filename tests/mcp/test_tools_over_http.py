@@ -387,6 +387,7 @@ def test_key_endpoint_describes_the_key(http: Http) -> None:
         "user_id": "owner",
         "pinned": False,
         "read_only": False,
+        "protocol": True,
         "is_owner": True,
     }
     assert pinned.get("/api/v7/key").json() == {
@@ -394,6 +395,7 @@ def test_key_endpoint_describes_the_key(http: Http) -> None:
         "user_id": "bo",
         "pinned": True,
         "read_only": True,
+        "protocol": True,
         "is_owner": False,
     }
 

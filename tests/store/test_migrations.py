@@ -181,8 +181,9 @@ def test_migration_fills_account_id_in_existing_rows(tmp_path: Path) -> None:
     assert whose.pop("events") == whose.pop("event_index") == whose.pop("sessions") == [1, 2]
     assert whose.pop("origins") == whose.pop("answers") == [1, 2]
     later = ("event_changes", "event_keys", "retention", "sweeps")
+    teams = ("teams", "team_members", "team_invitations", "team_audit")
     associations = ("event_entities", "entities", "entity_pairs")
-    for table in ("session_users", "fact_sources", "fact_keys", *later, *associations):
+    for table in ("session_users", "fact_sources", "fact_keys", *later, *associations, *teams):
         assert whose.pop(table) == []  # added by a later migration
     assert whose.pop("layer_index") == [2, 2, 2]  # a fact, an L1 and a map
     assert whose == {table: [2] for table in whose}

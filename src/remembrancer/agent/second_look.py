@@ -72,8 +72,9 @@ def second_look(context: Context, caller: Caller, request: SecondLook) -> Second
 
 
 def _count_look(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None:
-    """Count a second look by an agent, except by browsers and read-only keys."""
-    if caller.read_only or caller.key_id == NO_KEY:
+    """Count a second look by an agent, except by browsers, read-only keys and
+    keys without the protocol."""
+    if caller.read_only or not caller.has_protocol or caller.key_id == NO_KEY:
         return
     values = {
         "event": turn.id,

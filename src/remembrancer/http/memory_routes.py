@@ -76,6 +76,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=MemoryQuery,
         answer=MemoryAnswer,
         usage="search",
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -87,6 +88,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=explain,
         body=MemoryQuery,
         answer=Explanation,
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -101,6 +103,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         pool=ThreadPool.WRITE,
         usage="turn",
         errors=(NotFound,),
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -114,6 +117,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=EventWritten,
         pool=ThreadPool.WRITE,
         usage="turn",
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -129,6 +133,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         pool=ThreadPool.WRITE,
         usage="turn",
         takes_idempotency_key=True,
+        team="writer",
     ),
     Endpoint(
         method="GET",
@@ -139,6 +144,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         "answers 404, the same as an event that does not exist.",
         read=event_detail,
         answer=Event,
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -150,6 +156,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=list_events,
         query=EventsQuery,
         answer=EventList,
+        team="reader",
     ),
     Endpoint(
         method="PATCH",
@@ -163,6 +170,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=Event,
         pool=ThreadPool.WRITE,
         errors=(NotFound, Conflict),
+        team="writer",
     ),
     Endpoint(
         method="GET",
@@ -174,6 +182,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=retention,
         query=RetentionQuery,
         answer=Retention,
+        team="reader",
     ),
     Endpoint(
         method="PUT",
@@ -186,6 +195,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=RetentionSet,
         answer=Retention,
         pool=ThreadPool.WRITE,
+        team="owner",
     ),
     Endpoint(
         method="DELETE",
@@ -197,6 +207,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         write=erase_event,
         answer=EventErased,
         pool=ThreadPool.WRITE,
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -209,6 +220,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=Forget,
         answer=Forgotten,
         pool=ThreadPool.WRITE,
+        team="owner",
     ),
     Endpoint(
         method="GET",
@@ -263,6 +275,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         pool=ThreadPool.TALK,
         rate_limit="chat",
         errors=(Conflict,),
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -275,6 +288,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=Summary,
         answer=SummarySaved,
         pool=ThreadPool.WRITE,
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -288,6 +302,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=MapRequest,
         answer=MapUpdated,
         pool=ThreadPool.TALK,
+        team="writer",
     ),
     Endpoint(
         method="GET",
@@ -299,6 +314,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         query=MapQuery,
         answer=MapVersion,
         errors=(NotFound,),
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -310,6 +326,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=start_pack,
         query=StartQuery,
         answer=StartPack,
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -322,5 +339,6 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         query=AgentMemoryQuery,
         answer=AgentMemory,
         usage="search",
+        team="reader",
     ),
 )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
+from ...accounts.teams import sign_event
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.fence import unfenced
@@ -98,6 +99,7 @@ def store_turn(
 class StepTurn:
     """The place of a turn in the current step of its session."""
 
+    in_protocol: bool = True  # False: it does not close the step, and owes nothing
     task_open: bool | None = None  # the session's task continues; None says nothing
     named_ms: int | None = None  # the time it belongs to, if the request names one
     since_ms: int = NO_TIME  # the same turn stored since then is not stored again
@@ -129,7 +131,7 @@ def begin_turn(
         response=text.response,
         twin=None if entry.twin is None else entry.twin.number,
         in_session=int(entry.twin is not None and entry.twin.in_session),
-        remembered=int(step is not None),
+        remembered=int(step is not None and step.in_protocol),
         task_open=None if is_silent else int(bool(own.task_open)),
     )
 
@@ -204,6 +206,16 @@ def add_turn(
         )
         links = link_related(tx, row, keys, message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
+
+
+def answers_step(tx: Transaction, caller: Caller, stored: StoredTurn) -> None:
+    """Let a stored turn answer the last counted search of its session.
+
+    Does nothing for a key without the protocol, and in a session without such a search.
+    """
+    if caller.has_protocol and stored.session.step:
+        tx.run(SQL.take_part, id=stored.row, step=stored.session.step)
+        tx.run(SQL.count_part, session=stored.session.id)
 
 
 def as_repeated(entry: IndexEntry) -> IndexEntry:
@@ -314,12 +326,12 @@ class SessionUsers:
     """The users of the sessions that the turns of one transaction name, each recorded once."""
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller) -> None:
-        self._context, self._tx, self._caller = context, tx, caller
+        self._context, self._tx, self.caller = context, tx, caller
         self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
 
     def user_of(self, place: EventPlace) -> tuple[str, str | None]:
         """Return the user_id to store a turn under, and a reminder or None."""
-        tx, caller, session = self._tx, self._caller, place.named_session
+        tx, caller, session = self._tx, self.caller, place.named_session
         user_id = session_user_id(tx, caller, place.user_id, session)
         if place.user_id is None or self._recorded.get(session) == user_id:
             return user_id, None
@@ -342,6 +354,7 @@ def store_screened(
         account_id=account_id, user_id=user_id, session_id=turn.place.session_id
     )
     stored = store_turn(context, tx, address, turn.text, entry, times=turn.times)
+    sign_event(tx, users.caller, stored.row)
     notices = (turn.notice, reminder, stored.links.notice)
     return stored, user_id, " ".join(filter(None, notices)) or None
 
