@@ -157,6 +157,6 @@ class TestKeyWithoutProtocol:
         assert compliance(http)["total"]["turns"] == 0
 
     def test_key_says_so(self, http: Http, plain: Http) -> None:
-        told = [one.get("/api/v7/key").json()["protocol"] for one in (http, plain)]
+        protocols = [one.get("/api/v7/key").json()["protocol"] for one in (http, plain)]
 
-        assert told == [True, False]
+        assert protocols == [True, False]

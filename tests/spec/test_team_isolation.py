@@ -1,4 +1,4 @@
-"""Who may do what in a team: every endpoint that takes a team, for every kind of caller."""
+"""Every endpoint that takes a team, for every kind of caller: members by role, and outsiders."""
 
 from __future__ import annotations
 
@@ -234,9 +234,9 @@ def test_unknown_team_and_a_team_of_others_answer_alike(http: Http, name: str) -
     club = club_of(http)
 
     for operation in MATRIX:
-        known = send(club, name, operation)
+        existing = send(club, name, operation)
         unknown = send(Club(http, "team_0", club.event, club.fact, club.callers), name, operation)
-        bodies = [{**one.json(), "instance": ""} for one in (known, unknown)]
+        bodies = [{**one.json(), "instance": ""} for one in (existing, unknown)]
         assert bodies[0] == bodies[1], operation
 
 

@@ -42,11 +42,11 @@ class TestMembers:
             )
         )
 
-        for gone, name in ((ada, "ada"), (bob, "bob")):
+        for former, name in ((ada, "ada"), (bob, "bob")):
             body = {"query_text": "ferry", "user_id": name, "team": team}
-            assert gone.post("/api/v7/memory", body).status_code == 404
-            assert gone.get(f"{TEAMS}/{team}").status_code == 404
-            assert gone.memory("ferry", name, teams="all")["hits"] == []
+            assert former.post("/api/v7/memory", body).status_code == 404
+            assert former.get(f"{TEAMS}/{team}").status_code == 404
+            assert former.memory("ferry", name, teams="all")["hits"] == []
         assert http.memory("ferry", team=team)["hits"][0]["source"]["author"]["account"] == "ada"
 
     def test_role_changes_hold_from_the_next_request_on(self, http: Http) -> None:
@@ -214,7 +214,7 @@ class TestInvitations:
 
 
 class TestErasing:
-    """What is erased, and by whom (specification.md#team-erase)."""
+    """Authors and owners erase (specification.md#team-erase)."""
 
     def test_writer_erases_what_it_wrote_and_an_owner_everything(self, http: Http) -> None:
         team = new_team(http)
@@ -240,6 +240,23 @@ class TestErasing:
         statuses = [one.delete(f"/api/v7/event/{event}", **named).status_code for one in (leo, mia)]
 
         assert statuses == [403, 200]
+
+    def test_message_takes_back_the_turns_of_its_author_alone(self, http: Http) -> None:
+        team = new_team(http)
+        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
+        for member in (ada, bob):
+            member.remember("My parking spot is 12.", "Noted.", team=team, session_id="a")
+
+        bob.remember("Forget about my parking spot.", "Done.", team=team, session_id="b")
+
+        hits = http.memory("parking spot", team=team)["hits"]
+        authors = {one["source"]["author"]["account"] for one in hits}
+        assert "ada" in authors
+        assert [
+            one
+            for one in hits
+            if one["query"].startswith("My") and one["source"]["author"]["account"] == "bob"
+        ] == []
 
     def test_facts_are_removed_by_their_author_or_an_owner(self, http: Http) -> None:
         team = new_team(http)

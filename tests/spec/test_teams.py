@@ -134,7 +134,7 @@ class TestSharedMemory:
         assert answer["focus_missing"] == ["Elba"]
 
     def test_events_of_a_team_are_read_and_listed_with_their_authors(self, http: Http) -> None:
-        """Who wrote a turn is stored and shown (specification.md#team-author)."""
+        """The author of a turn is stored and shown (specification.md#team-author)."""
         team = new_team(http)
         ada = join(http, team, "ada", "writer")
         event = ada.remember(**FERRY, team=team, user_id="mia")["event_id"]
@@ -173,6 +173,21 @@ class TestSharedMemory:
         assert "Ada gets seasick." in answers["/api/v7/memory/facts"]
         recalled = http.get("/api/v7/agent/memory", params={**named, "query": "ferry"}).json()
         assert [hit["source"]["team"] for hit in recalled["hits"]] == ["Garden"]
+
+    def test_second_look_compares_claims_with_events_of_teams(self, http: Http) -> None:
+        """A ref may be an event of a team (specification.md#look-teams)."""
+        team = new_team(http)
+        event = http.remember(**FERRY, team=team)["event_id"]
+        looks = []
+        for account, user_id in (("owner", "owner"), ("owner", "mia"), ("ada", "ada")):
+            agent = http.as_account(account)
+            for hour in ("9:40", "8:15"):
+                draft = f"{user_id}: it leaves at {hour} (ref: {event})."
+                agent.remember("When?", draft, user_id=user_id)
+                look = agent.post("/api/v7/agent/second-look", {"draft": draft}).json()
+                looks.append([one["check"] for one in look["checks"] if one["status"] == "fail"])
+
+        assert looks == [[], ["number_in_ref"]] * 2 + [["ref_exists"]] * 2
 
     def test_cubes_and_duties_belong_to_ones_own_account(self, http: Http) -> None:
         """They are refused in a team (specification.md#team-duties)."""

@@ -163,13 +163,9 @@ def caller_in(caller: Caller, team: Membership, user_id: str | None = None) -> C
     )
 
 
-def sign_event(tx: Transaction, caller: Caller, row: int) -> None:
-    """Record the member that wrote a turn of a team; does nothing for one's own turn.
-
-    `row` is its row id.
-    """
-    if caller.member is not None:
-        tx.run(SQL.set_event_author, id=row, **_author_values(caller.member))
+def sign_event(tx: Transaction, member: TeamMember, row: int) -> None:
+    """Record the member that wrote a turn of a team. `row` is its row id."""
+    tx.run(SQL.set_event_author, id=row, **_author_values(member))
 
 
 def sign_fact(tx: Transaction, caller: Caller, row: int) -> None:
@@ -195,8 +191,14 @@ def require_fact_author(tx: Transaction, caller: Caller, row: int) -> None:
 
 
 def _require_author(member: TeamMember, row: Row | None) -> None:
-    if row is None or (row.author_account, row.author_user) != (member.account_id, member.user_id):
+    if row is None or not is_author(member, row):
         raise NotAuthor
+
+
+def is_author(member: TeamMember, row: Row) -> bool:
+    """Return True if a row, with the columns of its author, says that the member wrote it."""
+    author = row.author_account, row.author_user
+    return bool(author == (member.account_id, member.user_id))
 
 
 def authors_of_events(tx: Transaction, event_ids: Iterable[str]) -> dict[str, Author]:

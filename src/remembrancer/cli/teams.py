@@ -94,9 +94,9 @@ def invite(
             str(error.errors()[0]["msg"]), param_hint=f"--{error.errors()[0]['loc'][0]}"
         ) from error
     with open_store_records(context, data) as records:
-        made = teams.invite_member(records, caller_for(records, account), team, request)
-    print(f"Role {made.role}, works once until {made.expires_at}.", file=sys.stderr)
-    print(made.token)
+        invitation = teams.invite_member(records, caller_for(records, account), team, request)
+    print(f"Role {invitation.role}, works once until {invitation.expires_at}.", file=sys.stderr)
+    print(invitation.token)
 
 
 @app.command("accept")

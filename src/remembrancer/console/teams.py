@@ -78,8 +78,10 @@ def invite(browser: BrowserRequest) -> Response:
     """Create an invitation and show its token once."""
 
     def act(request: InvitationCreate) -> Response:
-        made = teams.invite_member(browser.context, browser.caller(), _team_id(browser), request)
-        return _page(browser, _team_id(browser), made=made)
+        invitation = teams.invite_member(
+            browser.context, browser.caller(), _team_id(browser), request
+        )
+        return _page(browser, _team_id(browser), invitation=invitation)
 
     hours = browser.form.get("expires_in_hours", "")
     form = {"role": browser.form.get("role", ""), "expires_in_hours": number(hours)}
@@ -156,7 +158,7 @@ def _page(
     browser: BrowserRequest,
     team_id: str,
     *,
-    made: InvitationCreated | None = None,
+    invitation: InvitationCreated | None = None,
     error: tuple[str, str] | None = None,
     status: int = 200,
 ) -> Response:
@@ -167,7 +169,7 @@ def _page(
         status=status,
         teams=teams.list_teams(context, caller).teams,
         team=team,
-        made=made,
+        invitation=invitation,
         error=error,
         roles=ROLES,
         form=browser.form,

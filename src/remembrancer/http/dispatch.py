@@ -280,7 +280,7 @@ class Dispatcher:
             with bodies.memory_panics():
                 call.input = self._input(endpoint, request, raw)
                 payer = call.caller if endpoint.needs_key else None
-                if endpoint.team is not None:
+                if endpoint.team is not None and _may_name_team(call.input):
                     enter_team(endpoint, call)
                 if endpoint.takes_idempotency_key:
                     call.idempotency = _idempotent_request(call, endpoint, raw)
@@ -387,6 +387,12 @@ def _path_id(request: Request) -> str:
     if len(identifier) > limits.ID_CHARACTERS_MAX or not identifier.isprintable():
         raise NotFound
     return str(identifier)
+
+
+def _may_name_team(request: Any) -> bool:
+    """Return True if an input names a team, or is an id: the query then may name one."""
+    body = request.body if isinstance(request, AddressedBody) else request
+    return isinstance(body, str) or body.team is not None
 
 
 def _run(endpoint: AnyEndpoint, call: Call[Any]) -> BaseModel | Response:

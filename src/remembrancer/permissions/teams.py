@@ -36,7 +36,7 @@ from ..protocol.teams import (
 )
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
-from .audit import SQL as AUDIT
+from .audit import SQL as AUDIT_SQL
 from .audit import add_entry, entry_of
 
 TOKEN_PREFIX = "tmi_"  # noqa: S105 - of invitations, so that people recognise them
@@ -345,7 +345,7 @@ def team_audit(records: Records, caller: Caller, team: str, query: TeamAuditQuer
     own = _membership(records, caller, team, "owner")
     before = query.before or _AFTER_ALL
     rows = records.store.read(
-        lambda tx: tx.all(AUDIT.entries_of_team, before=before, most=query.limit + 1),
+        lambda tx: tx.all(AUDIT_SQL.entries_of_team, before=before, most=query.limit + 1),
         account_id=own.team_account,
     )
     page = rows[: query.limit]
@@ -491,4 +491,4 @@ def _fields(member: Row, role: str) -> dict[str, str | None]:
 def _record(tx: Transaction, caller: Caller, team: Membership, now_ms: int, **fields: Any) -> None:
     """Append an entry to the audit trail, which the team's owners can read too."""
     seq = add_entry(tx, caller, now_ms, kind="team", team_id=team.team_id, **fields)
-    tx.run(AUDIT.note_team_entry, account_id=team.team_account, seq=seq)
+    tx.run(AUDIT_SQL.note_team_entry, account_id=team.team_account, seq=seq)

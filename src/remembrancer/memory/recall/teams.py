@@ -82,10 +82,10 @@ def with_source(
 
     `authors` are those of turns and facts, by id.
     """
-    known = authors or {}
+    by_id = authors or {}
 
     def signed(part: Part, identifier: str | None) -> Part:
-        author = known.get(identifier or "")
+        author = by_id.get(identifier or "")
         place = source if author is None else source.model_copy(update={"author": author})
         return part.model_copy(update={"source": place})
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from ... import cubes
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
-from ...accounts.teams import sign_event
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
@@ -201,9 +200,9 @@ class _TurnWrite:
                 entry,
                 remembered=self.caller.has_protocol,
                 times=times,
+                member=self.caller.member,
             )
             self.event_id, self.event_row = stored.event_id, stored.row
-            sign_event(self.tx, self.caller, stored.row)
             self.erased.append(stored.links.erased)
             self.is_withdrawn = stored.links.is_withdrawn
             notices = (self._supersede_drafts(session, text), stored.links.notice)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...accounts.teams import sign_event
-from ...context import Caller, Context
+from ...context import Caller, Context, TeamMember
 from ...protocol.errors import InvalidRequest
 from ...protocol.fence import unfenced
 from ...protocol.notices import without_notices
@@ -86,13 +86,14 @@ def store_turn(
     entry: IndexEntry,
     *,
     times: TurnTimes = NOW_FOR_EVER,
+    member: TeamMember | None = None,
 ) -> StoredTurn:
     """Write one turn that belongs to no step. It is durable and searchable once the transaction is.
 
     The turn opens no task and ends none.
     """
     place = begin_turn(context, tx, address, text, entry)
-    return add_turn(context, tx, place, text, entry, times=times)
+    return add_turn(context, tx, place, text, entry, times=times, member=member)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,23 +156,16 @@ def add_turn(
     *,
     remembered: bool = False,
     times: TurnTimes = NOW_FOR_EVER,
+    member: TeamMember | None = None,
 ) -> StoredTurn:
-    """Write a turn that was counted. If `remembered`, it is the turn of its session's step."""
-    now_ms = context.clock()
+    """Write a counted turn, of its session's step if `remembered`, by a `member` of a team."""
     row, event_id = row_id(place.space_id, place.number), context.ids("e_")
     if place.original is not None:
         entry = as_repeated(entry)
     message = "" if entry.is_machine_notice else without_notices(text.query)
     withdrawal = withdrawal_in(message)
     keys = [] if withdrawal else sorted(state_keys(message))
-    index = {
-        "id": row,
-        "session": place.id,
-        "occurred_ms": text.occurred_ms,
-        "words": entry.words,
-        "vectors": entry.vectors,
-        "derived_by": entry.by,
-    }
+    index = _index_values(row, place.id, text.occurred_ms, entry)
     if not tx.run(
         TURN_SQL.add_turn,
         space_id=place.space_id,
@@ -184,7 +178,7 @@ def add_turn(
         twin=None if entry.twin is None else entry.twin.number,
         repeats=place.original,
         occurred_offset=times.offset_minutes,
-        created_ms=now_ms,
+        created_ms=context.clock(),
         expires_ms=times.expires_ms,
         entities=json.dumps(entry.entities, ensure_ascii=False),
         keys=json.dumps(keys, ensure_ascii=False),
@@ -192,15 +186,17 @@ def add_turn(
     ):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_index, **index)
+    if member is not None:
+        sign_event(tx, member, row)
+    place_of = {"space_id": place.space_id, "event": row}
     if withdrawal is not None:
-        links = withdraw(context, tx, space_id=place.space_id, event=row, withdrawal=withdrawal)
+        links = withdraw(context, tx, withdrawal=withdrawal, member=member, **place_of)
     else:
         store_instructions(
             context,
             tx,
-            space_id=place.space_id,
+            **place_of,
             session=place.id,
-            event=row,
             message=message,
             occurred_ms=text.occurred_ms,
         )
@@ -262,18 +258,23 @@ def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> Non
                 context.segments.advance(events.space_id, events.numbers, **revisions)
 
 
-def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
-    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
-    index = {
+def _index_values(row: int, session: int, occurred_ms: int, entry: IndexEntry) -> dict[str, Any]:
+    return {
         "id": row,
         "session": session,
         "occurred_ms": occurred_ms,
         "words": entry.words,
         "vectors": entry.vectors,
+        "derived_by": entry.by,
     }
-    if not tx.run(SQL.add_index, derived_by=entry.by, **index):  # the embedder has no number yet
+
+
+def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
+    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
+    index = _index_values(row, session, occurred_ms, entry)
+    if not tx.run(SQL.add_index, **index):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
-        tx.run(SQL.add_index, derived_by=entry.by, **index)
+        tx.run(SQL.add_index, **index)
     associate(tx, row, entry.entities)
 
 
@@ -353,8 +354,9 @@ def store_screened(
     address = SessionAddress(
         account_id=account_id, user_id=user_id, session_id=turn.place.session_id
     )
-    stored = store_turn(context, tx, address, turn.text, entry, times=turn.times)
-    sign_event(tx, users.caller, stored.row)
+    stored = store_turn(
+        context, tx, address, turn.text, entry, times=turn.times, member=users.caller.member
+    )
     notices = (turn.notice, reminder, stored.links.notice)
     return stored, user_id, " ".join(filter(None, notices)) or None
 
