@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from console.reader import Reader, words_of
+from console.window import Site
 
 from remembrancer.accounts.teams import enter
 from remembrancer.memory.write.remember import remember
@@ -133,3 +134,16 @@ def test_outsiders_get_the_page_of_no_team(owner: Reader, ada: Reader, team: str
     create(owner)
 
     assert page(ada, team).status_code in {404, 422}
+
+
+def test_page_of_a_team_fits_narrow_windows(owner: Reader, site: Site) -> None:
+    team = create(owner, "W" * 100)
+    token_of(owner, team)
+    member = enter(owner.context, owner.caller, team, "U" * 250, "owner")
+    remember(owner.context, member, Turn(query="W" * 400, response="r"))
+
+    with site.window("owner", viewport={"width": 360, "height": 800}) as window:
+        window.goto(f"{PATH}?team={team}")
+        wide = window.evaluate("document.documentElement.scrollWidth")
+
+    assert wide <= 360
