@@ -94,6 +94,16 @@ def test_readers_see_no_forms_of_owners(owner: Reader, ada: Reader) -> None:
         assert ada.send(f"{PATH}/{action}", team=team, **form).status_code == 403
 
 
+def test_audit_trail_of_the_service_shows_teams(owner: Reader) -> None:
+    team = create(owner)
+    token_of(owner, team, "reader")
+
+    text = words_of(owner.get("/console/audit?kind=team").text)
+
+    assert f"Team {team} : invite, reader" in text or f"Team {team}: invite, reader" in text
+    assert "create" in text
+
+
 def test_last_owner_cannot_leave(owner: Reader) -> None:
     team = create(owner)
 
