@@ -121,7 +121,7 @@ def fill(service: Service, facts: list[str]) -> float:
             space = tx.one(SPACES.open_space, user_id=USER, now_ms=context.clock())
             for text, entry in zip(some, entries, strict=True):
                 fact = NewFact(text=text, entry=entry, valid_from_ms=context.clock())
-                store_fact(context, tx, service.caller.key_id, space.id, fact)
+                store_fact(context, tx, service.caller, space.id, fact)
 
         context.store.write(write, account_id=service.caller.account_id)
     return time.perf_counter() - start

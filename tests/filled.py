@@ -49,6 +49,7 @@ def fill(context: Context) -> None:
         cube = http.memory(QUESTION)["shared_cubes"][0]["cube_id"]
         bob.memory(QUESTION, "bob")
         _good(bob.post("/api/v7/experience/vote", {"cube_id": cube, "user_id": "bob", "vote": 1}))
+        _add_team(http, bob)
         _good(bob.post("/api/v7/feedback", {"type": "bug", "title": "t", "description": "d"}))
     _sign_in(context)
     _import_turns(
@@ -63,6 +64,8 @@ def answers(context: Context) -> list[str]:
         responses = [
             http.memory(QUESTION, interact=False),
             http.memory("Which lamp?", interact=False),
+            http.memory("Who brings the tent?", teams="all", interact=False),
+            http.get("/api/v7/teams").json(),
             http.get("/api/v7/memory/map", params={"user_id": "owner"}).json(),
             http.get("/api/v7/agent/prompt", params={"user_id": "owner"}).json(),
             http.post(
@@ -164,6 +167,16 @@ def _add_files(http: Http) -> None:
         "new_str": "10:40",
     }
     _good(http.post("/api/v7/memory/files", change))
+
+
+def _add_team(http: Http, member: Http) -> None:
+    team = http.post("/api/v7/teams", {"name": "Elba"}).json()["team_id"]
+    for role in ("writer", "reader"):
+        answer = http.post(f"/api/v7/teams/{team}/invitations", {"role": role})
+        if role == "writer":
+            _good(member.post("/api/v7/teams/accept", {"token": answer.json()["token"]}))
+    member.remember("Who brings the tent?", "Bob does.", team=team)
+    _good(member.post("/api/v7/memory/facts", {"text": "The tent is blue.", "team": team}))
 
 
 def _sign_in(context: Context) -> None:

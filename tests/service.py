@@ -51,6 +51,10 @@ TABLES = (
     "entity_pairs",
     "retention",
     "sweeps",
+    "teams",
+    "team_members",
+    "team_invitations",
+    "team_audit",
 )
 
 

@@ -7,9 +7,10 @@ export type AgentPrompt = { prompt: string; user_id: string; user_part: string; 
 export type AnswerFormat = { type: string; [name: string]: unknown };
 export type Arm = { exposures: number; outcomes: number; good: number };
 export type Attempt = { stage: "run" | "deterministic" | "model" | "optimize" | "tidy"; repair?: string | null; model?: string | null; outcome: "ok" | "fixed" | "failed" | "timeout" | "killed" | "refused" | "unanswered"; error?: string | null; guard?: "no_program" | "unreadable" | "repeated" | "grows" | "loses_secrets" | "tests_changed" | "swallows" | "exits" | "drops_definitions" | "hollows" | "shrinks" | "deletes" | "drops_raise" | "drops_output" | "hard_codes" | "reaches_out" | "rebinds" | "unequal" | "not_faster" | null; tokens?: number | null; ms: number };
-export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "erase" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; receipt_id?: string | null; prev?: string | null; hash: string };
+export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "erase" | "team" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; receipt_id?: string | null; change?: "create" | "rename" | "delete" | "invite" | "withdraw" | "accept" | "role" | "remove" | "leave" | null; team_id?: string | null; member?: string | null; user_id?: string | null; role?: string | null; invitation_id?: string | null; prev?: string | null; hash: string };
 export type AuditHead = { seq: number; hash: string };
 export type AuditPage = { entries: AuditEntry[]; next: number | null; chain_valid: boolean; head: AuditHead };
+export type Author = { account: string; user_id: string };
 export type BatchReceipt = { event_id: string; user_id: string; detail?: string | null };
 export type BatchTurn = unknown;
 export type BatchWritten = { saved: boolean; receipts: BatchReceipt[] };
@@ -39,8 +40,8 @@ export type Embedded = { object?: "list"; data: TextVector[]; model: string; usa
 export type Embedding = { name: string; pending: number; state?: "ok" | "pending" | "unavailable"; older?: string | null };
 export type EmbeddingUsage = { prompt_tokens: number; total_tokens: number };
 export type Erased = { events?: number; sessions?: number; summaries?: number; maps?: number; facts?: number; prompts?: number; files?: number; memory_files?: number; cubes?: number; feedback?: number };
-export type Event = { event_id: string; user_id: string; session_id: string; topic: string | null; query: string; response: string; raw_dialogue: string; flags: string[]; occurred_at: string; created_at: string; expires_at?: string | null; pinned?: boolean; withdrawn_by?: string | null; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; near_duplicate_of?: string | null; second_look?: LookRecord | null };
-export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; clear?: "expires_at"[] | null };
+export type Event = { event_id: string; user_id: string; session_id: string; topic: string | null; query: string; response: string; raw_dialogue: string; flags: string[]; occurred_at: string; created_at: string; expires_at?: string | null; pinned?: boolean; withdrawn_by?: string | null; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; near_duplicate_of?: string | null; second_look?: LookRecord | null; author?: Author | null };
+export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; clear?: "expires_at"[] | null; team?: string | null };
 export type EventErased = { erased: boolean; event_id: string; facts: number; told_in: string[]; at: string; receipt?: SignedReceipt | null };
 export type EventList = { user_id: string; events: ListedEvent[]; next: string | null };
 export type EventWrite = unknown;
@@ -49,12 +50,12 @@ export type Executed = { status: "ok" | "fixed" | "failed" | "timeout" | "killed
 export type Execution = { code: string; mode?: "fix" | "optimize" | "all" | null; language?: "python" | null; timeout_s?: number | null; strategy?: "cascade" | "race" | null; session_id?: string | null; user_id?: string | null };
 export type ExecutionError = { type: string; message: string; line: number | null; traceback: string };
 export type ExecutionLimits = { seconds: number; memory_bytes: number; disk_bytes: number; files: number; output_bytes: number; threads: number };
-export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; side: "query" | "response"; passage: number; bm25: number; coverage: number; cosine: number; features: Feature[]; focus_lift: number; summary_lift: number; history_lift: number; age_cost: number; order_cost: number; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
+export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null; side: "query" | "response"; passage: number; bm25: number; coverage: number; cosine: number; features: Feature[]; focus_lift: number; summary_lift: number; history_lift: number; age_cost: number; order_cost: number; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
 export type Explanation = { hits: ExplainedHit[]; total_hits: number; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; focus_missing?: string[] | null; help_hits?: Help[] | null; start_score: number; words: QuestionWord[]; vector_text: string; answerable?: number; looked: Looked; left_out: LeftOut[]; stages: Stage[] };
-export type Fact = { fact_id: string; text: string | null; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string };
-export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; replaces?: string | null };
-export type FactChange = { text?: string | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; status?: "current" | null; clear?: ("valid_to" | "expires_at")[] | null };
-export type FactHit = { fact_id: string; text: string; status: "current" | "superseded"; valid_from: string; valid_to?: string | null; superseded_by?: string | null; event_id: string | null; score: number };
+export type Fact = { fact_id: string; text: string | null; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; author?: Author | null };
+export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; replaces?: string | null; team?: string | null };
+export type FactChange = { text?: string | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; status?: "current" | null; clear?: ("valid_to" | "expires_at")[] | null; team?: string | null };
+export type FactHit = { fact_id: string; text: string; status: "current" | "superseded"; valid_from: string; valid_to?: string | null; superseded_by?: string | null; event_id: string | null; score: number; source?: MemorySource | null };
 export type FactList = { user_id: string; facts: Fact[]; next: number | null };
 export type FactRemoved = { removed: boolean; fact_id: string; user_id: string; at: string };
 export type FactStored = { saved: boolean; user_id: string; outcome: "stored" | "known" | "changed"; fact: Fact; may_supersede: string[]; detail?: string | null };
@@ -72,7 +73,7 @@ export type FileErased = { erased: boolean; filename: string; size_bytes: number
 export type FileHistory = { user_id: string; path: string; version?: number | null; text?: string | null; versions: FileVersion[]; next: number | null };
 export type FileLeftOut = { name: string; why: string };
 export type FileVersion = { path: string; version: number; change: "create" | "str_replace" | "insert" | "delete" | "rename"; other_path?: string | null; is_gone: boolean; bytes: number; flags: string[]; created_at: string };
-export type Forget = { user_id?: string | null; session_id?: string | null; after?: string | null; before?: string | null; path?: string | null; account?: boolean | null; confirm?: string | null; dry_run?: boolean | null };
+export type Forget = { user_id?: string | null; session_id?: string | null; after?: string | null; before?: string | null; path?: string | null; account?: boolean | null; confirm?: string | null; dry_run?: boolean | null; team?: string | null };
 export type Forgotten = { erased: boolean; counts: Erased; at: string; receipt?: SignedReceipt | null };
 export type GrantList = { grants: LiveGrant[]; next: string | null };
 export type GrantRequest = { scope: string; ttl_minutes: number; actions: ("read" | "write" | "exec" | "delete")[]; agent: string };
@@ -80,22 +81,27 @@ export type GrantRevocation = { grant_id: string };
 export type GrantRevoked = { revoked: boolean };
 export type Granted = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; expires_at: string; note: string };
 export type Help = { title: string; text: string };
-export type Hit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[] };
-export type InstructionHit = { instruction_id: string; text: string; kind?: "instruction" | "preference"; condition: string | null; event_id: string | null };
+export type Hit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null };
+export type InstructionHit = { instruction_id: string; text: string; kind?: "instruction" | "preference"; condition: string | null; event_id: string | null; source?: MemorySource | null };
 export type InstructionList = { user_id: string; instructions: Fact[]; next: number | null };
+export type InvitationAccept = { token: string; user_id?: string | null };
+export type InvitationCreate = { role?: "reader" | "writer" | "owner" | null; expires_in_hours?: number | null };
+export type InvitationCreated = { invitation_id: string; role: "reader" | "writer" | "owner"; invited_by: string; created_at: string; expires_at: string; token: string };
+export type InvitationList = { invitations: TeamInvitation[] };
 export type LeftOut = { event_id: string; query: string; response: string; raw_score: number; coverage: number; cosine: number; reason: "top_k" | "max_tokens" | "minimum" };
-export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; flags: string[]; occurred_at: string; created_at: string };
+export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; flags: string[]; occurred_at: string; created_at: string; author?: Author | null };
 export type ListedSession = { session_id: string; turns: number; summaries: number; steps: number; topic: string | null; query: string; task_open: boolean; created_at: string; last_turn_at: string };
 export type LiveGrant = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; key_id: number; granted_at: string; expires_at: string; seconds_left: number };
 export type LookRecord = { status: "pass" | "fail"; passed: number; failed: number; looked_at: string };
 export type Looked = { events: number; passages: number; in_time: number; ranked: number; matches: number };
-export type MapRequest = { user_id: string; session_count?: number | null };
+export type MapRequest = { user_id: string; session_count?: number | null; team?: string | null };
 export type MapUpdated = { updated: boolean; map_text: string; l1_count: number; version: number; made_by?: "headlines" | "model" | null; dropped?: Dropped[] | null; usage?: ModelUsage | null; detail?: string | null };
 export type MapVersion = { user_id: string; map_text: string; version: number; versions: number; l1_count: number; made_by: string; created_at: string };
 export type Mark = { side: "query" | "response"; start: number; end: number };
 export type MediaPart = { type: "image_url" | "input_audio" | "file" | "video_url" | "refusal"; [name: string]: unknown };
 export type MemoryAnswer = { hits: Hit[]; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; step: number; answerable?: number; total_hits: number; depth?: "fast" | "deep" | null; focus_missing?: string[] | null; duty_error?: string | null; reminders?: string[] | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null };
-export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; work?: WorkContext | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null };
+export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; work?: WorkContext | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null; team?: string | null; teams?: string[] | "all" | null };
+export type MemorySource = { team_id: string | null; team: string | null; author?: Author | null };
 export type ModelTry = { model: string; outcome: string; ms: number; prompt_tokens: number; completion_tokens: number };
 export type ModelUsage = { calls: number; prompt_tokens: number; completion_tokens: number; ms: number; tries: ModelTry[] };
 export type Neighbour = { event_id: string; place: "before" | "after"; query: string; response: string; base: number };
@@ -103,7 +109,7 @@ export type OpenAIError = { message: string; type: string; param: string | null;
 export type OpenAIErrorBody = { error: OpenAIError };
 export type OpenTask = { session_id: string; topic: string | null; query: string; turns: number; last_turn_at: string };
 export type Optimized = { cpu_ms_before: number; cpu_ms_after: number; pairs: number; pairs_won: number };
-export type OwnKey = { account: string; user_id: string; pinned: boolean; read_only: boolean; is_owner: boolean };
+export type OwnKey = { account: string; user_id: string; pinned: boolean; read_only: boolean; protocol: boolean; is_owner: boolean };
 export type Part = { done: number; of: number; share: number | null };
 export type PermissionCheck = { path: string; action: "read" | "write" | "exec" | "delete"; agent: string };
 export type PermissionChecked = { allowed: boolean; grant_id?: string | null; expires_at?: string | null; path: string; reason: string };
@@ -121,7 +127,7 @@ export type ResponseRequest = { input: string | Record<string, unknown>[]; instr
 export type ResponseUsage = { input_tokens: number; output_tokens: number; total_tokens: number; [name: string]: unknown };
 export type Retention = { rules: RetentionRule[]; sweeps: Sweep[] };
 export type RetentionRule = { user_id: string | null; days: number | null; events: number | null; set_by: "account" | "server" };
-export type RetentionSet = { user_id?: string | null; days?: number | null; events?: number | null };
+export type RetentionSet = { user_id?: string | null; days?: number | null; events?: number | null; team?: string | null };
 export type RunUsage = { wall_ms: number; cpu_ms: number; max_rss_kb: number };
 export type SecondLook = { draft: string; event_id?: string | null; span?: number | null };
 export type SecondLooked = { status: "pass" | "fail"; checks: Check[]; failed: number; passed: number; not_checked?: number; event_id?: string | null; session_id?: string | null; user_id?: string | null; judge?: string | null; usage?: ModelUsage | null };
@@ -138,18 +144,28 @@ export type StartPack = { prompt_text: string; user_id: string; constitution_ver
 export type StartParts = { map: string; instructions: string[]; facts: string[]; summaries: string[]; cubes: string[] };
 export type StatusRecord = { do_this: string[]; service: string; version: string; status: "ok" | "degraded"; cubes_count: number; connections: number; graph_loaded: boolean; cache_enabled: boolean; interface_version: string; server_version: string; embedding?: Embedding | null; sandbox?: "gvisor" | "ns" | "landlock" | "unsafe" | "unavailable" | "not started" };
 export type StreamOptions = { include_usage?: boolean | null };
-export type Summary = { user_id: string; session_id: string; summary_text: string; topic?: string | null; message_count?: number | null };
-export type SummaryAsked = { user_id: string; session_id: string };
+export type Summary = { user_id: string; session_id: string; summary_text: string; topic?: string | null; message_count?: number | null; team?: string | null };
+export type SummaryAsked = { user_id: string; session_id: string; team?: string | null };
 export type SummaryDraft = { summary_text: string; made_by: "headlines" | "model"; ratio: number; turns: number; dropped: Dropped[]; usage: ModelUsage; warning?: string | null; detail?: string | null };
-export type SummaryHit = { l1_id: string | null; map_version?: number | null; session_id: string | null; topic: string | null; text: string; score: number };
+export type SummaryHit = { l1_id: string | null; map_version?: number | null; session_id: string | null; topic: string | null; text: string; score: number; source?: MemorySource | null };
 export type SummarySaved = { saved: boolean; l1_id: string; l2_due: boolean; ratio: number; warning?: string | null };
 export type Sweep = { user_id: string | null; reason: "expired" | "days" | "events"; events: number; facts: number; summaries: number; cubes: number; at: string };
+export type Team = { team_id: string; name: string; role: "reader" | "writer" | "owner"; members: number; created_at: string };
+export type TeamAudit = { entries: AuditEntry[]; next: number | null };
+export type TeamChange = { name: string };
+export type TeamCreate = { name: string; user_id?: string | null };
+export type TeamDeleted = { deleted: boolean; team_id: string; counts: Erased; receipt?: SignedReceipt | null };
+export type TeamInvitation = { invitation_id: string; role: "reader" | "writer" | "owner"; invited_by: string; created_at: string; expires_at: string };
+export type TeamList = { teams: Team[] };
+export type TeamMemberChange = { member_id: string; role: "reader" | "writer" | "owner" };
+export type TeamMemberRow = { member_id: string; account: string; user_id: string | null; role: "reader" | "writer" | "owner"; joined_at: string; is_self: boolean };
+export type TeamMembers = { members: TeamMemberRow[] };
 export type TextFormat = { format?: Record<string, unknown> | null };
 export type TextPart = { type: "text"; text: string; [name: string]: unknown };
 export type TextVector = { object?: "embedding"; index: number; embedding: number[] | string };
 export type ToolsListed = { format: string; tools: Record<string, unknown>[] };
-export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null };
-export type TurnBatch = { turns: BatchTurn[]; user_id?: string | null; session_id?: string | null };
+export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null; team?: string | null };
+export type TurnBatch = { turns: BatchTurn[]; user_id?: string | null; session_id?: string | null; team?: string | null };
 export type Votes = { useful: number; useless: number };
 export type WorkContext = { tools?: string[] | null; error?: string | null; files?: string[] | null };
 /** Every endpoint: method and path. */
@@ -165,17 +181,17 @@ export interface Endpoints {
   /** Save a batch of turns */
   "POST /api/v7/memory/batch": { body: TurnBatch; answer: BatchWritten };
   /** Get event detail */
-  "GET /api/v7/event/{event_id}": { path: { event_id: string }; answer: Event };
+  "GET /api/v7/event/{event_id}": { path: { event_id: string }; query?: { team?: string }; answer: Event };
   /** Change an event */
   "PATCH /api/v7/event/{event_id}": { path: { event_id: string }; body: EventChange; answer: Event };
   /** Erase an event */
-  "DELETE /api/v7/event/{event_id}": { path: { event_id: string }; answer: EventErased };
+  "DELETE /api/v7/event/{event_id}": { path: { event_id: string }; query?: { team?: string }; answer: EventErased };
   /** List events */
-  "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; order?: "newest" | "oldest"; limit?: number; cursor?: string }; answer: EventList };
+  "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; order?: "newest" | "oldest"; limit?: number; cursor?: string; team?: string }; answer: EventList };
   /** List sessions */
   "GET /api/v7/sessions": { query?: { user_id?: string; limit?: number; cursor?: string }; answer: SessionList };
   /** Read retention rules */
-  "GET /api/v7/memory/retention": { query?: { user_id?: string }; answer: Retention };
+  "GET /api/v7/memory/retention": { query?: { user_id?: string; team?: string }; answer: Retention };
   /** Set a retention rule */
   "PUT /api/v7/memory/retention": { body: RetentionSet; answer: Retention };
   /** Forget */
@@ -193,21 +209,47 @@ export interface Endpoints {
   /** Update the L2 map */
   "POST /api/v7/memory/map": { body: MapRequest; answer: MapUpdated };
   /** Read the L2 map */
-  "GET /api/v7/memory/map": { query?: { user_id?: string; version?: number; as_of?: string }; answer: MapVersion };
+  "GET /api/v7/memory/map": { query?: { user_id?: string; version?: number; as_of?: string; team?: string }; answer: MapVersion };
   /** Get the start pack */
-  "GET /api/v7/memory/start": { query?: { session_id?: string; format?: "text" | "json"; user_id?: string; as_of?: string; client?: "http" | "mcp" | "hooks" }; answer: StartPack };
+  "GET /api/v7/memory/start": { query?: { session_id?: string; format?: "text" | "json"; user_id?: string; as_of?: string; client?: "http" | "mcp" | "hooks"; team?: string }; answer: StartPack };
   /** Memory in one call */
-  "GET /api/v7/agent/memory": { query?: { query?: string; user_id?: string; top_k?: number }; answer: AgentMemory };
+  "GET /api/v7/agent/memory": { query?: { query?: string; user_id?: string; top_k?: number; team?: string }; answer: AgentMemory };
   /** List facts */
-  "GET /api/v7/memory/facts": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; limit?: number; below?: number }; answer: FactList };
+  "GET /api/v7/memory/facts": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; limit?: number; below?: number; team?: string }; answer: FactList };
   /** Add a fact */
   "POST /api/v7/memory/facts": { body: FactAdd; answer: FactStored };
   /** List instructions */
-  "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; limit?: number; below?: number }; answer: InstructionList };
+  "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; limit?: number; below?: number; team?: string }; answer: InstructionList };
   /** Change a fact */
   "PATCH /api/v7/memory/facts/{fact_id}": { path: { fact_id: string }; body: FactChange; answer: FactStored };
   /** Delete a fact */
-  "DELETE /api/v7/memory/facts/{fact_id}": { path: { fact_id: string }; answer: FactRemoved };
+  "DELETE /api/v7/memory/facts/{fact_id}": { path: { fact_id: string }; query?: { team?: string }; answer: FactRemoved };
+  /** List teams */
+  "GET /api/v7/teams": { answer: TeamList };
+  /** Create a team */
+  "POST /api/v7/teams": { body: TeamCreate; answer: Team };
+  /** Accept an invitation */
+  "POST /api/v7/teams/accept": { body: InvitationAccept; answer: Team };
+  /** Show a team */
+  "GET /api/v7/teams/{team_id}": { path: { team_id: string }; answer: Team };
+  /** Rename a team */
+  "PATCH /api/v7/teams/{team_id}": { path: { team_id: string }; body: TeamChange; answer: Team };
+  /** Delete a team */
+  "DELETE /api/v7/teams/{team_id}": { path: { team_id: string }; query?: { confirm?: string }; answer: TeamDeleted };
+  /** List members */
+  "GET /api/v7/teams/{team_id}/members": { path: { team_id: string }; answer: TeamMembers };
+  /** Change a member's role */
+  "PATCH /api/v7/teams/{team_id}/members": { path: { team_id: string }; body: TeamMemberChange; answer: TeamMembers };
+  /** Remove a member, or leave */
+  "DELETE /api/v7/teams/{team_id}/members": { path: { team_id: string }; query?: { member_id?: string }; answer: TeamMembers };
+  /** List invitations */
+  "GET /api/v7/teams/{team_id}/invitations": { path: { team_id: string }; answer: InvitationList };
+  /** Invite a member */
+  "POST /api/v7/teams/{team_id}/invitations": { path: { team_id: string }; body: InvitationCreate; answer: InvitationCreated };
+  /** Withdraw an invitation */
+  "DELETE /api/v7/teams/{team_id}/invitations": { path: { team_id: string }; query: { invitation_id: string }; answer: InvitationList };
+  /** Audit entries of a team */
+  "GET /api/v7/teams/{team_id}/audit": { path: { team_id: string }; query?: { limit?: number; before?: number }; answer: TeamAudit };
   /** Second look */
   "POST /api/v7/agent/second-look": { body: SecondLook; answer: SecondLooked };
   /** Compliance */

@@ -15,12 +15,12 @@ create temporary table plan (
 ) on commit drop;
 -- Small or shared tables that are joined with account data: replicated on each worker.
 insert into plan (name, is_distributed)
-select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'cube_revision', 'ratings']), false;
+select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'cube_revision', 'ratings', 'teams', 'team_members', 'team_invitations']), false;
 -- Account data: all rows of one account are on one worker.
 insert into plan (name, is_distributed)
 select unnest(array[
     'spaces', 'sessions', 'events', 'event_index', 'origins', 'answers', 'summaries', 'maps', 'facts', 'fact_sources', 'fact_keys', 'event_keys', 'event_changes', 'event_entities', 'entities', 'entity_pairs', 'retention', 'sweeps', 'layer_index', 'prompts', 'session_users', 'shown_cubes', 'shown_events', 'steps',
-    'closed_duties', 'looks', 'memory_files', 'search_spaces', 'search_words', 'search_terms', 'search_vectors'
+    'closed_duties', 'looks', 'memory_files', 'team_audit', 'search_spaces', 'search_words', 'search_terms', 'search_vectors'
 ]), true;
 delete from plan where to_regclass(name) is null; -- the vector table exists only with pgvector
 delete from plan using citus_tables where table_name = to_regclass(name) and citus_table_type in ('distributed', 'reference');

@@ -17,6 +17,7 @@ from .store.transfer.copy import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
+    from .protocol.teams import TeamRole
     from .search import (
         Embedder,
         IndexCache,
@@ -94,6 +95,18 @@ class Context(Records):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamMember:
+    """The account and the user that act in a team, and what they may do there."""
+
+    team_id: str
+    team_name: str
+    role: TeamRole
+    account_id: int
+    account_name: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The account and the rights of the key that made a request."""
 
@@ -103,6 +116,8 @@ class Caller:
     key_id: int
     pinned_user_id: str | None = None
     read_only: bool = False
+    has_protocol: bool = True  # False: searches count no step, and nothing is due
+    member: TeamMember | None = None  # of the team in whose space the request works
 
 
 class RestoreUnfinished(StoreUnavailable):

@@ -291,8 +291,20 @@ def test_key_list_shows_metadata_but_no_secrets(context: Context) -> None:
     keys.revoke(context, 2)
     ada, bob = listed = keys.list_keys(context)
 
-    assert ada == (1, "ada", laptop.hint, "laptop", None, False, start, start + 5, None, start)
-    assert bob == (2, "bob", bob.hint, "", "pin", True, start, None, start, None)
+    assert ada == (
+        1,
+        "ada",
+        laptop.hint,
+        "laptop",
+        None,
+        False,
+        start,
+        start + 5,
+        None,
+        start,
+        True,
+    )
+    assert bob == (2, "bob", bob.hint, "", "pin", True, start, None, start, None, True)
     assert [key.state(start) for key in listed] == ["good", "revoked"]
     assert [key.state(start + 5) for key in listed] == ["expired", "revoked"]
     assert keys.list_keys(context, "bob") == [bob]

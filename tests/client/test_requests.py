@@ -32,6 +32,7 @@ from remembrancer.protocol.summaries import (
     StartQuery,
     Summary,
 )
+from remembrancer.protocol.teams import InvitationRemoval
 
 ALIASES = {"execute_code_v7"}  # operations that repeat another one under a second path
 ENDPOINTS = [endpoint for endpoint in ROUTES if endpoint.operation_id not in ALIASES]
@@ -67,6 +68,7 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
         .replace("{model}", "a%20b.txt")
         .replace("{page}", "a%20b.txt")
     )
+    path = path.replace("{team_id}", "a%20b.txt")
     assert (request.method, request.path) == (endpoint.method, path)
     assert ("Idempotency-Key" in request.headers) == endpoint.takes_idempotency_key
     assert request.is_retry_safe == (
@@ -79,7 +81,10 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
 def _arguments(endpoint: AnyEndpoint) -> list[Any]:
     if "{" in endpoint.path:
         named = ["evt/1" if "event" in endpoint.path else "a b.txt"]
-        return [*named, _example(endpoint.body)] if endpoint.body else named
+        model = endpoint.body or (
+            InvitationRemoval if endpoint.query is InvitationRemoval else None
+        )
+        return [*named, _example(model)] if model else named
     if endpoint.body:
         return [_example(endpoint.body)]
     return [PromptQuery(user_id="ada")] if endpoint.query is PromptQuery else []

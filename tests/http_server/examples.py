@@ -11,9 +11,16 @@ from remembrancer.http.routes import ROUTES
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.write.remember import remember
 from remembrancer.permissions.grants import check, grant
+from remembrancer.permissions.teams import (
+    accept_invitation,
+    create_team,
+    invite_member,
+    token_digest,
+)
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
+from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
 
 EVENT_ID = "e_7k2m9x0v4t8qz"
 EXAMPLES = [
@@ -41,6 +48,7 @@ def make_mentioned(context: Context) -> None:
     context.store.write(lambda tx: tx.run(rename, name=EVENT_ID, stored=stored_id))
     make_granted(context, caller_for(context, "owner"))
     published = Agent(context, "somebody").publish()
+    make_teams(context)
     rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
     context.store.write(lambda tx: tx.run(rename, published=published))
     fact = FactAdd(user_id="owner", text="The ferry leaves at 9:40.")
@@ -49,9 +57,27 @@ def make_mentioned(context: Context) -> None:
     context.store.write(lambda tx: tx.run(rename, stored=stored.fact.fact_id))
 
 
+def make_teams(context: Context) -> None:
+    """Create a team with the member, and another one with the invitation, of the examples."""
+    owner, guest = caller_for(context, "owner"), caller_for(context, "somebody")
+    team = create_team(context, owner, TeamCreate(name="Elba")).team_id
+    token = invite_member(context, owner, team, InvitationCreate()).token
+    accept_invitation(context, guest, InvitationAccept(token=token))
+    other = create_team(context, guest, TeamCreate(name="Harbour")).team_id
+    invite_member(context, guest, other, InvitationCreate())
+    [example] = InvitationAccept.model_json_schema()["examples"]
+    digest = token_digest(example["token"])
+    context.store.write(
+        lambda tx: (
+            tx.run("update team_invitations set digest = :digest", digest=digest),
+            tx.run("update team_members set member_id = 'm_2daxjc42wy6rv' where role = 'reader'"),
+        )
+    )
+
+
 def path_of(endpoint: AnyEndpoint) -> str:
     """Return the path of an endpoint with the ids that `make_mentioned` made."""
-    path = endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz")
+    path = endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz").replace("{team_id}", "Elba")
     return path.replace("{event_id}", EVENT_ID)
 
 

@@ -261,7 +261,11 @@ def test_curl_examples_of_the_docs_work(context: Context) -> None:
             [block] = re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL)
             line = Unescaped.of(block)
             if any(
-                name in line for name in ("$EVENT_ID", "$FILENAME", "$FACT_ID", "$MODEL", "$PAGE")
+                name in line
+                for name in (
+                    *("$EVENT_ID", "$FILENAME", "$FACT_ID"),
+                    *("$MODEL", "$PAGE", "$TEAM_ID"),
+                )
             ):
                 continue  # needs an existing event or file
             process = subprocess.run(

@@ -21,7 +21,7 @@ OWING = {
     "cubes_unrated": replace(GOOD, unrated=("c_0000000000001",)),
     "look_due": replace(GOOD, is_look_due=True),
     "cube_due": replace(GOOD, turns_without_cube=3),
-    "l1_due": replace(GOOD, turns=20, turns_summarised=5),
+    "l1_due": replace(GOOD, turns=20, turns_without_l1=15),
     "l2_due": replace(GOOD, l1_count=13, l1_mapped=3),
 }
 
@@ -49,7 +49,7 @@ def test_first_search_of_a_session_has_no_duties(last_seal: str | None) -> None:
         (replace(GOOD, last_seal=render(5, "SVC")), "seal_name"),
         (replace(GOOD, remembered_step=0), "turn_not_remembered"),
         (replace(GOOD, last_seal=f"  {render(4)}\n"), None),
-        (replace(GOOD, turns=19, turns_summarised=5), None),
+        (replace(GOOD, turns=19, turns_without_l1=14), None),
         (replace(GOOD, l1_count=9), None),
         (replace(GOOD, turns_without_cube=2), None),
         (replace(GOOD, seal_name="SVC", last_seal=render(4, "SVC")), None),
@@ -61,7 +61,13 @@ def test_cases_apply_at_their_boundaries(standing: SessionCounts, word: str | No
 
 def test_missed_and_due_duties_are_listed_separately() -> None:
     report = check_duties(
-        replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2"))
+        replace(
+            GOOD,
+            remembered_step=2,
+            last_seal=render(1),
+            turns_without_l1=15,
+            unrated=("c_1", "c_2"),
+        )
     )
 
     assert report.duty_error is not None

@@ -38,13 +38,13 @@ COLUMNS = {
     "spaces": "account_id associated_to created_ms events_made file_bytes file_changes id l1_count l1_mapped "
     "layers_made linked_to revision user_id",
     "sessions": "account_id created_ms cube_turn id last_turn_ms remembered_step session_id "
-    "space_id step task_open turns turns_summarised",
-    "events": "account_id created_ms event_id expires_ms flags id occurred_ms occurred_offset pinned "
+    "space_id step task_open turns turns_summarised turns_without_cube turns_without_l1",
+    "events": "account_id author_account author_user created_ms event_id expires_ms flags id occurred_ms occurred_offset pinned "
     "query repeats response "
     "session step superseded_by topic twin withdrawn_by",
     "looks": "account_id event failed key_id last_passed looked_ms passed session",
     "origins": "account_id event origin space_id",
-    "facts": "account_id condition created_ms event expires_ms fact_id id key_id kind origin "
+    "facts": "account_id author_account author_user condition created_ms event expires_ms fact_id id key_id kind origin "
     "pinned session space_id status superseded_by text used_ms uses valid_from_ms valid_to_ms",
     "fact_sources": "account_id event fact",
     "summaries": "account_id created_ms id l1_id message_count ratio session space_id text topic "

@@ -73,7 +73,7 @@ def test_missing_searches_and_turns_lower_the_share(http: Http) -> None:
         "two", session_id="s", last_seal=render(1)
     )  # the turn of the first search was never remembered
     http.remember("q", "r", session_id="s")
-    http.remember("q2", "r2", session_id="t")
+    http.remember("q2", "r2", session_id="s")  # without a search of its own
 
     total = report(http)["total"]
 
@@ -205,6 +205,7 @@ def test_each_key_is_reported_as_an_agent(http: Http) -> None:
 def test_sessions_are_listed_newest_first_with_their_own_figures(http: Http) -> None:
     """Sessions are listed newest first (specification.md#compliance-per-agent)."""
     for n in range(limits.COMPLIANCE_SESSIONS_MAX + 1):
+        http.memory("q", session_id=f"s{n}")
         http.remember("q", f"r{n}", session_id=f"s{n}")
         http.context.clock.advance(1)  # type: ignore[attr-defined]
     http.memory("q", session_id="s0")
@@ -212,7 +213,7 @@ def test_sessions_are_listed_newest_first_with_their_own_figures(http: Http) -> 
     answer = report(http)
 
     assert (answer["sessions"][0]["session_id"], answer["sessions_left_out"]) == ("s0", 1)
-    assert parts(answer["sessions"][1]["figures"]) == {"searched": (0, 1)}
+    assert parts(answer["sessions"][1]["figures"]) == {"searched": (1, 1), "remembered": (1, 1)}
     assert [one["session_id"] for one in report(http, session_id="s7")["sessions"]] == ["s7"]
 
 
@@ -286,7 +287,7 @@ def test_metrics_report_the_duties_of_the_last_day(http: Http) -> None:
     """The last day's duties are metrics (specification.md#compliance-metrics)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
-    http.remember("q2", "r2", session_id="t")
+    http.remember("q2", "r2", session_id="s")
 
     text = http.get("/metrics").text
 
@@ -365,6 +366,7 @@ def test_completions_owe_what_the_service_does_itself(http: Http) -> None:
 
 def test_only_turns_that_cite_memory_owe_a_second_look(http: Http) -> None:
     """A turn without refs owes none (specification.md#compliance-due)."""
+    http.memory("when", session_id="s")
     event_id = http.remember("When?", "At 9:40.", session_id="s")["event_id"]
     http.remember("When, again?", f"At 9:40 (ref: {event_id}).", session_id="s")
 
@@ -373,8 +375,11 @@ def test_only_turns_that_cite_memory_owe_a_second_look(http: Http) -> None:
 
 def test_old_turns_and_turns_without_a_question_owe_no_search(http: Http) -> None:
     """Imports and answers to notices (specification.md#compliance-due)."""
+    http.memory("now")
+    http.memory("and then", interact=False)
     http.remember("Long ago?", "Yes.", occurred_at="2025-06-01T09:00:00Z")
     http.remember("", "The build is done.")
     http.remember("Now?", "Yes.")
+    http.remember("And then?", "Yes.")
 
-    assert parts(report(http)["total"])["searched"] == (0, 1)
+    assert parts(report(http)["total"])["searched"] == (1, 2)

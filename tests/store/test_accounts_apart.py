@@ -24,6 +24,7 @@ from remembrancer.testing.queries import named_queries
 KEPT_BY_ACCOUNTS = (
     "answers", "closed_duties", "entities", "entity_pairs", "event_changes", "event_entities", "event_index", "event_keys", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
     "layer_index", "prompts", "retention", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries", "sweeps",
+    "team_audit", "team_invitations", "team_members",
 )  # fmt: skip
 SEARCHED_BY_THE_DATABASE = (
     "search_spaces",
@@ -56,6 +57,8 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/exchange/restore.sql facts_elsewhere": "identifiers alone, which an import refuses",
     "memory/exchange/restore.sql files_elsewhere": "identifiers alone, which an import refuses",
     "memory/exchange/restore.sql l1s_elsewhere": "identifiers alone, which an import refuses",
+    "accounts/teams.sql invitation_of": "a token proves the team; any account may accept it",
+    "accounts/teams.sql use_invitation": "a token proves the team; any account may accept it",
     "files/files.sql rooms": "storage per account, for the owner",
 }
 

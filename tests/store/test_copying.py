@@ -28,6 +28,7 @@ from remembrancer.store.transfer.copy import (
 from remembrancer.store.transfer.digest import store_digest
 
 PLACE = "where the source is"
+AUDIT_ENTRIES = 7  # three about permissions, four about a team
 _NAMES = itertools.count(1)  # of unknown users
 
 
@@ -111,7 +112,7 @@ def test_audit_trail_of_a_copy_verifies(
 
     trails = [verify(testing.context(used[0], store=store), None) for store in (source, target)]
     assert trails[0] == trails[1]
-    assert trails[0].seq == 3
+    assert trails[0].seq == AUDIT_ENTRIES
 
 
 def test_finished_copy_accepts_writes(used: tuple[Path, str], source: Store, target: Store) -> None:
@@ -233,9 +234,8 @@ def test_copy_finished_by_another_run_is_not_overwritten(source: Store, target: 
 def test_audit_trail_of_the_target_is_never_overwritten(source: Store, target: Store) -> None:
     """Audit entries are never changed or removed, not even by a copy."""
     copy(source, target, place=PLACE, progress=silent)
-    target.write(
-        lambda tx: tx.run("insert into audit (seq, entry, hash) values (4, 'another', 'hash')")
-    )
+    add = "insert into audit (seq, entry, hash) values (:seq, 'another', 'hash')"
+    target.write(lambda tx: tx.run(add, seq=AUDIT_ENTRIES + 1))
 
     with pytest.raises(CopyRefused, match="audit trail of the target"):
         copy(source, target, place=PLACE, progress=silent)

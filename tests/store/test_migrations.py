@@ -181,8 +181,9 @@ def test_migration_fills_account_id_in_existing_rows(tmp_path: Path) -> None:
     assert whose.pop("events") == whose.pop("event_index") == whose.pop("sessions") == [1, 2]
     assert whose.pop("origins") == whose.pop("answers") == [1, 2]
     later = ("event_changes", "event_keys", "retention", "sweeps")
+    teams = ("teams", "team_members", "team_invitations", "team_audit")
     associations = ("event_entities", "entities", "entity_pairs")
-    for table in ("session_users", "fact_sources", "fact_keys", *later, *associations):
+    for table in ("session_users", "fact_sources", "fact_keys", *later, *associations, *teams):
         assert whose.pop(table) == []  # added by a later migration
     assert whose.pop("layer_index") == [2, 2, 2]  # a fact, an L1 and a map
     assert whose == {table: [2] for table in whose}
@@ -205,19 +206,7 @@ insert into ratings (cube, account_id, vote, reason, rated_ms)
 def test_vote_of_an_account_goes_to_its_only_user_or_its_default_user(
     tmp_path: Path, engine: str
 ) -> None:
-    url = empty_store(engine, tmp_path)
-    sql = [step.sql for step in migrations(engine) if step.number <= 17]
-    if engine == "sqlite":
-        with closing(apsw.Connection(url.removeprefix("sqlite:"))) as db:
-            db.execute("".join(sql) + VOTES_OF_ACCOUNTS).fetchall()
-            db.pragma("user_version", 17)
-            db.pragma("application_id", 0x52454D42)
-    else:
-        with psycopg.connect(url) as connection:
-            number = "create table schema_version (number bigint not null)"
-            connection.execute(f"{number}; insert into schema_version values (17)".encode())
-            for text in (of_account(None), *sql, VOTES_OF_ACCOUNTS):
-                connection.execute(text.encode())
+    url = store_with_rows(tmp_path, engine, 17, VOTES_OF_ACCOUNTS)
 
     with closing(open_store(url, durability="normal")) as store:
         rows = store.read(lambda tx: tx.all("select * from ratings order by rated_ms"))
@@ -229,6 +218,51 @@ def test_vote_of_an_account_goes_to_its_only_user_or_its_default_user(
         (4, "dora", 0, "not now"),
     ]
     assert [row.rated_ms for row in rows] == [10, 20, 30, 40]
+
+
+SESSIONS_OF_AGENTS = """
+insert into accounts (id, name, role, created_ms) values (1, 'ada', 'owner', 0);
+insert into spaces (id, account_id, user_id, created_ms) values (1, 1, 'ada', 0);
+insert into sessions (id, account_id, space_id, session_id, step, turns, created_ms)
+    values (1, 1, 1, 'agent', 3, 4, 0), (2, 1, 1, 'import', 0, 2, 0);
+insert into events (id, account_id, event_id, session, step, query, response, occurred_ms, created_ms)
+    values (4294967296, 1, 'e_1', 1, 1, 'q', 'r', 10, 10), (4294967297, 1, 'e_2', 1, 2, 'q', 'r', 30, 30),
+    (4294967298, 1, 'e_3', 1, 3, 'q', 'r', 50, 50), (4294967299, 1, 'e_4', 1, null, 'q', 'r', 60, 60),
+    (4294967300, 1, 'e_5', 2, null, 'q', 'r', 70, 70), (4294967301, 1, 'e_6', 2, 0, 'q', 'r', 80, 80);
+insert into summaries (id, account_id, l1_id, space_id, session, text, turns, created_ms) values (1, 1, 'l1', 1, 1, 't', 1, 20);
+insert into closed_duties (id, account_id, session, step, duty, reason, created_ms) values (1, 1, 1, 2, 'cube_nothing', 'r', 40);
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_turns_that_take_part_are_counted_in_existing_sessions(tmp_path: Path, engine: str) -> None:
+    """Those since the last L1, and since the last cube_nothing; imports owe nothing."""
+    url = store_with_rows(tmp_path, engine, 23, SESSIONS_OF_AGENTS)
+
+    with closing(open_store(url, durability="normal")) as store:
+        rows = store.read(lambda tx: tx.all("select * from sessions order by id"))
+        keys = store.read(lambda tx: tx.all("select protocol from keys"))
+
+    assert [(row.turns_without_l1, row.turns_without_cube) for row in rows] == [(2, 1), (0, 0)]
+    assert keys == []
+
+
+def store_with_rows(folder: Path, engine: str, number: int, rows: str) -> str:
+    """Create a store with schema `number` and these rows; return its URL."""
+    url = empty_store(engine, folder)
+    sql = [step.sql for step in migrations(engine) if step.number <= number]
+    if engine == "sqlite":
+        with closing(apsw.Connection(url.removeprefix("sqlite:"))) as db:
+            db.execute("".join(sql) + rows).fetchall()
+            db.pragma("user_version", number)
+            db.pragma("application_id", 0x52454D42)
+        return url
+    with psycopg.connect(url) as connection:
+        table = "create table schema_version (number bigint not null)"
+        connection.execute(f"{table}; insert into schema_version values ({number})".encode())
+        for text in (of_account(None), *sql, rows):
+            connection.execute(text.encode())
+    return url
 
 
 RACER = """

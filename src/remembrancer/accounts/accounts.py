@@ -23,12 +23,18 @@ class AccountUnknown(InvalidRequest):
     """There is no such account. `remembrancer accounts list` shows all accounts."""
 
 
+class AccountIsTeam(InvalidRequest):
+    """This account is the space of a team, which has neither keys nor a password. Its members use
+    their own keys.
+    """
+
+
 class Account(NamedTuple):
     """A person or a team's bot."""
 
     id: int
     name: str
-    role: str  # owner or member
+    role: str  # owner, member, or team: the space of a team
     created_ms: int
     keys: int  # that are valid now
 
@@ -48,6 +54,17 @@ def ensure_account(tx: Transaction, name: str, now_ms: int) -> Row:
     """
     tx.run(SQL.add_account, name=name, now_ms=now_ms)
     return tx.one(SQL.account_named, name=name)
+
+
+def ensure_own_account(tx: Transaction, name: str, now_ms: int) -> Row:
+    """Return an account that may have keys and a password, creating it if necessary.
+
+    Raises AccountIsTeam.
+    """
+    account = ensure_account(tx, name, now_ms)
+    if account.role == "team":
+        raise AccountIsTeam
+    return account
 
 
 def caller_for(records: Records, account: str | None = None) -> Caller:

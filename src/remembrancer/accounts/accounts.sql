@@ -3,8 +3,8 @@ insert into accounts (name, role, created_ms)
 select :name, case when exists (select 1 from accounts) then 'member' else 'owner' end, :now_ms where true
 on conflict (name) do nothing;
 
--- account_named: An account by its name
-select id, name, role from accounts where name = :name;
+-- account_named: An account by its name; the space of a team has the role `team`
+select id, name, case when exists (select 1 from teams where teams.account_id = accounts.id) then 'team' else role end as role from accounts where name = :name;
 
 -- first_account: The oldest owner
 select id, name, role from accounts where role = 'owner' order by id limit 1;
@@ -16,26 +16,27 @@ update accounts set outside_models = :allowed where name = :name;
 select outside_models from accounts where id = :account_id;
 
 -- accounts: Every account, oldest first, with its number of valid keys
-select accounts.id, accounts.name, accounts.role, accounts.created_ms, count(keys.id) as keys
+select accounts.id, accounts.name, case when exists (select 1 from teams where teams.account_id = accounts.id) then 'team' else accounts.role end as role,
+    accounts.created_ms, count(keys.id) as keys
 from accounts
 left join keys on keys.account_id = accounts.id and keys.revoked_ms is null and (keys.expires_ms is null or keys.expires_ms > :now_ms)
 group by accounts.id, accounts.name, accounts.role, accounts.created_ms
 order by accounts.id;
 
 -- add_key: Store a new key's digest and properties; the key itself is never stored
-insert into keys (account_id, digest, hint, label, user_id, read_only, created_ms, expires_ms)
-values (:account_id, :digest, :hint, :label, :user_id, :read_only, :now_ms, :expires_ms)
+insert into keys (account_id, digest, hint, label, user_id, read_only, protocol, created_ms, expires_ms)
+values (:account_id, :digest, :hint, :label, :user_id, :read_only, :protocol, :now_ms, :expires_ms)
 returning id;
 
 -- keys: Every key of an account, or of all accounts if :account is null, oldest first
 select keys.id, accounts.name as account, keys.hint, keys.label, keys.user_id, keys.read_only,
-       keys.created_ms, keys.expires_ms, keys.revoked_ms, keys.last_used_ms
+       keys.created_ms, keys.expires_ms, keys.revoked_ms, keys.last_used_ms, keys.protocol
 from keys join accounts on accounts.id = keys.account_id
 where accounts.name = coalesce(:account, accounts.name)
 order by keys.id;
 
 -- key_of_digest: A key and its account, valid or not
-select keys.id, keys.digest, keys.user_id, keys.read_only, keys.expires_ms, keys.revoked_ms, keys.last_used_ms,
+select keys.id, keys.digest, keys.user_id, keys.read_only, keys.protocol, keys.expires_ms, keys.revoked_ms, keys.last_used_ms,
        accounts.id as account_id, accounts.name as account, accounts.role
 from keys join accounts on accounts.id = keys.account_id
 where keys.digest = :digest;

@@ -53,6 +53,7 @@ def idempotent(
     answer = make()
     tx.run(
         SQL.delete_old_answers,
+        account_id=request.account_id,
         key_id=request.key_id,
         kept_since_ms=now_ms - _VALID_MS,
     )
@@ -92,6 +93,7 @@ def _first_answer(tx: Transaction, request: IdempotentRequest, now_ms: int) -> s
 
 def _key_values(request: IdempotentRequest) -> dict[str, str | int]:
     return {
+        "account_id": request.account_id,  # not that of a transaction of the whole store
         "key_id": request.key_id,
         "path": request.path,
         "idempotency_key": request.idempotency_key,

@@ -9,9 +9,8 @@ delete from answers where account_id = :account_id and key_id = :key_id and crea
 insert into answers (account_id, key_id, path, idempotency_key, body_digest, answer, created_ms)
 values (:account_id, :key_id, :path, :idempotency_key, :body_digest, :answer, :now_ms);
 
--- delete_answers_of: Delete all answers of an account, which may repeat erased text
-delete from answers where account_id = :account_id and key_id in (select keys.id from keys where keys.account_id = :account_id);
+-- delete_answers_of: Delete all answers of an account, which may repeat erased text; those of a team are by keys of its members
+delete from answers where account_id = :account_id;
 
 -- delete_answers_naming: Delete the answers of an account that contain an id
-delete from answers
-where account_id = :account_id and key_id in (select keys.id from keys where keys.account_id = :account_id) and instr(answer, :id) > 0;
+delete from answers where account_id = :account_id and instr(answer, :id) > 0;

@@ -11,7 +11,7 @@ from ..context import Records
 from ..protocol import limits
 from ..protocol.errors import NotFound
 from ..store import Row, Transaction
-from .accounts import ensure_account, single_line
+from .accounts import ensure_own_account, single_line
 from .browser_sessions import digest
 from .keys import KeySecret
 from .passwords import SQL, hash_password, set_password
@@ -35,7 +35,7 @@ def invite(records: Records, name: str) -> KeySecret:
 
     def store_token(tx: Transaction) -> None:
         now_ms = records.clock()
-        account = ensure_account(tx, name, now_ms)
+        account = ensure_own_account(tx, name, now_ms)
         tx.run(SQL.delete_invitations, account_id=account.id, now_ms=now_ms)
         expires_ms = now_ms + limits.INVITATION_HOURS * _HOUR_MS
         tx.run(

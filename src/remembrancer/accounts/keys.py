@@ -19,7 +19,7 @@ from ..protocol import limits
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized
 from ..protocol.service_keys import PREFIX, checksum, is_service_key
 from ..store import Row, StoreUnavailable, Transaction
-from .accounts import NO_KEY, SQL, ensure_account, single_line
+from .accounts import NO_KEY, SQL, ensure_own_account, single_line
 from .durations import DURATION_MS_MAX
 
 HINT_CHARACTERS = 8  # hex digits that stay visible, to tell keys apart
@@ -87,6 +87,7 @@ class Key(NamedTuple):
     expires_ms: int | None
     revoked_ms: int | None
     last_used_ms: int | None  # to the minute
+    has_protocol: bool = True  # False: each request is a pure read or write
 
     def state(self, now_ms: int) -> Literal["good", "revoked", "expired"]:
         """Return whether the key is accepted at this moment, else why not."""
@@ -108,13 +109,15 @@ def create(
     label: str = "",
     user_id: str | None = None,
     read_only: bool = False,
+    has_protocol: bool = True,
     expires_in_ms: int | None = None,
 ) -> NewKey:
     """Create a key, and its account if there is none with this name; the first account is the
     owner.
 
-    `user_id` pins the key to one user_id. Raises InvalidRequest for an invalid name, label, user_id
-    or expiry.
+    `user_id` pins the key to one user_id. Without the protocol, every request with the key is a
+    pure read or write: it counts no step and owes nothing. Raises InvalidRequest for an invalid
+    name, label, user_id or expiry.
     """
     account = single_line(account, "The account's name", least=1)
     label = single_line(label, "The label")
@@ -134,10 +137,11 @@ def create(
         "label": label,
         "user_id": user_id,
         "read_only": int(read_only),
+        "protocol": int(has_protocol),
     }
 
     def store(tx: Transaction) -> tuple[int, bool]:
-        owner = ensure_account(tx, account, now_ms)
+        owner = ensure_own_account(tx, account, now_ms)
         row = tx.one(
             SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **properties
         )
@@ -160,7 +164,10 @@ def list_keys(records: Records, account: str | None = None) -> list[Key]:
     `account` restricts them to the account with this name.
     """
     rows = records.store.read(lambda tx: tx.all(SQL.keys, account=account))
-    return [Key(*row)._replace(read_only=bool(row.read_only)) for row in rows]
+    return [
+        Key(*row)._replace(read_only=bool(row.read_only), has_protocol=bool(row.protocol))
+        for row in rows
+    ]
 
 
 def revoke(records: Records, key_id: int) -> bool:
@@ -214,6 +221,7 @@ def authenticate(records: Records, text: str) -> Caller:
         key_id=row.id,
         pinned_user_id=row.user_id,
         read_only=bool(row.read_only),
+        has_protocol=bool(row.protocol),
     )
 
 

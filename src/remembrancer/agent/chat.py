@@ -14,13 +14,13 @@ from ..claims.tags import find_tags
 from ..context import Caller, Context
 from ..memory.duties import citable_events
 from ..memory.recall.recall import recall
-from ..memory.spaces import SQL as SPACES
 from ..memory.write.events import EventUnknown, own_event
 from ..memory.write.turns import (
     EventPlace,
     Intake,
     OnlyEchoedText,
     StoredTurn,
+    answers_step,
     store_turn_idempotently,
 )
 from ..models import Budget, ModelAttempt, ModelFailed
@@ -159,7 +159,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     )
 
     def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
-        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=None)
+        answers_step(tx, turn.caller, stored)
         return _chat_answer(turn, result, seal, stored.event_id, notice).model_dump_json()
 
     return ChatAnswer.model_validate_json(
@@ -185,7 +185,7 @@ def _chat_answer(
 ) -> ChatAnswer:
     search_result = turn.search_result
     return ChatAnswer(
-        reply=f"{result.text}\n\n{seal}",
+        reply=f"{result.text}\n\n{seal}" if turn.caller.has_protocol else result.text,
         answer_mode=result.mode,
         step=search_result.step,
         hits=search_result.hits,

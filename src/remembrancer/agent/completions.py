@@ -15,12 +15,12 @@ from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
-from ..memory.spaces import SQL as SPACES
 from ..memory.write.turns import (
     EventPlace,
     Intake,
     OnlyEchoedText,
     StoredTurn,
+    answers_step,
     store_turn_idempotently,
 )
 from ..models import (
@@ -390,7 +390,7 @@ def _store_answer(
         choices = [choices[0].model_copy(update={"message": message}), *choices[1:]]
 
     def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
-        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=None)
+        answers_step(tx, turn.caller, stored)
         return _completed(turn, response, choices, stored.event_id, notice).model_dump_json()
 
     place = EventPlace(

@@ -36,15 +36,15 @@ where sessions.account_id = looks.account_id and sessions.id = looks.session
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by looks.key_id, looks.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
--- turns_since: Count the turns of each session, those with a question of the last day before, those that cite events or had a second look, and those that had one
+-- turns_since: Count the turns of each session that take part in the protocol, those with a question of the last day before, those that cite events or had a second look, and those that had one
 select events.session, spaces.account_id, spaces.user_id, sessions.session_id, max(events.created_ms) as last_ms, count(*) as turns,
-    sum(case when events.query <> '' and events.created_ms - events.occurred_ms < 86400000 then 1 else 0 end) as questions,
+    sum(case when events.step > 0 and events.query <> '' and events.created_ms - events.occurred_ms < 86400000 then 1 else 0 end) as questions,
     sum(case when looks.event is not null or events.response like '%(ref: e\_%' escape '\' or events.response like '%（ref%e\_%' escape '\' then 1 else 0 end) as looks_due,
     count(looks.event) as looked
 from spaces cross join sessions cross join events
 left join looks on looks.account_id = events.account_id and looks.session = events.session and looks.event = events.id
 where sessions.account_id = spaces.account_id and sessions.space_id = spaces.id
-    and events.account_id = spaces.account_id and events.session = sessions.id and events.created_ms >= :since_ms and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :since_ms
+    and events.account_id = spaces.account_id and events.session = sessions.id and (events.step > 0 or looks.event is not null) and events.created_ms >= :since_ms and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :since_ms
     and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by events.session, spaces.account_id, spaces.user_id, sessions.session_id;
@@ -57,14 +57,17 @@ where keys.account_id = coalesce(:account_id, keys.account_id);
 select id, name from accounts where id = coalesce(:account_id, id);
 
 -- session_counts: Return the counts above for one session since it began
-select found.*, cubes.*, seen.*, sessions.turns, seen.turns_looked as looked,
-    (select count(*) from events where events.account_id = :account_id and events.session = :session and events.query <> ''
-        and events.created_ms - events.occurred_ms < 86400000) as questions, (
-        select count(*) from events left join looks on looks.account_id = events.account_id and looks.session = events.session and looks.event = events.id
-        where events.account_id = :account_id and events.session = :session
-            and (looks.event is not null or events.response like '%(ref: e\_%' escape '\' or events.response like '%（ref%e\_%' escape '\')
-    ) as looks_due
+select found.*, cubes.*, seen.*, taken.*, seen.turns_looked as looked
 from sessions
+cross join (
+    select count(*) as turns,
+        coalesce(sum(case when events.step > 0 and events.query <> '' and events.created_ms - events.occurred_ms < 86400000 then 1 else 0 end), 0) as questions,
+        coalesce(sum(case
+            when looks.event is not null or events.response like '%(ref: e\_%' escape '\' or events.response like '%（ref%e\_%' escape '\' then 1 else 0
+        end), 0) as looks_due
+    from events left join looks on looks.account_id = events.account_id and looks.session = events.session and looks.event = events.id
+    where events.account_id = :account_id and events.session = :session and (events.step > 0 or looks.event is not null)
+) as taken
 cross join (
     select count(*) as searches, coalesce(sum(case when after.step is null and session.remembered_step >= steps.step then 1
             when after.step is not null and instr(after.owed, 'turnless') = 0 then 1 else 0 end), 0) as turns_due,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 
 from ..accounts import NO_KEY, may_use_outside_models
+from ..accounts.teams import memberships
 from ..claims.evidence import EventEvidence
 from ..claims.review import CitedEvent, ParsedDraft, parse_draft, review, sort_key
 from ..context import Caller, Context
+from ..memory.spaces import SQL as SPACES
 from ..memory.write.turns import Intake
 from ..models import Budget
 from ..models.calls import usage_of
@@ -61,6 +63,7 @@ def second_look(context: Context, caller: Caller, request: SecondLook) -> Second
     cited = context.store.read(
         lambda tx: _cited_events(tx, turn, draft.refs), account_id=caller.account_id
     )
+    cited |= _cited_in_teams(context, caller, turn, cited)
     # Outside the transaction: a long draft does not block a database reader.
     checks = review(draft, cited, request.event_id)
     judgement = _judge(context, caller, draft, cited)
@@ -72,8 +75,9 @@ def second_look(context: Context, caller: Caller, request: SecondLook) -> Second
 
 
 def _count_look(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None:
-    """Count a second look by an agent, except by browsers and read-only keys."""
-    if caller.read_only or caller.key_id == NO_KEY:
+    """Count a second look by an agent, except by browsers, read-only keys and
+    keys without the protocol."""
+    if caller.read_only or not caller.has_protocol or caller.key_id == NO_KEY:
         return
     values = {
         "event": turn.id,
@@ -133,18 +137,53 @@ def _cited_events(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cite
         elif row.step is None:
             events[ref] = CitedEvent("not_shown")
         else:
-            text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
-            characters += len(text)
+            evidence = _evidence(row)
+            characters += len(evidence.text)
+            events[ref] = CitedEvent("shown", evidence)
             if characters > limits.CITED_CHARACTERS_MAX:
-                raise CitesTooMuch(
-                    f"The cited events have more than {limits.CITED_CHARACTERS_MAX:,} characters "
-                    "in total: cite fewer."
-                )
-            events[ref] = CitedEvent(
-                "shown",
-                EventEvidence(row.event_id, text, day_of(row.occurred_ms, row.occurred_offset)),
-            )
+                raise _cites_too_much()
     return events
+
+
+def _cited_in_teams(
+    context: Context, caller: Caller, turn: Row, cited: dict[str, CitedEvent]
+) -> dict[str, CitedEvent]:
+    """Return the cited events that are in the memory of a team of the turn's user.
+
+    A search of several memories does not record the hits of teams, so that what was shown cannot
+    be checked for them. Raises CitesTooMuch.
+    """
+    refs = [ref for ref, event in cited.items() if event.status == "unknown"]
+    if not refs:
+        return {}
+    events: dict[str, CitedEvent] = {}
+    teams = context.store.read(
+        lambda tx: memberships(tx, caller, turn.user_id), account_id=caller.account_id
+    )
+    for team in teams:
+        rows = context.store.read(
+            lambda tx: [tx.one_or_none(SPACES.event_by_id, event_id=ref) for ref in refs],
+            account_id=team.team_account,
+        )
+        for row in filter(None, rows):
+            events[row.event_id] = CitedEvent("shown", _evidence(row))
+    own = [event.evidence.text for event in cited.values() if event.evidence]
+    texts = [event.evidence.text for event in events.values() if event.evidence]
+    if sum(map(len, own + texts)) > limits.CITED_CHARACTERS_MAX:
+        raise _cites_too_much()
+    return events
+
+
+def _evidence(row: Row) -> EventEvidence:
+    text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
+    return EventEvidence(row.event_id, text, day_of(row.occurred_ms, row.occurred_offset))
+
+
+def _cites_too_much() -> CitesTooMuch:
+    return CitesTooMuch(
+        f"The cited events have more than {limits.CITED_CHARACTERS_MAX:,} characters in total: "
+        "cite fewer."
+    )
 
 
 def _answer(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..protocol.service_keys import PREFIX
 from .commands import DataFolder, fail, format_time, open_store_records, print_table
+
+if TYPE_CHECKING:
+    from ..accounts.keys import Key
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -44,6 +47,13 @@ def create(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Create a key that cannot write.")
     ] = False,
+    no_protocol: Annotated[
+        bool,
+        typer.Option(
+            "--no-protocol",
+            help="Create a key without the protocol: searches count no step, nothing is due.",
+        ),
+    ] = False,
     expires_in: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +79,7 @@ def create(
             label=label,
             user_id=user_id,
             read_only=read_only,
+            has_protocol=not no_protocol,
             expires_in_ms=expires_in_ms,
         )
     owner = " (the owner)" if new_key.is_owner else ""
@@ -103,7 +114,7 @@ def list_keys(
                 key.account,
                 key.label,
                 key.user_id or "any",
-                "read" if key.read_only else "write",
+                _may(key),
                 key.state(now_ms),
                 format_time(key.created_ms),
                 format_time(key.expires_ms),
@@ -112,6 +123,12 @@ def list_keys(
             for key in rows
         ],
     )
+
+
+def _may(key: Key) -> str:
+    """Return what a key may do, in a word or two."""
+    access = "read" if key.read_only else "write"
+    return access if key.has_protocol else f"{access}, no protocol"
 
 
 @app.command("revoke")

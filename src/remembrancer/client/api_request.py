@@ -81,12 +81,15 @@ def write(
     return replace(post(parse_as(model), path, body), method=method, headers=headers)
 
 
-def delete(model: type[M], path: str, idempotency_key: str | None) -> ApiRequest[M]:
+def delete(
+    model: type[M], path: str, idempotency_key: str | None, query: BaseModel | None = None
+) -> ApiRequest[M]:
     """Build a DELETE request; its Idempotency-Key is random unless given."""
     return ApiRequest(
         method="DELETE",
         path=path,
         parse=parse_as(model),
+        query=_query_parameters(query),
         headers=_idempotency_headers(idempotency_key),
         is_retry_safe=True,
     )

@@ -33,20 +33,6 @@ from ..protocol.memory import Event, EventChange, EventWrite, EventWritten, Reme
 from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey, OwnKeyQuery
-from ..protocol.permissions import (
-    ActionLog,
-    ActionLogged,
-    AuditPage,
-    AuditQuery,
-    Granted,
-    GrantList,
-    GrantRequest,
-    GrantRevocation,
-    GrantRevoked,
-    GrantsQuery,
-    PermissionCheck,
-    PermissionChecked,
-)
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.receipts import ReceiptKeys
 from ..protocol.responses import ResponseObject, ResponseRequest
@@ -69,6 +55,7 @@ from ..protocol.summaries import (
     SummaryDraft,
     SummarySaved,
 )
+from ..protocol.teams import TeamQuery
 from .api_request import (
     ApiRequest,
     delete,
@@ -83,6 +70,25 @@ from .api_request import (
     write,
 )
 from .errors import HttpResponse, error_from_response
+from .permission_requests import check_permission as check_permission
+from .permission_requests import grant_permission as grant_permission
+from .permission_requests import list_grants as list_grants
+from .permission_requests import log_permitted_action as log_permitted_action
+from .permission_requests import read_audit as read_audit
+from .permission_requests import revoke_permission as revoke_permission
+from .team_requests import accept_invitation as accept_invitation
+from .team_requests import change_member as change_member
+from .team_requests import create_team as create_team
+from .team_requests import delete_team as delete_team
+from .team_requests import invite_member as invite_member
+from .team_requests import list_invitations as list_invitations
+from .team_requests import list_members as list_members
+from .team_requests import list_teams as list_teams
+from .team_requests import remove_member as remove_member
+from .team_requests import rename_team as rename_team
+from .team_requests import show_team as show_team
+from .team_requests import team_audit as team_audit
+from .team_requests import withdraw_invitation as withdraw_invitation
 
 
 def search_memory(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
@@ -124,9 +130,9 @@ def save_batch(batch: TurnBatch, *, idempotency_key: str | None = None) -> ApiRe
     return write(BatchWritten, "/api/v7/memory/batch", batch, idempotency_key)
 
 
-def get_event(event_id: str) -> ApiRequest[Event]:
+def get_event(event_id: str, query: TeamQuery | None = None) -> ApiRequest[Event]:
     """Return one event with its full text."""
-    return get(Event, f"/api/v7/event/{path_segment(event_id)}")
+    return get(Event, f"/api/v7/event/{path_segment(event_id)}", query)
 
 
 def list_events(query: EventsQuery | None = None) -> ApiRequest[EventList]:
@@ -159,9 +165,12 @@ def set_retention(
     return write(Retention, "/api/v7/memory/retention", rule, idempotency_key, method="PUT")
 
 
-def erase_event(event_id: str, *, idempotency_key: str | None = None) -> ApiRequest[EventErased]:
+def erase_event(
+    event_id: str, query: TeamQuery | None = None, *, idempotency_key: str | None = None
+) -> ApiRequest[EventErased]:
     """Erase one event permanently."""
-    return delete(EventErased, f"/api/v7/event/{path_segment(event_id)}", idempotency_key)
+    path = f"/api/v7/event/{path_segment(event_id)}"
+    return delete(EventErased, path, idempotency_key, query)
 
 
 def forget_memory(scope: Forget, *, idempotency_key: str | None = None) -> ApiRequest[Forgotten]:
@@ -195,9 +204,12 @@ def change_fact(
     return write(FactStored, path, change, idempotency_key, method="PATCH")
 
 
-def remove_fact(fact_id: str, *, idempotency_key: str | None = None) -> ApiRequest[FactRemoved]:
+def remove_fact(
+    fact_id: str, query: TeamQuery | None = None, *, idempotency_key: str | None = None
+) -> ApiRequest[FactRemoved]:
     """Erase the text of a fact for good."""
-    return delete(FactRemoved, f"/api/v7/memory/facts/{path_segment(fact_id)}", idempotency_key)
+    path = f"/api/v7/memory/facts/{path_segment(fact_id)}"
+    return delete(FactRemoved, path, idempotency_key, query)
 
 
 def file_command(
@@ -373,45 +385,6 @@ def execute_code(program: Execution, *, idempotency_key: str | None = None) -> A
     The client's `timeout_s` must exceed that of the program.
     """
     return write(Executed, "/api/execute/code", program, idempotency_key)
-
-
-def check_permission(check: PermissionCheck) -> ApiRequest[PermissionChecked]:
-    """Check if an agent may access a path now. Treat any exception as a refusal.
-
-    The request is not retried, because each check is recorded in the audit trail.
-    """
-    return post(parse_as(PermissionChecked), "/api/v7/sysperm/check", check, is_retry_safe=False)
-
-
-def grant_permission(
-    grant: GrantRequest, *, idempotency_key: str | None = None
-) -> ApiRequest[Granted]:
-    """Grant an agent a permission for a limited time. Only for the owner."""
-    return write(Granted, "/api/v7/sysperm/grant", grant, idempotency_key)
-
-
-def list_grants(query: GrantsQuery | None = None) -> ApiRequest[GrantList]:
-    """List the grants in force, one page at a time. Only for the owner."""
-    return get(GrantList, "/api/v7/sysperm/grants", query)
-
-
-def log_permitted_action(
-    log: ActionLog, *, idempotency_key: str | None = None
-) -> ApiRequest[ActionLogged]:
-    """Record the result of an action that a check allowed."""
-    return write(ActionLogged, "/api/v7/sysperm/log", log, idempotency_key)
-
-
-def revoke_permission(
-    revocation: GrantRevocation, *, idempotency_key: str | None = None
-) -> ApiRequest[GrantRevoked]:
-    """Revoke a grant. Only for the owner."""
-    return write(GrantRevoked, "/api/v7/sysperm/revoke", revocation, idempotency_key)
-
-
-def read_audit(query: AuditQuery | None = None) -> ApiRequest[AuditPage]:
-    """List the audit trail, one page at a time. Only for the owner."""
-    return get(AuditPage, "/api/v7/sysperm/audit", query)
 
 
 def make_file(file: FileCreate, *, idempotency_key: str | None = None) -> ApiRequest[CreatedFile]:

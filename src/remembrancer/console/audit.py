@@ -18,7 +18,7 @@ from .parameters import link_to
 
 PATH = "/console/audit"
 _FIELDS = ("kind", "agent", "path", "grant_id")
-_KINDS = ("grant", "check", "log", "revoke", "erase")
+_KINDS = ("grant", "check", "log", "revoke", "erase", "team")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ SECTIONS = (
     MenuSection("/console/audit", "Audit trail", "Admin", owner_only=True),
     MenuSection("/console/usage", "Usage", "Admin"),
     MenuSection("/console/feedback", "Feedback", "Admin"),
+    MenuSection("/console/teams", "Teams", "Account"),
     MenuSection("/profile", "Keys and profile", "Account"),
 )
 

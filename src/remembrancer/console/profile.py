@@ -75,6 +75,7 @@ def make_key(browser: BrowserRequest) -> Response:
             label=form.get("label", ""),
             user_id=form.get("user_id", "").strip() or None,
             read_only=form.get("may") == "read",
+            has_protocol=form.get("protocol") != "none",
             expires_in_ms=duration(lifetime) if lifetime else None,
         )
     except InvalidRequest as error:

@@ -34,6 +34,7 @@ from . import (
     sandbox,
     sessions,
     sign_in,
+    teams,
     usage,
 )
 from .browser_session import BrowserRequest, Page, SignInRequired, check_same_origin, read_form
@@ -53,6 +54,7 @@ PAGES: dict[str, Page] = {
     **audit.PAGES,
     **usage.PAGES,
     **feedback.PAGES,
+    **teams.PAGES,
 }
 
 

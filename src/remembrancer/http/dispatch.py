@@ -37,6 +37,7 @@ from .rate_limiter import Allowance, RateExceeded, RateLimiter
 from .refusals import Refusals
 from .request_memory import InFlight, RequestMemory
 from .short_turns import ShortTurns
+from .team_requests import enter_team
 
 # Large bodies of writes processed at the same time. Each takes several times its size in memory,
 # and up to seconds of a processor for the analysis of its text.
@@ -278,6 +279,9 @@ class Dispatcher:
             self._check(endpoint, call)
             with bodies.memory_panics():
                 call.input = self._input(endpoint, request, raw)
+                payer = call.caller if endpoint.needs_key else None
+                if endpoint.team is not None and _may_name_team(call.input):
+                    enter_team(endpoint, call)
                 if endpoint.takes_idempotency_key:
                     call.idempotency = _idempotent_request(call, endpoint, raw)
                 answer = _run(endpoint, call)
@@ -285,10 +289,9 @@ class Dispatcher:
             return problems.respond(error, request.scope, error.allowance.headers())
         except problems.FORESEEN as error:
             return problems.respond(error, request.scope, call.headers)
-        if endpoint.usage:
-            caller = call.caller
+        if endpoint.usage and payer is not None:
             self.usage_counter.count(
-                endpoint.usage, account_id=caller.account_id, key_id=caller.key_id
+                endpoint.usage, account_id=payer.account_id, key_id=payer.key_id
             )
         if isinstance(answer, Response):
             return answer
@@ -306,7 +309,7 @@ class Dispatcher:
     def _input(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Any:
         """Return the validated body, query or id of a request; None where it has none of them.
 
-        A body for a path with an id is returned with the id.
+        A body, or a query, for a path with an id is returned with the id.
         """
         if endpoint.body is not None:
             bodies.check_is_json(request.headers)
@@ -314,7 +317,9 @@ class Dispatcher:
             body = bodies.parse(endpoint.body, raw)
             return AddressedBody(_path_id(request), body) if request.path_params else body
         if endpoint.query is not None:
-            return parse_query(endpoint.query, request.scope["query_string"])
+            query = parse_query(endpoint.query, request.scope["query_string"])
+            has_id = request.path_params and endpoint.handle is None
+            return AddressedBody(_path_id(request), query) if has_id else query
         return _path_id(request) if request.path_params else None
 
     def take(self, rate_limit: RateLimit, caller: Hashable) -> None:
@@ -384,6 +389,12 @@ def _path_id(request: Request) -> str:
     return str(identifier)
 
 
+def _may_name_team(request: Any) -> bool:
+    """Return True if an input names a team, or is an id: the query then may name one."""
+    body = request.body if isinstance(request, AddressedBody) else request
+    return isinstance(body, str) or body.team is not None
+
+
 def _run(endpoint: AnyEndpoint, call: Call[Any]) -> BaseModel | Response:
     answer: BaseModel | Response
     if endpoint.read is not None:
@@ -416,7 +427,8 @@ def _idempotent_request(
     return IdempotentRequest(
         account_id=call.caller.account_id,
         key_id=call.caller.key_id,
-        path=endpoint.path,
+        # Of a team too: the same key of a client is another one there.
+        path=endpoint.path + (f" {call.caller.account_name}" if call.caller.member else ""),
         idempotency_key=values[0],
         # With method and id: the key used again for another resource is a conflict. No id contains
         # the separator, so that an id and a body never read as another id and body.

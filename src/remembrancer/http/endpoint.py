@@ -15,6 +15,7 @@ from ..accounts.idempotency import IdempotentRequest
 from ..accounts.usage import Kind
 from ..context import Caller, Context
 from ..protocol.errors import Problem
+from ..protocol.teams import TeamRole
 from ..sandbox.runner import Cancellation
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ class Endpoint(Generic[InputT, AnswerT]):
     has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
     id_has_slashes: bool = False  # the id in its path, such as the name of a model
     takes_idempotency_key: bool = False  # always True with `write`
+    # Least role of a member whose request names a team; None: it takes no team. The team is in the
+    # body, or in the query of a request without one.
+    team: TeamRole | None = None
     errors: tuple[type[Problem], ...] = ()  # in addition to those implied by the other fields
 
     def __post_init__(self) -> None:

@@ -38,6 +38,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=list_facts,
         query=FactsQuery,
         answer=FactList,
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -50,6 +51,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=list_instructions,
         query=FactsQuery,
         answer=InstructionList,
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -63,6 +65,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=FactStored,
         pool=ThreadPool.WRITE,
         errors=(NotFound, Conflict),
+        team="writer",
     ),
     Endpoint(
         method="PATCH",
@@ -76,6 +79,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=FactStored,
         pool=ThreadPool.WRITE,
         errors=(NotFound, Conflict),
+        team="writer",
     ),
     Endpoint(
         method="DELETE",
@@ -88,5 +92,6 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=FactRemoved,
         pool=ThreadPool.WRITE,
         errors=(NotFound,),
+        team="writer",
     ),
 )

@@ -78,6 +78,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=MemoryQuery,
         answer=MemoryAnswer,
         usage="search",
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -89,6 +90,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=explain,
         body=MemoryQuery,
         answer=Explanation,
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -103,6 +105,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         pool=ThreadPool.WRITE,
         usage="turn",
         errors=(NotFound,),
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -116,6 +119,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=EventWritten,
         pool=ThreadPool.WRITE,
         usage="turn",
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -131,6 +135,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         pool=ThreadPool.WRITE,
         usage="turn",
         takes_idempotency_key=True,
+        team="writer",
     ),
     Endpoint(
         method="GET",
@@ -141,6 +146,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         "answers 404, the same as an event that does not exist.",
         read=event_detail,
         answer=Event,
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -152,6 +158,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=list_events,
         query=EventsQuery,
         answer=EventList,
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -176,6 +183,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         answer=Event,
         pool=ThreadPool.WRITE,
         errors=(NotFound, Conflict),
+        team="writer",
     ),
     Endpoint(
         method="GET",
@@ -187,6 +195,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=retention,
         query=RetentionQuery,
         answer=Retention,
+        team="reader",
     ),
     Endpoint(
         method="PUT",
@@ -199,6 +208,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=RetentionSet,
         answer=Retention,
         pool=ThreadPool.WRITE,
+        team="owner",
     ),
     Endpoint(
         method="DELETE",
@@ -210,6 +220,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         write=erase_event,
         answer=EventErased,
         pool=ThreadPool.WRITE,
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -222,6 +233,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=Forget,
         answer=Forgotten,
         pool=ThreadPool.WRITE,
+        team="owner",
     ),
     Endpoint(
         method="GET",
@@ -276,6 +288,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         pool=ThreadPool.TALK,
         rate_limit="chat",
         errors=(Conflict,),
+        team="reader",
     ),
     Endpoint(
         method="POST",
@@ -288,6 +301,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=Summary,
         answer=SummarySaved,
         pool=ThreadPool.WRITE,
+        team="writer",
     ),
     Endpoint(
         method="POST",
@@ -301,6 +315,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         body=MapRequest,
         answer=MapUpdated,
         pool=ThreadPool.TALK,
+        team="writer",
     ),
     Endpoint(
         method="GET",
@@ -312,6 +327,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         query=MapQuery,
         answer=MapVersion,
         errors=(NotFound,),
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -323,6 +339,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=start_pack,
         query=StartQuery,
         answer=StartPack,
+        team="reader",
     ),
     Endpoint(
         method="GET",
@@ -335,5 +352,6 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         query=AgentMemoryQuery,
         answer=AgentMemory,
         usage="search",
+        team="reader",
     ),
 )

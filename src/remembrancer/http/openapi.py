@@ -12,6 +12,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from ..protocol import errors, limits
 from ..protocol.openai_errors import OpenAIErrorBody, is_openai_path, openai_body
 from ..protocol.status import INTERFACE_VERSION
+from ..protocol.teams import TeamQuery
 from .endpoint import AnyEndpoint, ThreadPool
 
 # The `$ref` of each model.
@@ -186,10 +187,13 @@ def _path_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
 
 
 def _query_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
-    if endpoint.query is None:
+    query = endpoint.query
+    if query is None and endpoint.team is not None and endpoint.body is None:
+        query = TeamQuery
+    if query is None:
         return []
-    schema = endpoint.query.model_json_schema()
-    example: dict[str, Any] = next(iter(_examples(endpoint.query).values()), {"value": {}})["value"]
+    schema = query.model_json_schema()
+    example: dict[str, Any] = next(iter(_examples(query).values()), {"value": {}})["value"]
     parameters = []
     for name, part in schema["properties"].items():
         plain = {key: value for key, value in part.items() if key not in ("description", "title")}
@@ -237,12 +241,13 @@ def _success(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
 def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
     """Return the errors of an endpoint, by status."""
     has_body, has_path = endpoint.body is not None, "{" in endpoint.path
-    has_input = has_body or endpoint.query is not None or endpoint.takes_idempotency_key
+    has_query = endpoint.query is not None or endpoint.team is not None
+    has_input = has_body or has_query or endpoint.takes_idempotency_key
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
         (errors.Unauthorized, endpoint.needs_key),
         (errors.Forbidden, endpoint.needs_key),
-        (errors.NotFound, has_path),
+        (errors.NotFound, has_path or endpoint.team is not None),
         (errors.TooSlow, has_body),
         (errors.Conflict, endpoint.takes_idempotency_key),
         (errors.TooLarge, True),

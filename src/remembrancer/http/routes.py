@@ -9,6 +9,7 @@ from . import (
     memory_routes,
     permission_routes,
     system_routes,
+    team_routes,
     tool_routes,
 )
 from .endpoint import AnyEndpoint
@@ -16,6 +17,7 @@ from .endpoint import AnyEndpoint
 ROUTES: tuple[AnyEndpoint, ...] = (
     *memory_routes.ROUTES,
     *fact_routes.ROUTES,
+    *team_routes.ROUTES,
     *agent_routes.ROUTES,
     *tool_routes.ROUTES,
     *permission_routes.ROUTES,

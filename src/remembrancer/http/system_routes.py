@@ -117,6 +117,7 @@ def own_key(context: Context, caller: Caller, query: OwnKeyQuery) -> OwnKey:
         user_id=user_id,
         pinned=caller.pinned_user_id is not None,
         read_only=caller.read_only,
+        protocol=caller.has_protocol,
         is_owner=caller.is_owner,
     )
 

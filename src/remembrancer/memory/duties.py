@@ -31,9 +31,17 @@ _DAY_MS = 24 * 60 * 60 * 1000
 TASK_CHARACTERS_MAX = 200  # of an open task's message
 
 
-def is_l1_due(turns: int, turns_summarised: int) -> bool:
-    """Return True if a session with this many turns needs its next L1."""
-    return turns - turns_summarised >= L1_TURNS
+def turns_owing_l1(session: Row) -> int:
+    """Return the turns of a session without an L1 that take part in the protocol.
+
+    Erased turns are not among them.
+    """
+    return int(min(session.turns_without_l1, session.turns - session.turns_summarised))
+
+
+def is_l1_due(turns_without_l1: int) -> bool:
+    """Return True if a session with this many turns since its last L1 needs its next one."""
+    return turns_without_l1 >= L1_TURNS
 
 
 def is_l2_due(l1_count: int, l1_mapped: int) -> bool:
@@ -48,7 +56,7 @@ class SessionCounts:
     step: int  # of the last counted search; 0 = none
     remembered_step: int = 0  # step at which a turn was last remembered
     turns: int = 0
-    turns_summarised: int = 0
+    turns_without_l1: int = 0  # that take part in the protocol
     l1_count: int = 0
     l1_mapped: int = 0
     turns_without_cube: int = 0  # since a cube or cube_nothing; at most TURNS_PER_CUBE_MIN
@@ -189,11 +197,11 @@ RULES: tuple[DutyRule, ...] = (
         "reminders",
         f"{L1_TURNS} or more turns of this session are not covered by an L1",
         lambda s: (
-            f"An L1 is due: {s.turns - s.turns_summarised} turns are not summarised. Send "
+            f"An L1 is due: {s.turns_without_l1} turns are not summarised. Send "
             "l1_summary with the next remember: what was done, what was decided, the outcome, "
             "in 5-8 % of the length of the turns."
         ),
-        lambda s: is_l1_due(s.turns, s.turns_summarised),
+        lambda s: is_l1_due(s.turns_without_l1),
     ),
     DutyRule(
         "l2_due",
@@ -249,7 +257,6 @@ def search_space(
         user_id=user_id,
         session_id=session_id,
         counts=int(counts),
-        most=TURNS_PER_CUBE_MIN,
     )
 
 
@@ -327,13 +334,14 @@ def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> 
     maps = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped}
     if space.session is None:
         return SessionCounts(step=0, **maps, **request)
-    without_cube = min(space.turns - (space.cube_turn or 0), space.turns_since or 0)
     return SessionCounts(
         step=space.step,
         remembered_step=space.remembered_step,
         turns=space.turns,
-        turns_summarised=space.turns_summarised,
-        turns_without_cube=without_cube,
+        turns_without_l1=turns_owing_l1(space),
+        turns_without_cube=min(
+            space.turns - (space.cube_turn or 0), space.turns_without_cube, TURNS_PER_CUBE_MIN
+        ),
         is_look_due=bool(space.is_look_due),
         unrated=tuple(space.unrated.split(",")) if space.unrated else (),
         **maps,

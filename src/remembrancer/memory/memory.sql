@@ -24,14 +24,21 @@ select sessions.step, sessions.turns, sessions.turns_summarised, spaces.l1_count
 from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where sessions.account_id = :account_id and sessions.id = :session;
 
--- note_remembered: Record that the turn of the session's step is remembered, and whether its task is open, if it says so
-update sessions set remembered_step = step, task_open = coalesce(cast(:task_open as bigint), task_open) where account_id = :account_id and id = :session;
+-- note_remembered: Record that the turn of the session's step is remembered, if it takes part in the protocol, and whether its task is open, if it says so
+update sessions set remembered_step = case when :remembered = 1 then step else remembered_step end, task_open = coalesce(cast(:task_open as bigint), task_open) where account_id = :account_id and id = :session;
+
+-- take_part: Let a stored turn be the one of its session's step
+update events set step = :step where account_id = :account_id and id = :id;
+
+-- count_part: Count a turn that takes part in the protocol
+update sessions set remembered_step = step, turns_without_l1 = turns_without_l1 + 1, turns_without_cube = turns_without_cube + 1
+where account_id = :account_id and id = :session;
 
 -- close_task: Record that the session's task is done
 update sessions set task_open = 0 where account_id = :account_id and id = :session;
 
 -- note_cube: Record that the session created a cube at its current turn
-update sessions set cube_turn = turns where account_id = :account_id and id = :session;
+update sessions set cube_turn = turns, turns_without_cube = 0 where account_id = :account_id and id = :session;
 
 -- same_turn: The latest identical turn of a session and step stored since a time
 select id, event_id from events
@@ -46,6 +53,9 @@ where account_id = :account_id and session = :session and step = :step and query
 
 -- close_duty: Record the word that closed a duty
 insert into closed_duties (account_id, session, step, duty, reason, created_ms) values (:account_id, :session, :step, :duty, :reason, :now_ms);
+
+-- close_cube_duty: Record that the turns of a session until now bring no cube
+update sessions set turns_without_cube = 0 where account_id = :account_id and id = :session;
 
 -- open_tasks: The latest turns of other sessions of a space with an open task, newest first
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
@@ -117,10 +127,11 @@ from events join sessions on sessions.account_id = :account_id and sessions.id =
 where events.account_id = :account_id and events.event_id = :event_id;
 
 -- fate_of: The revision that superseded an event, and how its second looks ended
-select revisions.event_id as revision_id, originals.event_id as original_id, withdrawals.event_id as withdrawal_id, events.expires_ms, events.pinned, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
+select revisions.event_id as revision_id, originals.event_id as original_id, withdrawals.event_id as withdrawal_id, accounts.name as author, events.author_user, events.expires_ms, events.pinned, looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
 left join events as originals on originals.account_id = :account_id and originals.id = events.repeats
 left join events as withdrawals on withdrawals.account_id = :account_id and withdrawals.id = events.withdrawn_by
+left join accounts on accounts.id = events.author_account
 left join looks on looks.account_id = :account_id and looks.session = events.session and looks.event = events.id
 where events.account_id = :account_id and events.id = :id;
 

@@ -1,4 +1,4 @@
--- search_space: The space of a search and the newest cubes that the account may see; of its session the state, null if there is none, and with :counts = 1 what is due there: the turns since its last cube_nothing, at most :most, whether its latest reply cites events and had no second look, and the unrated cubes
+-- search_space: The space of a search and the newest cubes that the account may see; of its session the state, null if there is none, and with :counts = 1 what is due there: whether its latest reply cites events and had no second look, and the unrated cubes
 with newest as materialized (
     select cast(:counts as bigint) as counts,  -- here, so that PostgreSQL plans alike for both values, and once
         (select revision from cube_revision) as cube_revision,
@@ -17,19 +17,9 @@ select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, space
     exists (
         select 1 from ratings where ratings.account_id = :account_id and ratings.user_id = :user_id and ratings.vote = -1
     ) as has_rejected,
-    sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn,
+    sessions.id as session, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised, sessions.cube_turn, sessions.turns_without_l1, sessions.turns_without_cube,
     case when newest.counts = 1 and sessions.turns > 0 then (
-        select count(*) from (
-            select 1 from events where events.account_id = :account_id and events.session = sessions.id and events.superseded_by is null
-                and events.created_ms > coalesce((
-                    select max(closed_duties.created_ms) from closed_duties
-                    where closed_duties.account_id = :account_id and closed_duties.session = sessions.id and closed_duties.duty = 'cube_nothing'
-                ), -1)
-            limit :most
-        ) as recent
-    ) end as turns_since,
-    case when newest.counts = 1 and sessions.turns > 0 then (
-        select (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
+        select latest.step > 0 and (latest.response like '%(ref: e\_%' escape '\' or latest.response like '%（ref%e\_%' escape '\') and not exists (
             select 1 from looks where looks.account_id = :account_id and looks.session = sessions.id and looks.event = latest.id
         )
         from events as latest where latest.account_id = :account_id and latest.session = sessions.id

@@ -25,7 +25,7 @@ class AuditFilter(Message):
     """Filters for entries: number, kind, agent, grant, and a part of the path or scope."""
 
     before: Annotated[int, Field(ge=1, le=_AFTER_ALL)] = _AFTER_ALL
-    kind: Literal["grant", "check", "log", "revoke", "erase"] | None = None
+    kind: Literal["grant", "check", "log", "revoke", "erase", "team"] | None = None
     agent: _Filter = None
     grant_id: _Filter = None
     path: _Filter = None

@@ -62,3 +62,11 @@ where seq < :before and seq >= :since
     and (cast(:path as text) is null
         or instr(case when json_valid(entry) then coalesce(json_extract(entry, '$.path'), json_extract(entry, '$.scope')) end, :path) > 0)
 order by seq desc limit :most;
+
+-- note_team_entry: Record that an entry of the audit trail is about a team
+insert into team_audit (account_id, seq) values (:account_id, :seq);
+
+-- entries_of_team: Entries about a team below a number, newest first
+select audit.seq, cast(audit.entry as blob) as entry, cast(audit.hash as blob) as hash
+from team_audit join audit on audit.seq = team_audit.seq
+where team_audit.account_id = :account_id and team_audit.seq < :before order by team_audit.seq desc limit :most;

@@ -57,7 +57,10 @@ class Figures(Message):
     turns: Annotated[
         Count | None,
         ABSENT_IF_NONE,
-        Field(description="Turns stored. Absent per key, because a turn does not record its key."),
+        Field(
+            description="Turns stored that take part. Absent per key, because a turn does not "
+            "record its key."
+        ),
     ]
     looks: Annotated[Count, Field(description="Second looks.")]
     searched: Annotated[

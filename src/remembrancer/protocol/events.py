@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Created, Id, Message, example
-from .search import EventId, Occurred
+from .message import ABSENT_IF_NONE, Created, Id, InTeam, Message, example
+from .search import Author, EventId, Occurred
 from .text import Moment
 
 CURSOR_PATTERN = r"^-?[0-9]{1,16}_[0-9]{1,10}$"  # a time in ms and a number in the space
@@ -46,6 +46,7 @@ class EventsQuery(Message):
             description="`next` of the page before: where this one begins.",
         ),
     ] = None
+    team: InTeam = None
 
 
 class ListedEvent(Message):
@@ -59,6 +60,11 @@ class ListedEvent(Message):
     flags: Annotated[list[str], Field(description="Flags, as in the event's detail.")]
     occurred_at: Occurred
     created_at: Created
+    author: Annotated[
+        Author | None,
+        ABSENT_IF_NONE,
+        Field(description="Who wrote it into the memory of a team; absent for one's own."),
+    ] = None
 
 
 class EventList(Message):

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import Body, Detail, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Detail, Id, InTeam, Message, Misfit, example
+from .search import Author
 from .text import Moment, Telling
 
 FactStatus = Literal["current", "superseded", "expired", "removed"]
@@ -63,6 +64,11 @@ class Fact(Message):
         str | None, Field(description="Label of the key that stored it, if it is known.")
     ]
     created_at: Annotated[str, Field(description="Time it was stored (RFC 3339, UTC).")]
+    author: Annotated[
+        Author | None,
+        ABSENT_IF_NONE,
+        Field(description="Who wrote it into the memory of a team; absent for one's own."),
+    ] = None
 
 
 class FactsQuery(Message):
@@ -99,6 +105,7 @@ class FactsQuery(Message):
         int | None,
         Field(ge=1, lt=1 << 62, description="`next` of the page before: where this one begins."),
     ] = None
+    team: InTeam = None
 
 
 class FactList(Message):
@@ -147,6 +154,7 @@ class FactAdd(Body):
     replaces: Annotated[
         Id | None, Field(description="Fact of the same user whose place this one takes.")
     ] = None
+    team: InTeam = None
 
     @model_validator(mode="after")
     def _ordered(self) -> FactAdd:
@@ -178,6 +186,7 @@ class FactChange(Body):
         list[Literal["valid_to", "expires_at"]],
         Field(max_length=2, description="Times to remove."),
     ] = []  # noqa: RUF012 - pydantic copies it
+    team: InTeam = None
 
     @model_validator(mode="after")
     def _ordered(self) -> FactChange:

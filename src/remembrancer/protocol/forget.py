@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, Misfit, example
 from .receipts import SignedReceipt
 from .text import Moment, Text
 
@@ -71,6 +71,7 @@ class Forget(Body):
         ),
     ] = None
     dry_run: Annotated[bool, Field(description="Return the counts and erase nothing.")] = False
+    team: InTeam = None
 
     @property
     def is_narrowed(self) -> bool:

@@ -104,6 +104,13 @@ AUDIT_LISTED_MAX = 500  # entries of the audit trail on one page
 PASSWORD_CHARACTERS_MIN = 12  # minimum number of characters of a password
 PASSWORD_CHARACTERS_MAX = 200  # maximum number of characters of a password
 INVITATION_HOURS = 24  # hours during which a link that sets a password works, once
+TEAMS_MAX = 100  # teams of which an account is a member
+TEAMS_SEARCHED_MAX = 8  # teams that one search covers, besides one's own memory
+TEAM_MEMBERS_MAX = 200  # members of a team
+TEAM_INVITATIONS_MAX = 50  # invitations of a team that nobody has accepted yet
+TEAM_INVITATION_HOURS_DEFAULT = 168  # hours during which an invitation to a team works
+TEAM_INVITATION_HOURS_MAX = 720  # value of `expires_in_hours` of an invitation to a team
+TEAM_NAME_CHARACTERS_MAX = 100  # characters of the name of a team
 CHAT_ROLE_CHARACTERS_MAX = 64  # characters of a `role` in `chat_history`
 CHAT_HISTORY_MAX = 1_000  # messages in `chat_history`
 # Characters of history that a model reads: the last whole messages that fit

@@ -9,8 +9,19 @@ from pydantic import Field, model_validator
 from . import limits
 from .cubes import CubeMade
 from .kinds import ONE_KIND, AnyKind, same_kind
-from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Misfit, Saved, Topic, example
-from .search import EventId, Occurred
+from .message import (
+    ABSENT_IF_NONE,
+    Body,
+    Created,
+    Id,
+    InTeam,
+    Message,
+    Misfit,
+    Saved,
+    Topic,
+    example,
+)
+from .search import Author, EventId, Occurred
 from .text import (
     EMPTY_PATTERN,
     NOT_BLANK,
@@ -233,6 +244,7 @@ class Turn(Body):
         Annotated[Text, Field(max_length=limits.DUTY_REASON_CHARACTERS_MAX)] | None,
         Field(description="Reason. Required with `duty`."),
     ] = None
+    team: InTeam = None
 
     @property
     def has_turn(self) -> bool:
@@ -349,6 +361,7 @@ class EventWrite(TurnText):
     ]
     session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
     expires_at: Expires = None
+    team: InTeam = None
 
 
 class EventWritten(Message):
@@ -439,6 +452,11 @@ class Event(Message):
         ABSENT_IF_NONE,
         Field(description="The second looks at this turn, if there were any."),
     ] = None
+    author: Annotated[
+        Author | None,
+        ABSENT_IF_NONE,
+        Field(description="Who wrote it into the memory of a team; absent for one's own."),
+    ] = None
 
 
 class EventChange(Body):
@@ -463,6 +481,7 @@ class EventChange(Body):
     clear: Annotated[
         list[Literal["expires_at"]], Field(max_length=1, description="Times to remove.")
     ] = []  # noqa: RUF012 - pydantic copies it
+    team: InTeam = None
 
     @model_validator(mode="after")
     def _consistent(self) -> EventChange:

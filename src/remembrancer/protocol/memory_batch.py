@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .memory import ONE_SIDE, Expires, TurnText
-from .message import ABSENT_IF_NONE, Body, Id, Message, Saved, example
+from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, Saved, example
 from .search import EventId
 
 
@@ -60,6 +60,7 @@ class TurnBatch(Body):
         ),
     ] = None
     session_id: Annotated[Id, Field(description="Session of the turns that name none.")] = "default"
+    team: InTeam = None
 
     def session_of(self, turn: BatchTurn) -> str:
         """Return the session of one of the turns."""

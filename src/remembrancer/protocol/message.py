@@ -106,6 +106,13 @@ Id = Annotated[
     Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX),
     AfterValidator(require_no_service_key),
 ]
+InTeam = Annotated[
+    Id | None,
+    Field(
+        description="Team in whose memory to work: its id or its name. Your role in it must allow "
+        "the request. Default: your own memory."
+    ),
+]
 Detail = Annotated[
     str | None, ABSENT_IF_NONE, Field(description="Notes on storing it, such as a masked key.")
 ]

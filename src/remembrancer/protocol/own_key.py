@@ -30,4 +30,11 @@ class OwnKey(Message):
     ]
     pinned: Annotated[bool, Field(description="True if the key works for one user only.")]
     read_only: Annotated[bool, Field(description="True if the key may only read.")]
+    protocol: Annotated[
+        bool,
+        Field(
+            description="False: every request with this key is a pure read or write: searches "
+            "count no step, and nothing is due."
+        ),
+    ]
     is_owner: Annotated[bool, Field(description="True if the account is an owner of the service.")]

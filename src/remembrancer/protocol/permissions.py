@@ -219,7 +219,7 @@ class AuditEntry(Message):
     seq: Annotated[int, Field(description="Number of the entry, from 1, without gaps.")]
     at: Annotated[str | None, ABSENT_IF_NONE, Field(description="Time (RFC 3339, UTC).")] = None
     kind: Annotated[
-        Literal["grant", "check", "log", "revoke", "erase", "unreadable"],
+        Literal["grant", "check", "log", "revoke", "erase", "team", "unreadable"],
         Field(description="Action recorded; `unreadable` if the entry was overwritten."),
     ]
     account: Annotated[str | None, ABSENT_IF_NONE, Field(description="Account that acted.")] = None
@@ -260,6 +260,39 @@ class AuditEntry(Message):
     receipt_id: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="Erase: id of the receipt.")
     ] = None
+    change: Annotated[
+        Literal[
+            "create",
+            "rename",
+            "delete",
+            "invite",
+            "withdraw",
+            "accept",
+            "role",
+            "remove",
+            "leave",
+        ]
+        | None,
+        ABSENT_IF_NONE,
+        Field(
+            description="Team: what changed. `withdraw`: an invitation; `role`: that of a member."
+        ),
+    ] = None
+    team_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="Team: its id.")] = None
+    member: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Team: account of the member.")
+    ] = None
+    user_id: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Team: the member's one user; absent for all users of the account."),
+    ] = None
+    role: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Team: role of the member or invitation.")
+    ] = None
+    invitation_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="Team: invitation.")] = (
+        None
+    )
     prev: Annotated[
         str | None,
         ABSENT_IF_NONE,

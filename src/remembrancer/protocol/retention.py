@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Body, Id, Message, example
+from .message import Body, Id, InTeam, Message, example
 
 _DAYS = "Turns older than this many days are erased; null keeps them for ever."
 _EVENTS = "Only this many of a user's newest turns are kept; null keeps all."
@@ -24,6 +24,7 @@ class RetentionSet(Body):
     events: Annotated[
         int | None, Field(ge=1, le=limits.RETENTION_EVENTS_MAX, description=_EVENTS)
     ] = None
+    team: InTeam = None
 
 
 class RetentionQuery(Message):
@@ -34,6 +35,7 @@ class RetentionQuery(Message):
     user_id: Annotated[
         Id | None, Field(description="Only what applies to this user. Default: everything.")
     ] = None
+    team: InTeam = None
 
 
 class RetentionRule(Message):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
-from .message import ABSENT_IF_NONE, Body, Created, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, example
 from .text import Moment, Text
 
 EventId = Annotated[str, Field(description="Identifier of the event, to cite and to fetch it.")]
@@ -144,6 +144,40 @@ class MemoryQuery(Body):
             description="Budget for the texts of all layers, in tokens of about 4 characters.",
         ),
     ] = None
+    team: InTeam = None
+    teams: Annotated[
+        Annotated[list[Id], Field(max_length=limits.TEAMS_SEARCHED_MAX)] | Literal["all"] | None,
+        Field(
+            description="Teams whose memory to search together with one's own, by id or name, or "
+            "`all`. Every part of the answer has its `source`. Not together with `team`."
+        ),
+    ] = None
+
+
+class Author(Message):
+    """The member that wrote something into the memory of a team."""
+
+    account: Annotated[str, Field(description="Account of the author.")]
+    user_id: Annotated[str, Field(description="User of that account.")]
+
+
+class MemorySource(Message):
+    """The memory that holds a part of an answer."""
+
+    team_id: Annotated[str | None, Field(description="Team; null for one's own memory.")]
+    team: Annotated[str | None, Field(description="Name of the team; null for one's own memory.")]
+    author: Annotated[
+        Author | None,
+        ABSENT_IF_NONE,
+        Field(description="Who wrote it, for the turns and facts of a team."),
+    ] = None
+
+
+ItsSource = Annotated[
+    MemorySource | None,
+    ABSENT_IF_NONE,
+    Field(description="Memory that holds it, where the request names a team."),
+]
 
 
 class Signal(Message):
@@ -195,6 +229,7 @@ class Hit(Message):
         Field(description="Events whose value it may replace; no hit is moved because of it."),
     ] = None
     why: Annotated[list[Signal], Field(description="Signals that found the event.")]
+    source: ItsSource = None
 
 
 class FactHit(Message):
@@ -219,6 +254,7 @@ class FactHit(Message):
         str | None, Field(description="Event id of the turn it came with, if there is one.")
     ]
     score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
+    source: ItsSource = None
 
 
 class InstructionHit(Message):
@@ -233,6 +269,7 @@ class InstructionHit(Message):
     event_id: Annotated[
         str | None, Field(description="Event id of the turn it came with, if there is one.")
     ]
+    source: ItsSource = None
 
 
 class SummaryHit(Message):
@@ -248,6 +285,7 @@ class SummaryHit(Message):
     topic: Annotated[str | None, Field(description="Topic, if it has one.")]
     text: Annotated[str, Field(description="The summary, or the part of it that fits best.")]
     score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
+    source: ItsSource = None
 
 
 class OpenTask(Message):

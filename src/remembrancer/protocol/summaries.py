@@ -9,7 +9,7 @@ from pydantic import Field
 from . import limits
 from .constitution import ClientKind
 from .cubes import SharedCube
-from .message import ABSENT_IF_NONE, Body, Created, Id, Message, Saved, Topic, example
+from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, Saved, Topic, example
 from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
 from .text import Telling, Text
 from .usage import ModelUsage
@@ -46,6 +46,7 @@ class Summary(Body):
     message_count: Annotated[
         Count | None, Field(description="Number of messages covered, as counted by the agent.")
     ] = None
+    team: InTeam = None
 
 
 class SummarySaved(Message):
@@ -69,6 +70,7 @@ class SummaryAsked(Body):
     session_id: Annotated[
         Id, Field(description="Session to summarise: its turns since its last L1.")
     ]
+    team: InTeam = None
 
 
 class Dropped(Message):
@@ -120,6 +122,7 @@ class MapRequest(Body):
             "is. Default: all."
         ),
     ] = None
+    team: InTeam = None
 
 
 class MapUpdated(Message):
@@ -167,6 +170,7 @@ class MapQuery(Message):
         Field(ge=1, le=1_000_000_000, description="Version to read. Default: the newest."),
     ] = None
     as_of: AsOf = None
+    team: InTeam = None
 
 
 class MapVersion(Message):
@@ -209,6 +213,7 @@ class StartQuery(Message):
             "(hooks search and store for it)."
         ),
     ] = "http"
+    team: InTeam = None
 
 
 class StartParts(Message):
@@ -265,6 +270,7 @@ class AgentMemoryQuery(Message):
     top_k: Annotated[
         int, Field(ge=1, le=limits.TOP_K_MAX, description="Maximum number of hits.")
     ] = limits.TOP_K_DEFAULT
+    team: InTeam = None
 
 
 class AgentMemory(Message):

@@ -159,8 +159,10 @@ def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[st
 
 
 def _mark(one: Mapping[str, Any]) -> str:
-    """Return the mark of an event or a fact that no longer holds."""
-    return f", superseded by {one['superseded_by']}" if one.get("superseded_by") else ""
+    """Return the marks of an event or a fact: its team, and that it no longer holds."""
+    source = one.get("source") or {}
+    team = f", team {_in_label(source['team'])}" if source.get("team") else ""
+    return team + (f", superseded by {one['superseded_by']}" if one.get("superseded_by") else "")
 
 
 def _about(cube: Mapping[str, Any]) -> str:

@@ -246,7 +246,7 @@ def _write_fact(
         valid_from_ms=record.valid_from_ms,
         valid_to_ms=record.valid_to_ms,
     )
-    stored = store_fact(context, tx, caller.key_id, space_id, fact)
+    stored = store_fact(context, tx, caller, space_id, fact)
     if not stored.is_known:
         return 1
     row = tx.one(FACTS.fact_by_id, fact_id=stored.fact_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
+from ...accounts.teams import require_fact_author
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
@@ -68,8 +69,8 @@ def add_fact(
             name_session_user(tx, caller, user_id, request.named_session, now_ms)
         space = tx.one(SPACES.open_space, user_id=user_id, now_ms=now_ms)
         replaces = current_fact(tx, caller, request.replaces, space.id)
-        stored = store_fact(context, tx, caller.key_id, space.id, fact, replaces=replaces)
-        return _answer(tx, stored, user_id, intake.notice, now_ms)
+        stored = store_fact(context, tx, caller, space.id, fact, replaces=replaces)
+        return _answer(tx, caller, stored, user_id, intake.notice, now_ms)
 
     return _stored(context, caller, idempotency, write)
 
@@ -120,8 +121,8 @@ def change_fact(
             if request.valid_to is None and (row.valid_to_ms or now_ms + 1) <= now_ms:
                 times["valid_to_ms"] = None  # the new wording begins after the old one ended
             new = NewFact(text=text, entry=entry, pinned=pinned, **times)
-            stored = store_fact(context, tx, caller.key_id, row.space_id, new, replaces=row)
-        return _answer(tx, stored, row.user_id, intake.notice, now_ms)
+            stored = store_fact(context, tx, caller, row.space_id, new, replaces=row)
+        return _answer(tx, caller, stored, row.user_id, intake.notice, now_ms)
 
     return _stored(context, caller, idempotency, write)
 
@@ -131,7 +132,7 @@ def remove_fact(
 ) -> FactRemoved:
     """Erase the text of a fact for good; its id and times stay, so that chains stay whole.
 
-    Raises KeyIsReadOnly, FactUnknown, IdempotencyKeyReused, StoreUnavailable.
+    Raises KeyIsReadOnly, FactUnknown, NotAuthor, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
     now_ms = context.clock()
@@ -139,6 +140,7 @@ def remove_fact(
 
     def write(tx: Transaction) -> str:
         row = own_fact(tx, caller, fact_id)
+        require_fact_author(tx, caller, row.id)
         erased[:] = [erase_fact(tx, row.space_id, row.id, status=REMOVED)]
         delete_answers(tx, fact_id)
         return FactRemoved(
@@ -205,9 +207,14 @@ def _check_validity(valid_from_ms: int | None, valid_to_ms: int | None) -> None:
 
 
 def _answer(
-    tx: Transaction, stored: StoredFact, user_id: str, notice: str | None, now_ms: int
+    tx: Transaction,
+    caller: Caller,
+    stored: StoredFact,
+    user_id: str,
+    notice: str | None,
+    now_ms: int,
 ) -> str:
-    [fact] = read_facts(tx, [stored.row], now_ms)
+    [fact] = read_facts(tx, caller, [stored.row], now_ms)
     return FactStored(
         saved=True,
         user_id=user_id,

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ...accounts import session_user_id
+from ...accounts.teams import authors_of_facts
 from ...context import Caller, Context
 from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
 from ...protocol.text import rfc3339
@@ -44,7 +45,7 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
             most=query.limit + 1,
         )
         page, last = split_page(rows, query.limit)
-        return user_id, read_facts(tx, [row.id for row in page], context.clock()), last
+        return user_id, read_facts(tx, caller, [row.id for row in page], context.clock()), last
 
     user_id, facts, last = context.store.read(read, account_id=caller.account_id)
     return FactList(user_id=user_id, facts=facts, next=last and last.id)
@@ -65,8 +66,8 @@ def status_of(row: Row, now_ms: int) -> FactStatus:
     return _STATUSES[EXPIRED if row.status == CURRENT and is_over else row.status]
 
 
-def read_facts(tx: Transaction, ids: Sequence[int], now_ms: int) -> list[Fact]:
-    """Return facts by their row ids, in this order."""
+def read_facts(tx: Transaction, caller: Caller, ids: Sequence[int], now_ms: int) -> list[Fact]:
+    """Return facts by their row ids, in this order; those of a team with their authors."""
     if not ids:
         return []
     row_ids = json.dumps(list(ids))
@@ -77,7 +78,11 @@ def read_facts(tx: Transaction, ids: Sequence[int], now_ms: int) -> list[Fact]:
     replaced: dict[int, list[str]] = defaultdict(list)
     for row in tx.all(SQL.superseded_of, ids=row_ids):
         replaced[row.fact].append(row.fact_id)
-    return [_fact(rows[one], sources[one], replaced[one], now_ms) for one in ids if one in rows]
+    facts = [_fact(rows[one], sources[one], replaced[one], now_ms) for one in ids if one in rows]
+    if caller.member is None:
+        return facts
+    authors = authors_of_facts(tx, [fact.fact_id for fact in facts])
+    return [fact.model_copy(update={"author": authors.get(fact.fact_id)}) for fact in facts]
 
 
 def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fact:

@@ -31,13 +31,13 @@ def fact_timeline(context: Context, caller: Caller, fact_id: str) -> FactTimelin
 
     def read(tx: Transaction) -> FactTimeline:
         row, now_ms = own_fact(tx, caller, fact_id), context.clock()
-        [fact] = read_facts(tx, [row.id], now_ms)
+        [fact] = read_facts(tx, caller, [row.id], now_ms)
         rows = tx.all(SQL.timeline, id=row.id, most=TIMELINE_MAX + 1)
         newest, last = split_page(rows, TIMELINE_MAX)
         return FactTimeline(
             user_id=row.user_id,
             fact=fact,
-            timeline=read_facts(tx, [one.id for one in reversed(newest)], now_ms),
+            timeline=read_facts(tx, caller, [one.id for one in reversed(newest)], now_ms),
             is_truncated=last is not None,
         )
 

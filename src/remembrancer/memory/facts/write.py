@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ...accounts.teams import sign_fact
 from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...search import IndexEntry
@@ -84,7 +85,7 @@ class StoredFact:
 def store_fact(
     context: Context,
     tx: Transaction,
-    key_id: int | None,
+    caller: Caller | None,
     space_id: int,
     fact: NewFact,
     *,
@@ -94,7 +95,7 @@ def store_fact(
 
     It takes the place of `replaces`, a row of `current_fact`, and of facts that the rules of
     `changes` say it replaces. A fact that holds since an earlier time is superseded by those
-    instead. `key_id` is the key that stores it.
+    instead. `caller` stores it; None: it was recognised in a turn.
     """
     instruction = fact.instruction or standing_instruction(fact.text)
     now_ms, text, fact_id = context.clock(), fact.text.strip(), context.ids("f_")
@@ -113,7 +114,8 @@ def store_fact(
         valid_from_ms=fact.valid_from_ms,
         valid_to_ms=fact.valid_to_ms,
         expires_ms=fact.expires_ms,
-        key_id=key_id,
+        # The label of a member's key is no business of a team.
+        key_id=None if caller is None or caller.member else caller.key_id,
         now_ms=now_ms,
     )
     supersedes = [] if replaces is None else [replaces.fact_id]
@@ -131,6 +133,8 @@ def store_fact(
             tx, space_id=space_id, layer=fact_layer(instruction), item=new.id, entry=fact.entry
         )
         stored = StoredFact(row=new.id, fact_id=fact_id, supersedes=supersedes)
+        if caller is not None:
+            sign_fact(tx, caller, new.id)
     if replaces is not None:
         supersede(tx, older=replaces.id, newer=stored.row, from_ms=fact.valid_from_ms)
     if stored.is_known:

@@ -20,7 +20,7 @@ from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, event_text, future_ms, row_id, space_of
-from ..write.events import event_of, own_event
+from ..write.events import event_of, event_to_change, own_event
 from ..write.links import link_changes, restore_turn, withdraw_turns
 from ..write.turns import add_index, update_index
 from .forget import forget_turn
@@ -54,7 +54,7 @@ def change_event(
     erased: list[ErasedEvents | None] = []
 
     def write(tx: Transaction) -> str:
-        row = own_event(tx, caller, event_id)
+        row = event_to_change(tx, caller, event_id)
         state = tx.one(SQL.event_state, id=row.id)
         tx.run(
             SQL.change_event,

@@ -30,7 +30,7 @@ from ..layers import prune_layers, prune_with
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, drop_indexes, milliseconds, number_of, row_id, space_of
 from ..write.associations import erase_associations_of_space
-from ..write.events import own_event
+from ..write.events import event_to_change
 from ..write.links import erase_links, leave_index
 from ..write.turns import update_index
 from .ranges import ALL_TIME_MS, EraseRange
@@ -90,7 +90,7 @@ def erase_event(
 ) -> EventErased:
     """Erase one turn permanently, or report what would be erased with it.
 
-    Raises KeyIsReadOnly, EventUnknown, IdempotencyKeyReused, StoreUnavailable.
+    Raises KeyIsReadOnly, EventUnknown, NotAuthor, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
     outcome = _Outcome()
@@ -117,7 +117,7 @@ def erase_event(
 def _erase_one(
     context: Context, tx: Transaction, caller: Caller, event_id: str, outcome: _Outcome
 ) -> str:
-    row = own_event(tx, caller, event_id)
+    row = event_to_change(tx, caller, event_id)
     erase_range = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.one(SPACES.session_of, space_id=erase_range.space_id, session_id=row.session_id).id
     l1_ids = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
@@ -220,7 +220,7 @@ def replace_turn(
 
     What belonged to the old turn then belongs to the new one. Raises EventUnknown, NotLatest.
     """
-    old = own_event(tx, caller, event_id)
+    old = event_to_change(tx, caller, event_id)
     latest = [
         row.id
         for row in tx.all(SQL.latest_turns, session=replacement.session, most=2)

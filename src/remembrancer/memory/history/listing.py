@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from ...accounts import session_user_id
+from ...accounts.teams import authors_of_events
 from ...context import Caller, Context
 from ...protocol.events import EventList, EventsQuery, ListedEvent
 from ...protocol.limits import EVENTS_PAGE_CHARACTERS_MAX
@@ -30,7 +31,7 @@ def list_events(context: Context, caller: Caller, query: EventsQuery) -> EventLi
         rows = [] if space is None else _page(tx, space.id, query)
         page = _within_characters(rows[: query.limit])
         following = _cursor(page[-1]) if len(page) < len(rows) else None
-        return EventList(user_id=user_id, events=_complete(tx, page), next=following)
+        return EventList(user_id=user_id, events=_complete(tx, caller, page), next=following)
 
     return context.store.read(read, account_id=caller.account_id)
 
@@ -75,13 +76,17 @@ def _within_characters(rows: list[Row]) -> list[Row]:
     return rows
 
 
-def _complete(tx: Transaction, page: list[Row]) -> list[ListedEvent]:
+def _complete(tx: Transaction, caller: Caller, page: list[Row]) -> list[ListedEvent]:
     """Return the events of a page, complete and in its order."""
     if not page:
         return []
     ids = json.dumps([row.id for row in page])
     rows = {row.id: row for row in tx.all(SQL.events_whole, ids=ids)}
-    return [_listed(rows[row.id]) for row in page]
+    events = [_listed(rows[row.id]) for row in page]
+    if caller.member is None:
+        return events
+    authors = authors_of_events(tx, [one.event_id for one in events])
+    return [one.model_copy(update={"author": authors.get(one.event_id)}) for one in events]
 
 
 def _listed(row: Row) -> ListedEvent:

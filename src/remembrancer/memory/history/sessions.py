@@ -14,7 +14,7 @@ from ...protocol.seal import render
 from ...protocol.sessions import ListedSession, SessionList, SessionsQuery
 from ...protocol.text import beginning, rfc3339
 from ...store import Row, Transaction, load_queries
-from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due
+from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due, turns_owing_l1
 from ..paging import AFTER_ALL, PageCursor, space_rows, split_page
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
@@ -156,7 +156,7 @@ def _session_row(row: Row) -> SessionRow:
         turns=row.turns,
         steps=row.step,
         summaries=row.summaries,
-        is_l1_due=is_l1_due(row.turns, row.turns_summarised),
+        is_l1_due=is_l1_due(turns_owing_l1(row)),
         task_open=bool(row.task_open),
         last_ms=row.last_ms,
         created_ms=row.created_ms,
@@ -280,7 +280,7 @@ def _open_duties(context: Context, tx: Transaction, row: Row, space: Row) -> Dut
         step=row.step,
         remembered_step=row.remembered_step,
         turns=row.turns,
-        turns_summarised=row.turns_summarised,
+        turns_without_l1=turns_owing_l1(row),
         l1_count=space.l1_count,
         l1_mapped=space.l1_mapped,
         unrated=tuple(unrated_cubes(tx, session=row.id, before_step=row.step + 1)),

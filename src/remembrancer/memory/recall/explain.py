@@ -12,6 +12,7 @@ import numpy as np
 
 from ...accounts import space_user_id
 from ...context import Caller, Context
+from ...protocol.errors import InvalidRequest
 from ...protocol.explain import (
     ExplainedHit,
     Explanation,
@@ -37,8 +38,8 @@ from ...search import (
 from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
-from .outcome import SearchOutcome
-from .recall import StageTimer, read_embedded, search
+from .outcome import SearchOutcome, StageTimer
+from .recall import read_embedded, search
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
@@ -50,13 +51,19 @@ _NEIGHBOURS: tuple[tuple[str, Literal["before", "after"]], ...] = (
 _FORM = "form"  # signal of the features about how a passage is written
 
 
+class OneMemoryOnly(InvalidRequest):
+    """Only the search of one memory is explained. Name one `team` instead of `teams`."""
+
+
 def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation:
     """Return the hits of a search with their reasons, and the result of each stage.
 
     Writes nothing: it counts no step, checks no duty, and does not record the hits as shown.
     `interact`, `session_id`, `last_seal` and `depth` are accepted and ignored: it explains the fast
-    order. Raises PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
+    order. Raises OneMemoryOnly, PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
     """
+    if query.teams is not None:
+        raise OneMemoryOnly
     user_id = space_user_id(caller, query.user_id)
     stages = StageTimer()
 

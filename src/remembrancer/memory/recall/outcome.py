@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TypeVar
 
 from ...cubes import RelevantCubes
@@ -13,6 +14,20 @@ from ...search import RankedEvent, Ranker, Ranking, SearchTerms
 from ...store import Row
 
 AnyHit = TypeVar("AnyHit", FactHit, InstructionHit, SummaryHit)
+
+
+class StageTimer:
+    """Measures the duration of each stage of a search, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def end(self, stage: str) -> None:
+        """Record the time since the previous stage ended under this name."""
+        now = perf_counter()
+        self.ms[stage] = (now - self._last) * 1000
+        self._last = now
 
 
 @dataclass(frozen=True, slots=True)

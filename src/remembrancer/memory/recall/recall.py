@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,9 +58,10 @@ from .deep import reranked, widened
 from .help import help_for
 from .hit_rows import HitRows
 from .layer_hits import layer_hits
-from .outcome import FocusMatches, SearchOutcome, TokenBudget
+from .outcome import FocusMatches, SearchOutcome, StageTimer, TokenBudget
 from .postgresql import view_for
 from .snippets import HitText, hit_text
+from .teams import recall_with_teams, with_authors
 from .useful import ORIGINALS_BEYOND, useful_first
 
 DAY_MS = 86_400_000
@@ -79,20 +79,6 @@ T = TypeVar("T")
 _ranker = lru_cache(maxsize=8)(load_ranker)
 
 
-class StageTimer:
-    """Measures the duration of each stage of a search, in milliseconds."""
-
-    def __init__(self) -> None:
-        self.ms: dict[str, float] = {}
-        self._last = perf_counter()
-
-    def end(self, stage: str) -> None:
-        """Record the time since the previous stage ended under this name."""
-        now = perf_counter()
-        self.ms[stage] = (now - self._last) * 1000
-        self._last = now
-
-
 def recall(
     context: Context, caller: Caller, query: MemoryQuery, *, serves_cubes: bool = True
 ) -> MemoryAnswer:
@@ -100,12 +86,15 @@ def recall(
 
     `serves_cubes` False is for callers that show none, so that none is to be rated. Returns no
     hits if nothing is relevant. An interacting search counts one step of its session and
-    reports the session's duties; a read-only key never interacts. Raises PinnedToOtherUser,
-    TimeInFuture, RerankerNotConfigured, StoreUnavailable, EmbedderUnavailable.
+    reports the session's duties; read-only keys and keys without the protocol never interact.
+    Raises PinnedToOtherUser, TimeInFuture, RerankerNotConfigured, StoreUnavailable,
+    EmbedderUnavailable.
     """
+    if query.teams is not None:
+        return recall_with_teams(context, caller, query, recall)
     user_id = space_user_id(caller, query.user_id)
     past_ms(context, query.as_of)  # first: a wrong time is refused before any work
-    counts = query.interact and not caller.read_only
+    counts = query.interact and not caller.read_only and caller.has_protocol
 
     def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
         outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
@@ -118,7 +107,7 @@ def recall(
     answer = outcome.answer
     if is_deep:
         answer = reranked(context, caller, query, answer)
-    if not serves_cubes:
+    if not serves_cubes or caller.member is not None:
         answer = answer.model_copy(update={"shared_cubes": []})
     to_record = SearchToRecord(
         user_id=user_id,
@@ -129,10 +118,16 @@ def recall(
     )
     if not counts:
         # Without a counted search, the session cannot cite.
-        may_cite = bool(citable_events(answer) and answer.step) and not caller.read_only
+        may_cite = (
+            bool(citable_events(answer) and answer.step)
+            and not caller.read_only
+            and caller.has_protocol
+        )
         if may_cite or not is_known_user:
             record_read(context, caller, to_record, may_cite=may_cite)
-        return answer
+        if not caller.has_protocol:
+            answer = answer.model_copy(update={"step": 0})
+        return answer if caller.member is None else with_authors(context, caller, answer)
     step, duties, cubes = count_search(context, caller, to_record)
     return answer.model_copy(
         update={

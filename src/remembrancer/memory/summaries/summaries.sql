@@ -26,7 +26,7 @@ values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count,
 returning id;
 
 -- note_l1: Record that all turns of the session are summarised
-update sessions set turns_summarised = turns where account_id = :account_id and id = :session;
+update sessions set turns_summarised = turns, turns_without_l1 = 0 where account_id = :account_id and id = :session;
 
 -- count_l1: Count one more L1 of a space
 update spaces set l1_count = l1_count + 1 where account_id = :account_id and id = :space_id;

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ...accounts.idempotency import IdempotentRequest
+from ...accounts.teams import require_event_author
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.memory import Event, EventWrite, EventWritten, LookRecord
+from ...protocol.search import Author
 from ...protocol.text import rfc3339
 from ...search import EventText
 from ...store import Row, Transaction
@@ -88,6 +90,9 @@ def event_of(tx: Transaction, row: Row) -> Event:
         supersedes=links.supersedes,
         may_supersede=links.may_supersede,
         near_duplicate_of=fate.original_id,
+        author=None
+        if fate.author is None
+        else Author(account=fate.author, user_id=fate.author_user),
         second_look=None
         if fate.looked_ms is None
         else LookRecord(
@@ -107,6 +112,16 @@ def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
     row = tx.one_or_none(SQL.event_by_id, event_id=event_id)
     if row is None or caller.pinned_user_id not in (None, row.user_id):
         raise EventUnknown
+    return row
+
+
+def event_to_change(tx: Transaction, caller: Caller, event_id: str) -> Row:
+    """Return the row of an event that the caller may change or erase.
+
+    Raises EventUnknown, and NotAuthor for what another member wrote into a team.
+    """
+    row = own_event(tx, caller, event_id)
+    require_event_author(tx, caller, row.id)
     return row
 
 

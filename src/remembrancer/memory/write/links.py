@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...context import Context
+from ...accounts.teams import is_author
+from ...context import Context, TeamMember
 from ...protocol.notices import without_notices
 from ...search.text.machine_text import MACHINE_NOTICE
 from ...store import Row, Transaction, load_queries
@@ -145,11 +146,12 @@ def withdraw(
     space_id: int,
     event: int,
     withdrawal: Withdrawal,
+    member: TeamMember | None = None,
 ) -> TurnLinks:
     """Take back what a message (its row) says the user takes back, and end the facts about it.
 
     Turns stay readable by their ids but are in no index. A request to forget is withdrawn with
-    the turns it names, whose words it repeats.
+    the turns it names, whose words it repeats. A `member` of a team takes back its own turns alone.
     """
     rows: list[Row] = []
     if withdrawal.target:
@@ -160,8 +162,12 @@ def withdraw(
             id=event,
             most=MESSAGES_MAX,
         )
-        rows = [row for row in messages if is_about(withdrawal.target, row.query)][:WITHDRAWN_MAX]
-        _end_facts(context, tx, space_id, withdrawal)
+        rows = [
+            row
+            for row in messages
+            if is_about(withdrawal.target, row.query) and (member is None or is_author(member, row))
+        ][:WITHDRAWN_MAX]
+        _end_facts(context, tx, space_id, withdrawal, member)
     is_withdrawn = withdrawal.reason != "forget" or bool(rows)
     ids = [row.id for row in rows] + ([event] if is_withdrawn else [])
     erased = withdraw_turns(tx, space_id, ids, by=event) if ids else None
@@ -195,10 +201,17 @@ def restore_turn(tx: Transaction, row: int) -> None:
     tx.run(SQL.restore, id=row)
 
 
-def _end_facts(context: Context, tx: Transaction, space_id: int, withdrawal: Withdrawal) -> None:
+def _end_facts(
+    context: Context,
+    tx: Transaction,
+    space_id: int,
+    withdrawal: Withdrawal,
+    member: TeamMember | None,
+) -> None:
     now_ms = context.clock()
     for row in tx.all(SQL.end_facts_like, space_id=space_id, now_ms=now_ms, most=MESSAGES_MAX):
-        if is_about(withdrawal.target, row.text):
+        is_own = member is None or is_author(member, row)
+        if is_own and is_about(withdrawal.target, row.text):
             tx.run(SQL.end_fact, id=row.id, now_ms=now_ms)
 
 

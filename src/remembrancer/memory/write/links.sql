@@ -46,7 +46,7 @@ order by linked.newer, linked.older;
 select older, newer from event_changes where account_id = :account_id and space_id = :space_id and certain = 1 order by newer desc, older limit :most;
 
 -- newest_messages: The newest turns of a space that the user may mean
-select id, event_id, query from events
+select id, event_id, query, author_account, author_user from events
 where account_id = :account_id and id >= :low and id < :high and id <> :id and superseded_by is null and withdrawn_by is null
 order by id desc limit :most;
 
@@ -54,8 +54,11 @@ order by id desc limit :most;
 update events set withdrawn_by = :by where account_id = :account_id and id = :id and withdrawn_by is null;
 
 -- end_facts_like: The current facts of a space, newest first
-select id, text, valid_from_ms from facts where account_id = :account_id and space_id = :space_id and status = 0
-    and (valid_to_ms is null or valid_to_ms > :now_ms) order by id desc limit :most;
+select facts.id, facts.text, facts.valid_from_ms,
+    coalesce(facts.author_account, events.author_account) as author_account, coalesce(facts.author_user, events.author_user) as author_user
+from facts left join events on events.account_id = :account_id and events.id = facts.event
+where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0
+    and (facts.valid_to_ms is null or facts.valid_to_ms > :now_ms) order by facts.id desc limit :most;
 
 -- end_fact: Let a fact hold no longer
 update facts set valid_to_ms = case when :now_ms > valid_from_ms then :now_ms else valid_from_ms end where account_id = :account_id and id = :id;

@@ -14,50 +14,30 @@ from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
+from ...protocol.errors import InvalidRequest
 from ...protocol.memory import Receipt, Remembered, Turn
 from ...protocol.notices import is_notice
-from ...protocol.text import is_placeholder, says_nothing
-from ...search import EventText, IndexEntry, index_entries
+from ...protocol.text import says_nothing
+from ...search import EventText
 from ...store import Row, Transaction
 from ..duties import is_l1_due, is_l2_due
 from ..facts.write import NewFact, current_fact, store_fact
 from ..history.forget import Replacement, replace_turn, supersede_draft
-from ..layers import layer_text
 from ..spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
+from .parts import NO_EVIDENCE, PreparedParts, prepare_parts
 from .turns import (
-    Intake,
     SessionAddress,
     StepTurn,
     TurnTimes,
     add_turn,
     begin_turn,
     open_place,
-    turn_entry,
     update_index,
 )
 
-# Evidence label of a cube that was sent without a turn and without evidence.
-NO_EVIDENCE = "told by the agent"
 _DUPLICATE_MS = limits.DEDUPE_MINUTES * 60_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedParts:
-    """The parts to write, prepared before the transaction because models are slow."""
-
-    text: EventText | None
-    entry: IndexEntry | None
-    l1: str | None
-    map: str | None
-    fact: str | None
-    topic: str | None
-    reason: str  # for closing a duty
-    cube: cubes.PreparedCube | None
-    layer_entries: dict[str, IndexEntry]  # of l1, map and fact, by part
-    notices: dict[str, str]  # by part
-    echoed_parts: frozenset[str]  # parts that contained only text of this service
 
 
 def remember(
@@ -71,11 +51,13 @@ def remember(
     """
     require_write(caller)
     space_user_id(caller, turn.user_id)  # first: an invalid one is refused before any work
+    if caller.member is not None and (turn.has_cube or turn.duty is not None):
+        raise NotInTeam
     expires = _Expiry(
         future_ms(context, turn.expires_at),
         future_ms(context, turn.cube_expires_at, field="cube_expires_at"),
     )
-    parts = _prepare(context, turn)
+    parts = prepare_parts(context, turn)
 
     erased: list[ErasedEvents | None] = []
 
@@ -94,92 +76,15 @@ def remember(
     return Remembered.model_validate_json(answer)
 
 
+class NotInTeam(InvalidRequest):
+    """Cubes and duties belong to your own account. Send them without `team`."""
+
+
 class _Expiry(NamedTuple):
     """The times (ms since 1970) at which a turn with its fact, and a cube, are erased, or None."""
 
     turn_ms: int | None
     cube_ms: int | None
-
-
-def _prepare(context: Context, turn: Turn) -> PreparedParts:
-    notices: dict[str, str] = {}
-    echoed_parts: set[str] = set()
-
-    def screen(part: str, *texts: str | None) -> list[str | None]:
-        intake = Intake(settings=context.settings)
-        stored = [intake.take_if(text) for text in texts]
-        if intake.notice:
-            notices[part] = intake.notice
-        if intake.echoed_characters and not any(text and text.strip() for text in stored):
-            echoed_parts.add(part)
-        flags.update({part: intake.flags})
-        return stored
-
-    flags: dict[str, tuple[str, ...]] = {}
-    query, response, topic = screen("turn", turn.query, turn.response, turn.topic)
-    text = entry = None
-    if query or response:
-        occurred_ms = milliseconds(turn.occurred_at, context.clock())
-        text = EventText(
-            query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
-        )
-        entry = turn_entry(context, text, flags["turn"])
-    [l1], [l2], [fact], [reason] = (
-        screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
-        screen("l2_map", None if is_placeholder(turn.l2_map) else turn.l2_map),
-        screen("critical", None if _is_no_fact(turn.critical) else turn.critical),
-        screen("duty", turn.duty_reason),
-    )
-    cube = _prepare_cube(context, turn) if turn.has_cube else None
-    if cube is not None and cube.notice:
-        notices["cube"] = cube.notice
-    return PreparedParts(
-        text=text,
-        entry=entry,
-        l1=l1,
-        map=l2,
-        fact=fact,
-        topic=topic,
-        reason=reason or "",
-        cube=cube,
-        layer_entries=_layer_entries(
-            context, topic, {"l1_summary": l1, "l2_map": l2, "critical": fact}
-        ),
-        notices=notices,
-        echoed_parts=frozenset(echoed_parts),
-    )
-
-
-def _is_no_fact(text: str | None) -> bool:
-    """Return True if a critical fact says that there is none, or is a machine notice."""
-    return is_placeholder(text) or (text is not None and is_notice(text))
-
-
-def _layer_entries(
-    context: Context, topic: str | None, texts: dict[str, str | None]
-) -> dict[str, IndexEntry]:
-    layers = {part: text for part, text in texts.items() if text is not None}
-    entries = index_entries(
-        context.writer,
-        [
-            layer_text(text, topic if part == "l1_summary" else None)
-            for part, text in layers.items()
-        ],
-    )
-    return dict(zip(layers, entries, strict=True))
-
-
-def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
-    lesson = cubes.Lesson(
-        kind=turn.cube_type or turn.kind or "fact",
-        topic=turn.cube_topic or "",
-        essence=turn.cube_essence or "",
-        rules=turn.cube_rules or "",
-        evidence=NO_EVIDENCE if is_placeholder(turn.cube_evidence) else turn.cube_evidence or "",
-        publish=turn.cube_publish,
-        model=None if is_placeholder(turn.model) else turn.model,
-    )
-    return cubes.prepare_cube(context, lesson)
 
 
 @dataclass(slots=True)
@@ -216,16 +121,17 @@ class _TurnWrite:
         self._close_task(session)
         if self.parts.l1 is not None or self.parts.map is not None or any(self.erased):
             session = self.tx.one(SQL.session_state, session=session.id)
+        owes = self.caller.has_protocol
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
             user_id=self.user_id,
-            step=session.step,
+            step=session.step if owes else 0,
             cube=cube,
-            l1_due=is_l1_due(session.turns, session.turns_summarised),
-            l2_due=is_l2_due(session.l1_count, session.l1_mapped),
+            l1_due=owes and is_l1_due(session.turns - session.turns_summarised),
+            l2_due=owes and is_l2_due(session.l1_count, session.l1_mapped),
             receipts=self.receipts,
-            reminders=[reminder] if reminder else None,
+            reminders=[reminder] if reminder and owes else None,
         )
 
     def _add_receipt(
@@ -257,6 +163,7 @@ class _TurnWrite:
         if text is None or entry is None:
             return open_place(self.context, self.tx, address)
         step = StepTurn(
+            in_protocol=self.caller.has_protocol,
             task_open=self._task_open,
             named_ms=self._named_ms,
             since_ms=now_ms - _DUPLICATE_MS,
@@ -286,7 +193,14 @@ class _TurnWrite:
         else:
             times = TurnTimes(offset_minutes(self.turn.occurred_at), self.expires.turn_ms)
             stored = add_turn(
-                self.context, self.tx, session, text, entry, remembered=True, times=times
+                self.context,
+                self.tx,
+                session,
+                text,
+                entry,
+                remembered=self.caller.has_protocol,
+                times=times,
+                member=self.caller.member,
             )
             self.event_id, self.event_row = stored.event_id, stored.row
             self.erased.append(stored.links.erased)
@@ -311,7 +225,12 @@ class _TurnWrite:
         )
         self.event_id, self.event_row = duplicate.event_id, duplicate.id
         task_open = None if self._task_open is None else int(self._task_open)
-        self.tx.run(SQL.note_remembered, session=session.id, task_open=task_open)
+        self.tx.run(
+            SQL.note_remembered,
+            session=session.id,
+            remembered=int(self.caller.has_protocol),
+            task_open=task_open,
+        )
         self._add_receipt(
             "turn",
             "known",
@@ -419,7 +338,7 @@ class _TurnWrite:
             expires_ms=self.expires.turn_ms,
         )
         stored = store_fact(
-            self.context, self.tx, self.caller.key_id, session.space_id, fact, replaces=replaces
+            self.context, self.tx, self.caller, session.space_id, fact, replaces=replaces
         )
         self._add_receipt(
             "critical", "known" if stored.is_known else "stored", stored.fact_id, stored.notice
@@ -480,6 +399,7 @@ class _TurnWrite:
             now_ms=now_ms,
         )
         if self.turn.duty == "cube_nothing":
+            self.tx.run(SQL.close_cube_duty, session=session.id)
             self._add_receipt("duty", "stored", detail="No cube was created from this turn.")
             return
         rated = cubes.close_ratings(self.tx, session=session.id, reason=reason, now_ms=now_ms)

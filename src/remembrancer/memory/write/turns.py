@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
-from ...context import Caller, Context
+from ...accounts.teams import sign_event
+from ...context import Caller, Context, TeamMember
 from ...protocol.errors import InvalidRequest
 from ...protocol.fence import unfenced
 from ...protocol.notices import without_notices
@@ -85,19 +86,21 @@ def store_turn(
     entry: IndexEntry,
     *,
     times: TurnTimes = NOW_FOR_EVER,
+    member: TeamMember | None = None,
 ) -> StoredTurn:
     """Write one turn that belongs to no step. It is durable and searchable once the transaction is.
 
     The turn opens no task and ends none.
     """
     place = begin_turn(context, tx, address, text, entry)
-    return add_turn(context, tx, place, text, entry, times=times)
+    return add_turn(context, tx, place, text, entry, times=times, member=member)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTurn:
     """The place of a turn in the current step of its session."""
 
+    in_protocol: bool = True  # False: it does not close the step, and owes nothing
     task_open: bool | None = None  # the session's task continues; None says nothing
     named_ms: int | None = None  # the time it belongs to, if the request names one
     since_ms: int = NO_TIME  # the same turn stored since then is not stored again
@@ -129,7 +132,7 @@ def begin_turn(
         response=text.response,
         twin=None if entry.twin is None else entry.twin.number,
         in_session=int(entry.twin is not None and entry.twin.in_session),
-        remembered=int(step is not None),
+        remembered=int(step is not None and step.in_protocol),
         task_open=None if is_silent else int(bool(own.task_open)),
     )
 
@@ -153,23 +156,16 @@ def add_turn(
     *,
     remembered: bool = False,
     times: TurnTimes = NOW_FOR_EVER,
+    member: TeamMember | None = None,
 ) -> StoredTurn:
-    """Write a turn that was counted. If `remembered`, it is the turn of its session's step."""
-    now_ms = context.clock()
+    """Write a counted turn, of its session's step if `remembered`, by a `member` of a team."""
     row, event_id = row_id(place.space_id, place.number), context.ids("e_")
     if place.original is not None:
         entry = as_repeated(entry)
     message = "" if entry.is_machine_notice else without_notices(text.query)
     withdrawal = withdrawal_in(message)
     keys = [] if withdrawal else sorted(state_keys(message))
-    index = {
-        "id": row,
-        "session": place.id,
-        "occurred_ms": text.occurred_ms,
-        "words": entry.words,
-        "vectors": entry.vectors,
-        "derived_by": entry.by,
-    }
+    index = _index_values(row, place.id, text.occurred_ms, entry)
     if not tx.run(
         TURN_SQL.add_turn,
         space_id=place.space_id,
@@ -182,7 +178,7 @@ def add_turn(
         twin=None if entry.twin is None else entry.twin.number,
         repeats=place.original,
         occurred_offset=times.offset_minutes,
-        created_ms=now_ms,
+        created_ms=context.clock(),
         expires_ms=times.expires_ms,
         entities=json.dumps(entry.entities, ensure_ascii=False),
         keys=json.dumps(keys, ensure_ascii=False),
@@ -190,20 +186,32 @@ def add_turn(
     ):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_index, **index)
+    if member is not None:
+        sign_event(tx, member, row)
+    place_of = {"space_id": place.space_id, "event": row}
     if withdrawal is not None:
-        links = withdraw(context, tx, space_id=place.space_id, event=row, withdrawal=withdrawal)
+        links = withdraw(context, tx, withdrawal=withdrawal, member=member, **place_of)
     else:
         store_instructions(
             context,
             tx,
-            space_id=place.space_id,
+            **place_of,
             session=place.id,
-            event=row,
             message=message,
             occurred_ms=text.occurred_ms,
         )
         links = link_related(tx, row, keys, message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
+
+
+def answers_step(tx: Transaction, caller: Caller, stored: StoredTurn) -> None:
+    """Let a stored turn answer the last counted search of its session.
+
+    Does nothing for a key without the protocol, and in a session without such a search.
+    """
+    if caller.has_protocol and stored.session.step:
+        tx.run(SQL.take_part, id=stored.row, step=stored.session.step)
+        tx.run(SQL.count_part, session=stored.session.id)
 
 
 def as_repeated(entry: IndexEntry) -> IndexEntry:
@@ -250,18 +258,23 @@ def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> Non
                 context.segments.advance(events.space_id, events.numbers, **revisions)
 
 
-def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
-    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
-    index = {
+def _index_values(row: int, session: int, occurred_ms: int, entry: IndexEntry) -> dict[str, Any]:
+    return {
         "id": row,
         "session": session,
         "occurred_ms": occurred_ms,
         "words": entry.words,
         "vectors": entry.vectors,
+        "derived_by": entry.by,
     }
-    if not tx.run(SQL.add_index, derived_by=entry.by, **index):  # the embedder has no number yet
+
+
+def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
+    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
+    index = _index_values(row, session, occurred_ms, entry)
+    if not tx.run(SQL.add_index, **index):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
-        tx.run(SQL.add_index, derived_by=entry.by, **index)
+        tx.run(SQL.add_index, **index)
     associate(tx, row, entry.entities)
 
 
@@ -314,12 +327,12 @@ class SessionUsers:
     """The users of the sessions that the turns of one transaction name, each recorded once."""
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller) -> None:
-        self._context, self._tx, self._caller = context, tx, caller
+        self._context, self._tx, self.caller = context, tx, caller
         self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
 
     def user_of(self, place: EventPlace) -> tuple[str, str | None]:
         """Return the user_id to store a turn under, and a reminder or None."""
-        tx, caller, session = self._tx, self._caller, place.named_session
+        tx, caller, session = self._tx, self.caller, place.named_session
         user_id = session_user_id(tx, caller, place.user_id, session)
         if place.user_id is None or self._recorded.get(session) == user_id:
             return user_id, None
@@ -341,7 +354,9 @@ def store_screened(
     address = SessionAddress(
         account_id=account_id, user_id=user_id, session_id=turn.place.session_id
     )
-    stored = store_turn(context, tx, address, turn.text, entry, times=turn.times)
+    stored = store_turn(
+        context, tx, address, turn.text, entry, times=turn.times, member=users.caller.member
+    )
     notices = (turn.notice, reminder, stored.links.notice)
     return stored, user_id, " ".join(filter(None, notices)) or None
 

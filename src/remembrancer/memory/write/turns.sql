@@ -36,7 +36,9 @@ update spaces set events_made = events_made + 1 where account_id = :account_id a
 );
 update sessions set
     turns = turns + 1, last_turn_ms = :now_ms, task_open = coalesce(:task_open, task_open),
-    remembered_step = case when :remembered = 1 then step else remembered_step end
+    remembered_step = case when :remembered = 1 then step else remembered_step end,
+    turns_without_l1 = case when :remembered = 1 and step > 0 then turns_without_l1 + 1 else turns_without_l1 end,
+    turns_without_cube = case when :remembered = 1 and step > 0 then turns_without_cube + 1 else turns_without_cube end
 where changes() > 0 and account_id = :account_id and session_id = :session_id
     and space_id = (select id from spaces where account_id = :account_id and user_id = :user_id);
 select spaces.id as space_id, spaces.l1_count, spaces.l1_mapped, case when changes() > 0 then spaces.events_made - 1 end as number,
@@ -82,7 +84,9 @@ with found as materialized (
     from space where not exists (select 1 from same)
     on conflict (account_id, space_id, session_id) do update set
         turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(cast(:task_open as bigint), sessions.task_open),
-        remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end
+        remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end,
+        turns_without_l1 = case when :remembered = 1 and sessions.step > 0 then sessions.turns_without_l1 + 1 else sessions.turns_without_l1 end,
+        turns_without_cube = case when :remembered = 1 and sessions.step > 0 then sessions.turns_without_cube + 1 else sessions.turns_without_cube end
     returning id, step, turns, turns_summarised
 ), place as (
     select * from counted union all select * from known where exists (select 1 from same)

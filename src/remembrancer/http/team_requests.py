@@ -1,0 +1,46 @@
+"""Requests that name a team: they work in its space, with the role of the member."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from ..accounts.teams import enter
+from ..memory.recall.teams import TeamAndTeams
+from ..protocol.search import MemoryQuery
+from ..protocol.teams import TeamQuery
+from .endpoint import AddressedBody, AnyEndpoint, Call
+from .parameters import parse_query
+
+
+def enter_team(endpoint: AnyEndpoint, call: Call[Any]) -> None:
+    """Let a request that names a team work in it; other requests stay as they are.
+
+    Its `user_id` is then the team's: the user that acts is checked here. Raises PinnedToOtherUser,
+    TeamUnknown, TeamAmbiguous, RoleTooLow, TeamAndTeams.
+    """
+    assert endpoint.team is not None
+    if isinstance(call.input, AddressedBody):
+        body = _in_team(endpoint, call, call.input.body)
+        call.input = AddressedBody(call.input.id, body)
+    elif isinstance(call.input, BaseModel):
+        call.input = _in_team(endpoint, call, call.input)
+    else:
+        _in_team(endpoint, call, parse_query(TeamQuery, call.request.scope["query_string"]))
+
+
+def _in_team(endpoint: AnyEndpoint, call: Call[Any], request: Any) -> Any:
+    if request.team is None:
+        return request
+    assert endpoint.team is not None
+    user_id = getattr(request, "user_id", None)
+    call.caller = enter(call.context, call.caller, request.team, user_id, endpoint.team)
+    changes: dict[str, Any] = {"team": None}
+    if hasattr(request, "user_id"):
+        changes["user_id"] = call.caller.pinned_user_id
+    if isinstance(request, MemoryQuery):
+        if request.teams is not None:
+            raise TeamAndTeams
+        changes |= {"interact": False, "last_seal": None}
+    return request.model_copy(update=changes)

@@ -1,0 +1,48 @@
+"""Delete a team: its memory, its members and its invitations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...accounts import require_write
+from ...accounts.idempotency import IdempotentRequest
+from ...accounts.teams import caller_in, membership_in, require_role
+from ...context import Caller, Context
+from ...permissions.teams import end_team
+from ...protocol.errors import Conflict
+from ...protocol.forget import Forget
+from ...protocol.teams import TeamDeleted, TeamDeletion
+from .forget import forget
+
+
+class TeamNotConfirmed(Conflict):
+    """Deleting a team erases its memory. Send the team's name in `confirm` as well."""
+
+
+def delete_team(
+    context: Context,
+    caller: Caller,
+    team: str,
+    request: TeamDeletion,
+    _idempotency: IdempotentRequest | None = None,
+) -> TeamDeleted:
+    """Erase the memory of a team with a signed receipt, then end the team. For its owners.
+
+    A repeated request finds no team: 404. Raises KeyIsReadOnly, TeamUnknown, RoleTooLow,
+    TeamNotConfirmed, StoreUnavailable.
+    """
+    require_write(caller)
+    own = context.store.read(
+        lambda tx: membership_in(tx, caller, team), account_id=caller.account_id
+    )
+    require_role(own.role, "owner")
+    if request.confirm != own.name:
+        raise TeamNotConfirmed
+    everything = replace(caller_in(caller, own), pinned_user_id=None)
+    erased = forget(context, everything, Forget(account=True, confirm=own.team_id))
+    context.store.write(
+        lambda tx: end_team(tx, caller, own, context.clock()), account_id=own.team_account
+    )
+    return TeamDeleted(
+        deleted=True, team_id=own.team_id, counts=erased.counts, receipt=erased.receipt
+    )

@@ -1,0 +1,324 @@
+"""Teams: their members and roles, invitations, and what is erased by whom."""
+
+from __future__ import annotations
+
+import pytest
+from service import Http
+from teams import FERRY, TEAMS, audit, good, invite, join, members, new_team
+
+from remembrancer.accounts import invitations, keys, list_accounts
+from remembrancer.accounts.accounts import AccountIsTeam
+from remembrancer.protocol import limits
+
+HOUR_MS = 3_600_000
+
+
+class TestMembers:
+    """Members, roles and leaving (specification.md#team-members)."""
+
+    def test_creator_is_the_owner(self, http: Http) -> None:
+        team = new_team(http)
+
+        [mine] = good(http.get(TEAMS))["teams"]
+
+        assert (mine["team_id"], mine["name"], mine["role"], mine["members"]) == (
+            team,
+            "Garden",
+            "owner",
+            1,
+        )
+        assert members(http, team)["owner"]["user_id"] is None
+
+    def test_member_who_leaves_or_is_removed_has_no_access_at_once(self, http: Http) -> None:
+        team = new_team(http)
+        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "owner")
+        ada.remember(**FERRY, team=team)
+
+        good(bob.delete(f"{TEAMS}/{team}/members"))
+        good(
+            http.delete(
+                f"{TEAMS}/{team}/members",
+                params={"member_id": members(http, team)["ada"]["member_id"]},
+            )
+        )
+
+        for former, name in ((ada, "ada"), (bob, "bob")):
+            body = {"query_text": "ferry", "user_id": name, "team": team}
+            assert former.post("/api/v7/memory", body).status_code == 404
+            assert former.get(f"{TEAMS}/{team}").status_code == 404
+            assert former.memory("ferry", name, teams="all")["hits"] == []
+        assert http.memory("ferry", team=team)["hits"][0]["source"]["author"]["account"] == "ada"
+
+    def test_role_changes_hold_from_the_next_request_on(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "reader")
+        member_id = members(http, team)["ada"]["member_id"]
+
+        refused = ada.post("/api/v7/remember", {**FERRY, "team": team})
+        good(http.patch(f"{TEAMS}/{team}/members", {"member_id": member_id, "role": "writer"}))
+        accepted = ada.post("/api/v7/remember", {**FERRY, "team": team})
+
+        assert (refused.status_code, accepted.status_code) == (403, 200)
+
+    def test_team_keeps_an_owner(self, http: Http) -> None:
+        team = new_team(http)
+        join(http, team, "ada", "writer")
+        own = members(http, team)["owner"]["member_id"]
+
+        answers = [
+            http.delete(f"{TEAMS}/{team}/members"),
+            http.patch(f"{TEAMS}/{team}/members", {"member_id": own, "role": "reader"}),
+        ]
+
+        assert [answer.status_code for answer in answers] == [409, 409]
+        assert members(http, team)["owner"]["role"] == "owner"
+
+    def test_membership_of_one_user_does_not_apply_to_others(self, http: Http) -> None:
+        """A membership may name one user of an account (specification.md#team-user)."""
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer", user_id="mia")
+        body = {"query_text": "ferry", "team": team}
+        mia, leo = (http.as_account("ada", user_id=user_id) for user_id in ("mia", "leo"))
+
+        statuses = [
+            ada.post("/api/v7/memory", {**body, "user_id": "mia"}).status_code,
+            ada.post("/api/v7/memory", {**body, "user_id": "leo"}).status_code,
+            ada.post("/api/v7/remember", {**FERRY, "team": team}).status_code,
+            mia.post("/api/v7/memory", {**body, "user_id": "mia"}).status_code,
+            leo.post("/api/v7/memory", {**body, "user_id": "leo"}).status_code,
+            leo.post("/api/v7/memory", {**body, "user_id": "mia"}).status_code,
+            leo.get(f"{TEAMS}/{team}").status_code,
+        ]
+
+        assert statuses == [200, 404, 404, 200, 404, 403, 404]
+        assert leo.get(TEAMS).json() == {"teams": []}
+
+    def test_highest_of_several_roles_holds(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "reader")
+        token = invite(http, team, "writer")["token"]
+        good(ada.post(f"{TEAMS}/accept", {"token": token, "user_id": "mia"}))
+
+        write = {**FERRY, "team": team}
+        assert ada.post("/api/v7/remember", write).status_code == 403
+        assert ada.post("/api/v7/remember", {**write, "user_id": "mia"}).status_code == 200
+        assert good(ada.get(TEAMS))["teams"][0]["role"] == "writer"
+
+    def test_name_changes_and_audit_record_who_did_it(self, http: Http) -> None:
+        """Every change is in the audit trail (specification.md#team-audit)."""
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        good(http.patch(f"{TEAMS}/{team}", {"name": "Orchard"}))
+        open_one = invite(http, team)["invitation_id"]
+        path = f"{TEAMS}/{team}/invitations"
+        good(http.delete(path, params={"invitation_id": open_one}))
+        member_id = members(http, team)["ada"]["member_id"]
+        good(http.patch(f"{TEAMS}/{team}/members", {"member_id": member_id, "role": "reader"}))
+        good(ada.delete(f"{TEAMS}/{team}/members"))
+
+        changes = ["create", "invite", "accept", "rename", "invite", "withdraw", "role", "leave"]
+        assert audit(http, team) == changes
+        trail = good(http.get("/api/v7/sysperm/audit"))
+        assert trail["chain_valid"]
+        accepted = next(one for one in trail["entries"] if one.get("change") == "accept")
+        assert (accepted["account"], accepted["member"], accepted["role"], accepted["team_id"]) == (
+            "ada",
+            "ada",
+            "writer",
+            team,
+        )
+        page = good(http.get(f"{TEAMS}/{team}/audit", params={"limit": 3}))
+        rest = good(http.get(f"{TEAMS}/{team}/audit", params={"before": page["next"]}))
+        assert len(page["entries"]) + len(rest["entries"]) == len(changes)
+
+    def test_team_has_neither_keys_nor_a_password(self, http: Http) -> None:
+        """Its account is its space alone (specification.md#team-memory)."""
+        team = new_team(http)
+
+        with pytest.raises(AccountIsTeam):
+            keys.create(http.context, account=team)
+        with pytest.raises(AccountIsTeam):
+            invitations.invite(http.context, team)
+        assert {row.name: row.role for row in list_accounts(http.context)}[team] == "team"
+
+
+class TestInvitations:
+    """An invitation works once, for a time, for one role (specification.md#team-invitations)."""
+
+    def test_token_is_shown_once_and_used_once(self, http: Http) -> None:
+        team = new_team(http)
+        invitation = invite(http, team, "writer")
+        ada, bob = http.as_account("ada"), http.as_account("bob")
+        listed = good(http.get(f"{TEAMS}/{team}/invitations"))["invitations"]
+
+        answers = [
+            one.post(f"{TEAMS}/accept", {"token": invitation["token"]}) for one in (ada, bob)
+        ]
+
+        assert [answer.status_code for answer in answers] == [200, 404]
+        assert answers[0].json()["role"] == "writer"
+        assert [one["invitation_id"] for one in listed] == [invitation["invitation_id"]]
+        assert "token" not in listed[0]
+        assert good(http.get(f"{TEAMS}/{team}/invitations"))["invitations"] == []
+
+    def test_expired_withdrawn_and_invented_tokens_are_alike(self, http: Http) -> None:
+        team = new_team(http)
+        expired = invite(http, team, expires_in_hours=1)
+        http.context.clock.advance(HOUR_MS)  # type: ignore[attr-defined]
+        withdrawn = invite(http, team)
+        path, ada = f"{TEAMS}/{team}/invitations", http.as_account("ada")
+        good(http.delete(path, params={"invitation_id": withdrawn["invitation_id"]}))
+
+        details = {
+            (answer.status_code, answer.json()["detail"])
+            for token in (expired["token"], withdrawn["token"], "tmi_x")
+            if (answer := ada.post(f"{TEAMS}/accept", {"token": token}))
+        }
+
+        assert [status for status, _ in details] == [404]
+
+    def test_repeated_acceptance_gets_the_first_answer(self, http: Http) -> None:
+        team = new_team(http)
+        token, ada = invite(http, team)["token"], http.as_account("ada")
+
+        answers = [
+            ada.post(f"{TEAMS}/accept", {"token": token}, headers={"Idempotency-Key": "k"})
+            for _ in range(2)
+        ]
+
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert answers[0].json() == answers[1].json()
+
+    def test_member_does_not_use_up_an_invitation(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "reader")
+        token = invite(http, team)["token"]
+
+        assert ada.post(f"{TEAMS}/accept", {"token": token}).status_code == 409
+        assert http.as_account("bob").post(f"{TEAMS}/accept", {"token": token}).status_code == 200
+
+    def test_pinned_key_accepts_for_its_user(self, http: Http) -> None:
+        team = new_team(http)
+        mia = http.as_account("ada", user_id="mia")
+
+        good(mia.post(f"{TEAMS}/accept", {"token": invite(http, team)["token"]}))
+
+        assert members(http, team)["ada"]["user_id"] == "mia"
+
+    def test_open_invitations_are_limited(self, http: Http) -> None:
+        team = new_team(http)
+        for _ in range(limits.TEAM_INVITATIONS_MAX):
+            invite(http, team)
+
+        assert http.post(f"{TEAMS}/{team}/invitations", {}).status_code == 409
+
+
+class TestErasing:
+    """Authors and owners erase (specification.md#team-erase)."""
+
+    def test_writer_erases_what_it_wrote_and_an_owner_everything(self, http: Http) -> None:
+        team = new_team(http)
+        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
+        first, second = (ada.remember(f"q{n}", f"r{n}", team=team)["event_id"] for n in range(2))
+        named = {"params": {"team": team}}
+
+        assert bob.delete(f"/api/v7/event/{first}", **named).status_code == 403
+        assert (
+            bob.patch(f"/api/v7/event/{first}", {"pinned": True, "team": team}).status_code == 403
+        )
+        assert ada.delete(f"/api/v7/event/{first}", **named).status_code == 200
+        assert http.delete(f"/api/v7/event/{second}", **named).status_code == 200
+        assert http.rows()["events"] == 0
+
+    def test_another_user_of_the_account_is_another_author(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        event = ada.remember(**FERRY, team=team, user_id="mia")["event_id"]
+        leo, mia = (http.as_account("ada", user_id=user_id) for user_id in ("leo", "mia"))
+        named = {"params": {"team": team}}
+
+        statuses = [one.delete(f"/api/v7/event/{event}", **named).status_code for one in (leo, mia)]
+
+        assert statuses == [403, 200]
+
+    def test_message_takes_back_the_turns_of_its_author_alone(self, http: Http) -> None:
+        team = new_team(http)
+        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
+        for member in (ada, bob):
+            member.remember("My parking spot is 12.", "Noted.", team=team, session_id="a")
+
+        bob.remember("Forget about my parking spot.", "Done.", team=team, session_id="b")
+
+        hits = http.memory("parking spot", team=team)["hits"]
+        authors = {one["source"]["author"]["account"] for one in hits}
+        assert "ada" in authors
+        assert [
+            one
+            for one in hits
+            if one["query"].startswith("My") and one["source"]["author"]["account"] == "bob"
+        ] == []
+
+    def test_facts_are_removed_by_their_author_or_an_owner(self, http: Http) -> None:
+        team = new_team(http)
+        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
+        facts = [
+            good(ada.post("/api/v7/memory/facts", {"text": f"Fact number {n}.", "team": team}))[
+                "fact"
+            ]["fact_id"]
+            for n in range(2)
+        ]
+        named = {"params": {"team": team}}
+
+        statuses = [
+            bob.delete(f"/api/v7/memory/facts/{facts[0]}", **named).status_code,
+            bob.patch(
+                f"/api/v7/memory/facts/{facts[0]}", {"text": "Better.", "team": team}
+            ).status_code,
+            ada.delete(f"/api/v7/memory/facts/{facts[1]}", **named).status_code,
+        ]
+
+        assert statuses == [403, 200, 200]
+
+    def test_forgetting_a_user_or_an_account_leaves_what_the_team_has(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        ada.remember(**FERRY, team=team)
+        ada.remember(**FERRY)
+
+        good(ada.post("/api/v7/memory/forget", {"account": True, "confirm": "ada"}))
+
+        assert ada.memory("ferry", "ada")["hits"] == []
+        assert len(ada.memory("ferry", "ada", team=team)["hits"]) == 1
+
+    def test_only_owners_forget_and_the_receipt_is_signed(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        ada.remember(**FERRY, team=team)
+        ada.remember("q", "r")
+        body = {"team": team, "confirm": team}
+
+        assert ada.post("/api/v7/memory/forget", body).status_code == 403
+        answer = good(http.post("/api/v7/memory/forget", body))
+
+        assert answer["counts"]["events"] == 1
+        assert answer["receipt"] is not None
+        assert http.rows()["events"] == 1
+
+    def test_deleted_team_is_gone_with_its_memory_and_answers(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        headers = {"Idempotency-Key": "k"}
+        good(ada.post("/api/v7/remember", {**FERRY, "team": team}, headers=headers))
+
+        unconfirmed = http.delete(f"{TEAMS}/{team}")
+        refused = ada.delete(f"{TEAMS}/{team}", params={"confirm": "Garden"})
+        answer = good(http.delete(f"{TEAMS}/{team}", params={"confirm": "Garden"}))
+
+        assert (unconfirmed.status_code, refused.status_code) == (409, 403)
+        assert (answer["deleted"], answer["counts"]["events"]) == (True, 1)
+        for one in (http, ada):
+            assert one.get(f"{TEAMS}/{team}").status_code == 404
+            assert good(one.get(TEAMS)) == {"teams": []}
+        assert (http.rows()["events"], http.rows()["answers"]) == (0, 0)
+        deleted = good(http.get("/api/v7/sysperm/audit"))["entries"][-1]
+        assert (deleted["change"], deleted["team_id"]) == ("delete", team)

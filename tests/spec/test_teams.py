@@ -1,0 +1,243 @@
+"""Teams: a shared memory, its members and their roles, invitations, audit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+from teams import FERRY, TEAMS, good, join, new_team
+
+from remembrancer.protocol import limits
+
+
+class TestSharedMemory:
+    """Members work in one memory (specification.md#team-memory)."""
+
+    def test_what_a_member_stores_all_members_search(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        written = ada.remember(**FERRY, team=team)
+
+        for member, user_id in ((http, "owner"), (ada, "ada")):
+            answer = member.memory("departure of the ferry", user_id, team=team)
+            [hit] = answer["hits"]
+            assert hit["event_id"] == written["event_id"]
+            assert hit["source"] == {
+                "team_id": team,
+                "team": "Garden",
+                "author": {"account": "ada", "user_id": "ada"},
+            }
+            assert member.memory("departure of the ferry", user_id)["hits"] == []
+
+    def test_team_is_named_by_its_id_or_its_name(self, http: Http) -> None:
+        team = new_team(http)
+
+        http.remember(**FERRY, team="Garden")
+
+        assert http.memory("ferry", team=team)["total_hits"] == 1
+
+    def test_one_search_covers_ones_own_and_the_teams_memory(self, http: Http) -> None:
+        """Every part tells its source (specification.md#team-search)."""
+        garden, boat = new_team(http), new_team(http, "Boat")
+        http.remember("Where is the spade?", "The spade is in the shed.")
+        http.remember("Where is the rake?", "The rake is beside the spade.", team=garden)
+        http.remember("Which spade is on board?", "The spade of the boat is red.", team=boat)
+
+        answers = {
+            str(teams): http.memory("Where is the spade?", teams=teams, interact=False)
+            for teams in ("all", [garden], ["Boat", garden], [])
+        }
+
+        sources = {
+            teams: {hit["source"]["team"] for hit in answer["hits"]}
+            for teams, answer in answers.items()
+        }
+        assert sources == {
+            "all": {None, "Garden", "Boat"},
+            f"['{garden}']": {None, "Garden"},
+            f"['Boat', '{garden}']": {None, "Garden", "Boat"},
+            "[]": {None},
+        }
+        scores = [hit["score"] for hit in answers["all"]["hits"]]
+        assert scores == sorted(scores, reverse=True)
+        assert answers["all"]["total_hits"] == 3
+
+    def test_ones_own_hit_comes_first_at_equal_scores(self, http: Http) -> None:
+        """Equal words score equally (specification.md#team-search)."""
+        team = new_team(http)
+        http.remember(**FERRY, team=team)
+        http.remember(**FERRY)
+
+        hits = http.memory("When does the ferry leave?", teams="all", top_k=1)["hits"]
+
+        assert [hit["source"]["team"] for hit in hits] == [None]
+
+    def test_step_and_duties_are_those_of_ones_own_memory(self, http: Http) -> None:
+        """A team owes nothing (specification.md#team-duties)."""
+        team = new_team(http)
+        for n in range(20):
+            http.remember(f"Question {n}?", f"Answer {n}.", team=team, session_id="s")
+
+        alone = http.memory("question", team=team, session_id="s")
+        both = [http.memory("question", teams="all", session_id="s") for _ in range(2)]
+
+        assert alone["step"] == 0
+        assert not {"duty_error", "reminders"} & set(alone)
+        assert [answer["step"] for answer in both] == [1, 2]
+        assert "No turn was remembered" in both[1]["duty_error"]
+        assert http.rows()["steps"] == 2
+
+    def test_facts_instructions_and_summaries_tell_their_source(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        fact = {"text": "The ferry costs 30 euros.", "team": team}
+        stored = good(ada.post("/api/v7/memory/facts", fact))["fact"]
+        ada.remember(
+            "Always name the pier of a ferry.",
+            "I will.",
+            team=team,
+            l1_summary="Ferries: the pier must be named.",
+        )
+        http.remember("How is the ferry?", "Fine.", critical="The ferry has a bar.")
+
+        answer = http.memory("Which pier and price has the ferry?", teams="all", interact=False)
+
+        by_text = {one["text"]: one["source"] for one in answer["facts"]}
+        assert by_text["The ferry has a bar."] == {"team_id": None, "team": None}
+        assert by_text["The ferry costs 30 euros."]["author"] == {
+            "account": "ada",
+            "user_id": "ada",
+        }
+        assert [one["source"]["team"] for one in answer["instructions"]] == ["Garden"]
+        assert "Garden" in [one["source"]["team"] for one in answer["summaries"]]
+        assert stored["author"] == {"account": "ada", "user_id": "ada"}
+        assert stored["written_by"] is None
+
+    def test_budget_of_tokens_holds_for_the_merged_answer(self, http: Http) -> None:
+        team = new_team(http)
+        for place in (None, team):
+            for n in range(4):
+                http.remember(f"Ferry {n}?", f"Ferry number {n} " + "leaves early " * 9, team=place)
+
+        hits = http.memory("ferry", teams="all", max_tokens=90)["hits"]
+
+        assert 1 <= len(hits) < 4
+
+    def test_focus_word_is_missing_only_if_no_memory_has_it(self, http: Http) -> None:
+        team = new_team(http)
+        http.remember(**FERRY, team=team)
+        http.remember("Where is the spade?", "In the shed.")
+
+        answer = http.memory("ferry", teams="all", focus_words=["Piombino", "Elba", "shed"])
+
+        assert answer["focus_missing"] == ["Elba"]
+
+    def test_events_of_a_team_are_read_and_listed_with_their_authors(self, http: Http) -> None:
+        """The author of a turn is stored and shown (specification.md#team-author)."""
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        event = ada.remember(**FERRY, team=team, user_id="mia")["event_id"]
+        author = {"account": "ada", "user_id": "mia"}
+
+        detail = good(http.get(f"/api/v7/event/{event}", params={"team": team}))
+        listed = good(http.get("/api/v7/events", params={"team": team}))
+
+        assert (detail["author"], detail["user_id"]) == (author, team)
+        assert [one["author"] for one in listed["events"]] == [author]
+        assert http.get(f"/api/v7/event/{event}").status_code == 404
+
+    def test_batches_and_events_name_their_author_too(self, http: Http) -> None:
+        team = new_team(http)
+        good(http.post("/api/v7/memory/batch", {"turns": [FERRY, FERRY], "team": team}))
+        good(http.post("/api/v7/event/write", {**FERRY, "user_id": "bo", "team": team}))
+
+        listed = good(http.get("/api/v7/events", params={"team": team, "order": "oldest"}))
+
+        assert [one["author"]["user_id"] for one in listed["events"]] == ["owner", "owner", "bo"]
+
+    def test_every_layer_of_a_team_is_read_by_name(self, http: Http) -> None:
+        team = new_team(http)
+        http.remember(**FERRY, team=team, critical="Ada gets seasick.", l1_summary="The ferry.")
+        good(http.post("/api/v7/memory/map", {"team": team, "user_id": "owner"}))
+        named = {"team": team}
+
+        answers = {
+            path: http.get(path, params=named).text
+            for path in ("/api/v7/memory/map", "/api/v7/memory/start", "/api/v7/memory/facts")
+        }
+
+        assert "The ferry" in answers["/api/v7/memory/map"]
+        assert "Ada gets seasick." in answers["/api/v7/memory/start"]
+        assert "last_seal" not in answers["/api/v7/memory/start"]
+        assert "Ada gets seasick." in answers["/api/v7/memory/facts"]
+        recalled = http.get("/api/v7/agent/memory", params={**named, "query": "ferry"}).json()
+        assert [hit["source"]["team"] for hit in recalled["hits"]] == ["Garden"]
+
+    def test_second_look_compares_claims_with_events_of_teams(self, http: Http) -> None:
+        """A ref may be an event of a team (specification.md#look-teams)."""
+        team = new_team(http)
+        event = http.remember(**FERRY, team=team)["event_id"]
+        looks = []
+        for account, user_id in (("owner", "owner"), ("owner", "mia"), ("ada", "ada")):
+            agent = http.as_account(account)
+            for hour in ("9:40", "8:15"):
+                draft = f"{user_id}: it leaves at {hour} (ref: {event})."
+                agent.remember("When?", draft, user_id=user_id)
+                look = agent.post("/api/v7/agent/second-look", {"draft": draft}).json()
+                looks.append([one["check"] for one in look["checks"] if one["status"] == "fail"])
+
+        assert looks == [[], ["number_in_ref"]] * 2 + [["ref_exists"]] * 2
+
+    def test_cubes_and_duties_belong_to_ones_own_account(self, http: Http) -> None:
+        """They are refused in a team (specification.md#team-duties)."""
+        team = new_team(http)
+        cube = {"cube_topic": "t", "cube_essence": "e e e", "cube_rules": "- MUST look"}
+
+        for parts in (cube, {"duty": "vote_nothing", "duty_reason": "none"}):
+            answer = http.post("/api/v7/remember", {**FERRY, **parts, "team": team})
+            assert answer.status_code == 422
+        assert http.rows()["events"] == 0
+
+    def test_idempotency_key_belongs_to_one_memory(self, http: Http) -> None:
+        teams = [new_team(http), new_team(http, "Boat")]
+        once = {"headers": {"Idempotency-Key": "k"}}
+
+        ids = [
+            good(http.post("/api/v7/remember", {**FERRY, "team": team}, **once))["event_id"]
+            for team in (None, *teams, *teams)
+        ]
+
+        assert ids[1:3] == ids[3:5]
+        assert len(set(ids)) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (TEAMS, {}),
+        (TEAMS, {"name": ""}),
+        (TEAMS, {"name": "  "}),
+        (TEAMS, {"name": "a\nb"}),
+        (TEAMS, {"name": "x" * (limits.TEAM_NAME_CHARACTERS_MAX + 1)}),
+        (f"{TEAMS}/accept", {}),
+        (f"{TEAMS}/accept", {"token": ""}),
+        ("/api/v7/memory", {"query_text": "q", "user_id": "owner", "teams": "some"}),
+        ("/api/v7/memory", {"query_text": "q", "user_id": "owner", "teams": ["a"] * 9}),
+        ("/api/v7/memory", {"query_text": "q", "user_id": "owner", "team": 5}),
+        ("/api/v7/memory", {"query_text": "q", "user_id": "owner", "team": "Garden", "teams": []}),
+        ("/api/v7/memory/explain", {"query_text": "q", "user_id": "owner", "teams": "all"}),
+    ],
+)
+def test_invalid_requests_are_refused(http: Http, path: str, body: dict[str, Any]) -> None:
+    new_team(http)
+
+    assert http.post(path, body).status_code == 422
+
+
+def test_ambiguous_name_is_refused(http: Http) -> None:
+    for _ in range(2):
+        new_team(http)
+
+    body = {"query_text": "q", "user_id": "owner", "team": "Garden"}
+    assert http.post("/api/v7/memory", body).status_code == 422
