@@ -57,15 +57,16 @@ def fill(context: Context) -> None:
     )
 
 
-def answers(context: Context) -> list[str]:
-    """Return the answers of the service to a few questions, as text."""
+def answers(context: Context, *, with_teams: bool = True) -> list[str]:
+    """Return the answers of the service to a few questions, as text.
+
+    `with_teams`: also about teams, whose members and names an export leaves out.
+    """
     with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
         responses = [
             http.memory(QUESTION, interact=False),
             http.memory("Which lamp?", interact=False),
-            http.memory("Who brings the tent?", teams="all", interact=False),
-            http.get("/api/v7/teams").json(),
             http.get("/api/v7/memory/map", params={"user_id": "owner"}).json(),
             http.get("/api/v7/agent/prompt", params={"user_id": "owner"}).json(),
             http.post(
@@ -73,6 +74,11 @@ def answers(context: Context) -> list[str]:
             ).json(),
             http.get(f"{PERM}/audit").json(),
         ]
+        if with_teams:
+            responses += [
+                http.memory("Who brings the tent?", teams="all", interact=False),
+                http.get("/api/v7/teams").json(),
+            ]
     return [json.dumps(_without_durations(answer), sort_keys=True) for answer in responses]
 
 

@@ -189,7 +189,7 @@ export interface Endpoints {
   /** List events */
   "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; order?: "newest" | "oldest"; limit?: number; cursor?: string; team?: string }; answer: EventList };
   /** List sessions */
-  "GET /api/v7/sessions": { query?: { user_id?: string; limit?: number; cursor?: string }; answer: SessionList };
+  "GET /api/v7/sessions": { query?: { user_id?: string; limit?: number; cursor?: string; team?: string }; answer: SessionList };
   /** Read retention rules */
   "GET /api/v7/memory/retention": { query?: { user_id?: string; team?: string }; answer: Retention };
   /** Set a retention rule */

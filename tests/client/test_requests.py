@@ -67,8 +67,8 @@ def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
         path.replace("{fact_id}", "a%20b.txt")
         .replace("{model}", "a%20b.txt")
         .replace("{page}", "a%20b.txt")
+        .replace("{team_id}", "a%20b.txt")
     )
-    path = path.replace("{team_id}", "a%20b.txt")
     assert (request.method, request.path) == (endpoint.method, path)
     assert ("Idempotency-Key" in request.headers) == endpoint.takes_idempotency_key
     assert request.is_retry_safe == (

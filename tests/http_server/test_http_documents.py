@@ -262,10 +262,7 @@ def test_curl_examples_of_the_docs_work(context: Context) -> None:
             line = Unescaped.of(block)
             if any(
                 name in line
-                for name in (
-                    *("$EVENT_ID", "$FILENAME", "$FACT_ID"),
-                    *("$MODEL", "$PAGE", "$TEAM_ID"),
-                )
+                for name in ("$EVENT_ID", "$FILENAME", "$FACT_ID", "$MODEL", "$PAGE", "$TEAM_ID")
             ):
                 continue  # needs an existing event or file
             process = subprocess.run(

@@ -8,13 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from service import Http
+from service import Http, serving
+from starlette.applications import Starlette
 
+from remembrancer.accounts import caller_for
 from remembrancer.client import Client
+from remembrancer.client.runtime.prompts import recalled_text
 from remembrancer.client.tool import ToolArgumentsError
 from remembrancer.client.tools import TOOLS, call_tool, tools_beside_hooks
 from remembrancer.http.agent_instructions import files
+from remembrancer.permissions.teams import create_team
 from remembrancer.protocol.constitution import compact_text
+from remembrancer.protocol.search import MemoryAnswer
+from remembrancer.protocol.teams import TeamCreate
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,3 +76,22 @@ def test_unknown_tool_fails_before_any_request() -> None:
         pytest.raises(ToolArgumentsError, match="there is no tool 'drop'"),
     ):
         call_tool(client, "drop", {})
+
+
+def test_agents_work_in_teams(http: Http, app: Starlette) -> None:
+    """`team` and `teams` are arguments of tools (specification.md#team-request)."""
+    create_team(http.context, caller_for(http.context), TeamCreate(name="Garden"))
+    turn = {"query": "Where is the rake?", "response": "Behind the shed.", "team": "Garden"}
+
+    with serving(app) as port, Client(f"http://127.0.0.1:{port}", str(http.key)) as client:
+        call_tool(client, "remember", turn)
+        own, together = (
+            call_tool(client, "recall", {"query_text": "rake", **more})
+            for more in ({}, {"teams": "all"})
+        )
+
+    assert isinstance(own, MemoryAnswer)
+    assert isinstance(together, MemoryAnswer)
+    assert own.hits == []
+    assert [hit.source and hit.source.team for hit in together.hits] == ["Garden"]
+    assert ", team Garden" in recalled_text(together)

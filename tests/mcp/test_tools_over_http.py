@@ -25,9 +25,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.accounts.prompts import set_prompt
 from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
-from remembrancer.permissions.teams import create_team
 from remembrancer.protocol.prompts import PromptWrite
-from remembrancer.protocol.teams import TeamCreate
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
@@ -494,21 +492,3 @@ def test_origin_header_is_validated(folder: Path, origin: str, status: int) -> N
     context.close()
 
     assert answer.status_code == status
-
-
-def test_agents_work_in_teams(context: Context, port: int) -> None:
-    """`team` and `teams` are arguments of tools (specification.md#team-request)."""
-
-    async def work(client: Client) -> Any:
-        turn = {"query": "Where is the rake?", "response": "Behind the shed."}
-        await tool_output(client, "remember", **turn, team="Garden")
-        own = await tool_text(client, "recall", query_text="rake")
-        return own, await tool_text(client, "recall", query_text="rake", teams="all")
-
-    key = new_key(context)
-    create_team(context, caller_for(context), TeamCreate(name="Garden"))
-    own, together = run(port, key, work)
-
-    assert event_ids(own) == []
-    assert len(event_ids(together)) == 1
-    assert "team Garden" in together

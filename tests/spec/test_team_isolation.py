@@ -125,6 +125,7 @@ MATRIX: dict[str, tuple[Request, set[str]]] = {
     ),
     "get_event": (in_query("GET", "/api/v7/event/{club.event}"), READERS),
     "list_events": (in_query("GET", "/api/v7/events"), READERS),
+    "list_sessions": (in_query("GET", "/api/v7/sessions"), READERS),
     "list_facts": (in_query("GET", "/api/v7/memory/facts"), READERS),
     "list_instructions": (in_query("GET", "/api/v7/memory/instructions"), READERS),
     "get_map": (in_query("GET", "/api/v7/memory/map"), READERS),

@@ -170,6 +170,7 @@ ROUTES: tuple[AnyEndpoint, ...] = (
         read=session_list,
         query=SessionsQuery,
         answer=SessionList,
+        team="reader",
     ),
     Endpoint(
         method="PATCH",

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from . import limits
-from .message import Id, Message, example
+from .message import Id, InTeam, Message, example
 
 CURSOR_PATTERN = r"^[0-9]{1,16}_[0-9]{1,18}$"  # time of the latest turn in ms and a row number
 
@@ -34,6 +34,7 @@ class SessionsQuery(Message):
             description="`next` of the page before: where this one begins.",
         ),
     ] = None
+    team: InTeam = None
 
 
 class ListedSession(Message):
