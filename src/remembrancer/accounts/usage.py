@@ -18,6 +18,7 @@ from ..store import Row, StoreUnavailable, Transaction, load_queries
 SQL = load_queries("remembrancer.accounts", "usage.sql")
 Kind: TypeAlias = Literal[
     "turn",
+    "imported",  # turns of an import, which no agent stored
     "search",
     "chat",
     "run",
@@ -82,6 +83,14 @@ class UsageCounter:
         if timer is not None:
             timer.cancel()
         self.add()
+
+
+def count_at_once(
+    tx: Transaction, kind: Kind, *, now_ms: int, account_id: int, key_id: int, times: int
+) -> None:
+    """Add to a counter of today in the transaction of what is counted."""
+    if times > 0:
+        _add(tx, Counter({(now_ms // DAY_MS, account_id, key_id, kind): times}))
 
 
 def _add(tx: Transaction, counts: Counter[tuple[int, int, int, Kind]]) -> None:

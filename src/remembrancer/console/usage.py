@@ -16,7 +16,7 @@ PATH = "/console/usage"
 # Of a chart, in SVG units: bars start at the floor, labels are below it.
 WIDTH, HEIGHT, _FLOOR, _TOP = 600, 140, 118, 20
 _CHARTS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
-    ("Turns stored", (("turn", "turns"),)),
+    ("Turns stored", (("turn", "by agents"), ("imported", "imported"))),
     ("Searches", (("search", "searches"),)),
     ("Chats", (("chat", "chats"),)),
     ("Sandbox runs", (("run", "runs"),)),
