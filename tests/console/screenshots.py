@@ -1,6 +1,7 @@
-"""Screenshots of every page in both themes, on a phone and on a large screen.
+"""Screenshots of every page in both themes, on a phone and on a laptop, full and empty.
 
-Run with `make screenshots`.
+Run with `make screenshots`. All pictures go to `screenshots/`, which git ignores; those that the
+documentation shows go to `docs/images/`, with few colours, so that they stay small.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from console.pages import EVERY_PAGE, VIEWS
+from console.sample_year import import_year
 from console.things import put_conversation, put_facts, put_permissions, put_things
 from console.window import Site, launch
+from PIL import Image
 from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
 from starlette.testclient import TestClient
@@ -30,22 +33,40 @@ from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 SIZES: Mapping[str, ViewportSize] = {
-    "narrow": {"width": 360, "height": 780},
-    "wide": {"width": 1600, "height": 1000},
+    "390": {"width": 390, "height": 844},
+    "1280": {"width": 1280, "height": 860},
 }
+# Pictures of the documentation, by name: they show the window, not the whole page.
+CHOSEN = (
+    "console-1280-light",
+    "console-1280-dark",
+    "search-1280-light",
+    "search-390-dark",
+    "session-1280-light",
+    "console-timeline-1280-light",
+    "console-topics-1280-dark",
+)
+SAMPLE_VIEWS = {
+    "session": "/console/sessions?session_id=this-week",
+    "trace": "/console/searches?user_id=owner&session_id=this-week&step=3",
+}  # of the sample data
+IMAGES = Path("docs/images")
+COLOURS = 64
 
 
 @contextmanager
 def filled(folder: Path) -> Iterator[Context]:
-    """A service with the demo conversation, records of every kind, and one empty account."""
+    """A service with a year of turns, records of every kind, and one empty account."""
     context = assemble(Settings(data=folder, durability="normal"))
     try:
+        import_year(context, folder)
         put_conversation(context)
         with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
             http = Http(client, context, new_key(context))
             put_things(http)
             put_facts(http, user_id="owner")
             put_permissions(http)
+            put_week(http)
         yield context
     finally:
         context.close()
@@ -64,14 +85,15 @@ class Picture:
 
 def pictures() -> Iterator[Picture]:
     """Yield a picture per page, theme and size; the prefix `empty-` marks an empty account."""
-    views = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE} | VIEWS
+    pages = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE}
+    views = pages | VIEWS | SAMPLE_VIEWS
     for name, path in views.items():
         page = PAGES[urlsplit(path).path]
         shows = (
             {"": None}
             if page.is_public
             else {"": "owner"}
-            if page.owner_only or name in VIEWS
+            if page.owner_only or name not in pages
             else {"": "owner", "empty-": "ada"}
         )
         themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -87,6 +109,33 @@ def pictures() -> Iterator[Picture]:
             )
 
 
+def put_week(http: Http) -> None:
+    """Search and remember as an agent does, with a receipt for each reply but one."""
+    questions = (
+        ("When does the ferry leave?", "At 9:40 from Piombino, pier 3."),
+        ("Who reviews Kestrel this week?", "Priya, until Thursday."),
+        ("What did Mrs Adeyemi say about the beds?", "They flood every other February."),
+        ("How long does the bread prove?", "18 hours in the fridge."),
+        ("When is my appointment?", "On the 12th at 8:30; bring the scan."),
+    )
+    seal = None
+    for number, (query, response) in enumerate(questions):
+        answer = http.memory(query, session_id="this-week", last_seal=seal)
+        http.remember(query, response, session_id="this-week")
+        seal = (
+            None if number == 2 else f"REM | #{answer['step']} | READ | VERIFY | CORRECT | OUTPUT"
+        )
+
+
+def save_small(source: Path, folder: Path) -> None:
+    """Save a picture with few colours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Image.open(source) as picture:
+        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
+            folder / source.name, optimize=True
+        )
+
+
 def take(playwright: Playwright, context: Context, folder: Path, only: str) -> None:
     """Take the pictures whose name contains `only`; print the problems that the pages had."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +148,11 @@ def take(playwright: Playwright, context: Context, folder: Path, only: str) -> N
                 picture.account, viewport=picture.viewport, color_scheme=picture.theme
             ) as page:
                 page.goto(picture.path)
-                page.screenshot(path=folder / f"{picture.name}.png", full_page=True)
+                path = folder / f"{picture.name}.png"
+                if picture.name in CHOSEN:
+                    page.screenshot(path=path)
+                    save_small(path, IMAGES)
+                page.screenshot(path=path, full_page=True)
                 wide = (
                     page.evaluate("document.documentElement.scrollWidth")
                     > picture.viewport["width"]

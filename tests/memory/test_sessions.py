@@ -215,7 +215,13 @@ class TestImportedTurns:
     @staticmethod
     def import_lines(memory: Memory, folder: Path, times: list[str], **more: str) -> None:
         lines = [
-            {"query": f"q{n}", "response": f"r{n}", "occurred_at": time, "session_id": "old", **more}
+            {
+                "query": f"q{n}",
+                "response": f"r{n}",
+                "occurred_at": time,
+                "session_id": "old",
+                **more,
+            }
             for n, time in enumerate(times, 1)
         ]
         path = folder / "chat.jsonl"

@@ -127,14 +127,19 @@ class UsageReport:
         return sum(self.by_day[kind])
 
 
-def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> UsageReport:
-    """Return the usage of the caller's account; for an owner, of all accounts.
+def usage_of(
+    records: Records, caller: Caller, days: int = DAYS_SHOWN, *, own: bool = False
+) -> UsageReport:
+    """Return the usage of the caller's account; for an owner, of all accounts unless `own`.
 
     Raises StoreUnavailable.
     """
     today = records.clock() // DAY_MS
     dates = list(range(today - days + 1, today + 1))
-    filters = {"since": dates[0], "account_id": None if caller.is_owner else caller.account_id}
+    filters = {
+        "since": dates[0],
+        "account_id": None if caller.is_owner and not own else caller.account_id,
+    }
 
     def read(tx: Transaction) -> tuple[list[Row], list[Row]]:
         return tx.all(SQL.usage_of_days, **filters), tx.all(SQL.usage_of_keys, **filters)
