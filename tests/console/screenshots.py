@@ -7,11 +7,13 @@ documentation shows go to `docs/images/`, with few colours, so that they stay sm
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +31,10 @@ from starlette.testclient import TestClient
 
 from remembrancer.console.routes import PAGES
 from remembrancer.context import Context, assemble
+from remembrancer.protocol.seal import render
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
+from remembrancer.testing import FrozenClock
 
 SIZES: Mapping[str, ViewportSize] = {
     "390": {"width": 390, "height": 844},
@@ -41,6 +45,7 @@ CHOSEN = (
     "console-1280-light",
     "console-1280-dark",
     "search-1280-light",
+    "search-1280-dark",
     "search-390-dark",
     "session-1280-light",
     "console-timeline-1280-light",
@@ -50,6 +55,7 @@ SAMPLE_VIEWS = {
     "session": "/console/sessions?session_id=this-week",
     "trace": "/console/searches?user_id=owner&session_id=this-week&step=3",
 }  # of the sample data
+DAYS, DAY_MS = 14, 86_400_000
 IMAGES = Path("docs/images")
 COLOURS = 64
 
@@ -57,16 +63,17 @@ COLOURS = 64
 @contextmanager
 def filled(folder: Path) -> Iterator[Context]:
     """A service with a year of turns, records of every kind, and one empty account."""
-    context = assemble(Settings(data=folder, durability="normal"))
+    clock = FrozenClock(time.time_ns() // 1_000_000 - DAYS * DAY_MS)
+    context = replace(assemble(Settings(data=folder, durability="normal")), clock=clock)
     try:
         import_year(context, folder)
         put_conversation(context)
         with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
             http = Http(client, context, new_key(context))
             put_things(http)
-            put_facts(http, user_id="owner")
             put_permissions(http)
-            put_week(http)
+            put_weeks(http, clock)
+            put_facts(http, user_id="owner")
         yield context
     finally:
         context.close()
@@ -109,22 +116,25 @@ def pictures() -> Iterator[Picture]:
             )
 
 
-def put_week(http: Http) -> None:
-    """Search and remember as an agent does, with a receipt for each reply but one."""
+def put_weeks(http: Http, clock: FrozenClock) -> None:
+    """Search and remember for two weeks as an agent does, with a receipt for most replies."""
     questions = (
         ("When does the ferry leave?", "At 9:40 from Piombino, pier 3."),
         ("Who reviews Kestrel this week?", "Priya, until Thursday."),
-        ("What did Mrs Adeyemi say about the beds?", "They flood every other February."),
+        ("What did Mrs Adeyemi say about the beds?", "They flood in wet winters."),
         ("How long does the bread prove?", "18 hours in the fridge."),
         ("When is my appointment?", "On the 12th at 8:30; bring the scan."),
     )
-    seal = None
-    for number, (query, response) in enumerate(questions):
-        answer = http.memory(query, session_id="this-week", last_seal=seal)
-        http.remember(query, response, session_id="this-week")
-        seal = (
-            None if number == 2 else f"REM | #{answer['step']} | READ | VERIFY | CORRECT | OUTPUT"
-        )
+    chance = random.Random(3)
+    for day in range(DAYS):
+        session_id, seal = ("this-week" if day == DAYS - 1 else f"day-{day + 1}"), None
+        for query, response in questions[: chance.randint(1, 5) if day < DAYS - 1 else 5]:
+            answer = http.memory(query, session_id=session_id, last_seal=seal)
+            if chance.random() < 0.85:
+                http.remember(query, response, session_id=session_id)
+            seal = render(answer["step"]) if chance.random() < 0.8 else None
+            clock.advance(420_000)
+        clock.advance(DAY_MS - len(questions) * 420_000)
 
 
 def save_small(source: Path, folder: Path) -> None:

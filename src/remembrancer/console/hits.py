@@ -35,9 +35,9 @@ FLAG_LABELS = {
 # In the line of reasons, in this order.
 _PLAIN = {
     "focus": "has the exact words",
-    "session": "same session as other hits",
-    "neighbour": "next to a turn that matches",
-    "summary": "a summary that matches covers it",
+    "session": "same session",
+    "neighbour": "adjacent turn matches",
+    "summary": "in a summary that matches",
     "date": "the date matches",
     "speaker": "the speaker matches",
     "superseded": "a newer turn gives another value",

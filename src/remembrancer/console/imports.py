@@ -81,8 +81,8 @@ def store(browser: BrowserRequest) -> Response:
                 _check_owner(browser)
                 restored = restore(browser.context, caller, path, user_id=user_id)
                 notice = (
-                    f"Imported: {restored.stored:,} records stored, "
-                    f"{restored.present:,} were there already."
+                    f"Imported: {_many(restored.stored, 'record')}; "
+                    f"already there: {restored.present:,}."
                 )
             else:
                 source = importer.read(
@@ -90,12 +90,13 @@ def store(browser: BrowserRequest) -> Response:
                 )
                 _check_size(source)
                 result = importer.store(browser.context, caller, source)
+                turns = _many(result.stored - result.facts, "turn")
                 notice = (
-                    f"Imported: {result.stored - result.facts:,} turns and {result.facts:,} facts; "
-                    f"{result.duplicates:,} were there already."
+                    f"Imported: {turns} and {_many(result.facts, 'fact')}; "
+                    f"already there: {result.duplicates:,}."
                 )
                 if source.survey.invalid:
-                    notice += f" {source.survey.invalid:,} invalid records were left out."
+                    notice += f" Left out: {_many(source.survey.invalid, 'invalid record')}."
     except (ImportRefused, Problem) as error:
         return _page(browser, error=_message(error), status=422)
     return browser.redirect(link_to("/console/timeline", user_id=user_id), notice=notice)
@@ -145,9 +146,9 @@ def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
         name=path.name,
         title=survey.title,
         counts=[
-            ("turns", survey.turns),
-            ("facts", survey.facts),
-            ("sessions", len(survey.sessions)),
+            ("turn" if survey.turns == 1 else "turns", survey.turns),
+            ("fact" if survey.facts == 1 else "facts", survey.facts),
+            ("session" if len(survey.sessions) == 1 else "sessions", len(survey.sessions)),
         ],
         users=[name or caller.account_name for name in survey.users],
         first=[_row(record) for record in survey.first],
@@ -207,6 +208,10 @@ def _stored(upload: Upload | None) -> Iterator[Path]:
             yield path
         except ImportRefused as error:
             raise ImportRefused(_without_folder(str(error), path)) from error
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _without_folder(text: str, path: Path) -> str:

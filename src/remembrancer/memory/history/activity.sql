@@ -1,10 +1,12 @@
--- active_spaces: The users of an account that were active last, with the time of their latest turn; of the newest users only
+-- active_spaces: The users of an account that were active last, with the time of their latest turn, else of their latest fact; of the newest users only
 select found.id, found.user_id, found.last_ms from (
-    select spaces.id, spaces.user_id, (
+    select spaces.id, spaces.user_id, coalesce((
         select coalesce(sessions.last_turn_ms, sessions.created_ms) from sessions
         where sessions.account_id = :account_id and sessions.space_id = spaces.id
         order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc limit 1
-    ) as last_ms
+    ), (
+        select facts.created_ms from facts where facts.account_id = :account_id and facts.space_id = spaces.id order by facts.id desc limit 1
+    )) as last_ms
     from (select id, user_id from spaces where account_id = :account_id and user_id >= :low and user_id < :high order by id desc limit :newest) as spaces
 ) as found
 where found.last_ms is not null order by found.last_ms desc, found.id desc limit :most;
