@@ -64,11 +64,11 @@ def test_every_table_of_every_page_has_an_export_that_works(filled: Http, owner:
     links, lacking = set(), []
     for path in addresses(filled):
         page = owner.get(path).text
-        found = [link.replace("&amp;", "&") for link in LINK.findall(page)]
-        links.update(found)
+        addresses_of_page = [link.replace("&amp;", "&") for link in LINK.findall(page)]
+        links.update(addresses_of_page)
         tables = re.findall(r'<table(?: class="([^"]*)")?', page)
         tables = [name for name in tables if not set(name.split()) & set(WITHOUT_EXPORT)]
-        if tables and not found:
+        if tables and not addresses_of_page:
             lacking.append(path)
     answers = {link: owner.get(link) for link in links}
 

@@ -15,9 +15,9 @@ from service import Http, new_key, rows
 from starlette.testclient import TestClient
 
 from remembrancer.console import parameters as given
-from remembrancer.console.hits import ScoreScale, highlights
+from remembrancer.console.hits import ScoreScale, highlights, text_pieces
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
-from remembrancer.protocol.explain import Mark
+from remembrancer.protocol.explain import ExplainedHit, Mark
 from remembrancer.server.app import make_app
 
 HERE = "/console/memory"
@@ -175,6 +175,47 @@ class TestSearch:
 
         assert '<span class="because">matches ferry · ' in page
         assert page.index("At nine from the pier.") < page.index("Why it is a hit")
+
+    def test_highlighted_passage_is_the_one_that_is_explained(self, owner: Reader) -> None:
+        """Other passages have words of the query too, and no marks: they were not scored."""
+        filler = "The weather stayed dry and the paper was sorted into boxes. " * 30
+        answer = f"The kiln is old. {filler}The kiln of the pottery fires at 1,240 degrees."
+        store_turn(owner, "How hot is the kiln?", answer)
+        page = get_page(owner, query="kiln pottery degrees").text
+        body = {"query_text": "kiln pottery degrees", "user_id": "owner"}
+        hit = api_client(owner).post("/api/v7/memory/explain", body).json()["hits"][0]
+        passage = hit[hit["side"]][hit["passage_start"] : hit["passage_end"]]
+
+        assert (hit["side"], hit["passage"] > 1) == ("response", True)
+        assert "1,240 degrees" in passage
+        assert "The kiln is old" not in passage
+        answered = re.findall(r'(?s)<p class="answered large">(.*?)</p>', page)[0]
+        assert page.count("<mark>") == answered.count("<mark>") == 3
+        assert f"Score of passage {hit['passage']} of the response" in page
+        assert "matches kiln, pottery, degrees" in page
+
+    def test_words_outside_the_explained_passage_are_not_marked(self) -> None:
+        text = "the old kiln. The kiln is hot. a kiln"
+        hit = ExplainedHit.model_construct(
+            query="kiln?",
+            response=text,
+            side="response",
+            passage_start=14,
+            passage_end=31,
+            marks=[
+                Mark(side="query", start=0, end=4),
+                *(
+                    Mark(side="response", start=at.start(), end=at.end())
+                    for at in re.finditer("kiln", text)
+                ),
+            ],
+        )
+
+        pieces = text_pieces(hit, "response")
+        assert "".join(piece.text for piece in pieces) == text
+        assert "".join(piece.text for piece in pieces if piece.in_passage) == "The kiln is hot. "
+        assert [piece.text for piece in pieces if piece.is_marked] == ["kiln"]
+        assert [piece.is_marked for piece in text_pieces(hit, "query")] == [False]
 
     def test_focus_words_are_scored_and_missing_words_reported(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")

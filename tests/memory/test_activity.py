@@ -1,4 +1,4 @@
-"""What happened lately: bounded reads that use indexes, by account and by user."""
+"""Recent activity of an account: bounded reads that use indexes, by account and by user."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def clock_of(memory: Memory) -> FrozenClock:
 
 
 def test_queries_read_indexes_and_sort_no_whole_table(memory: Memory) -> None:
-    """What one page shows must not grow with the number of all turns."""
+    """The work for a page must not grow with the number of all turns."""
     plans = {name: plan(memory.context, sql) for name, sql in vars(activity.SQL).items()}
 
     assert "events USING INDEX events_occurred (" in plans["turns_by_day"]

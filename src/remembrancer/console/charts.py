@@ -127,7 +127,16 @@ class CalendarDay:
     y: int
     level: int
     day: date
-    following: date  # the end of the period that a link to the day shows
+    turns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarWeek:
+    """A column of a calendar, which is one link: `following` is the end of its period."""
+
+    first: date
+    following: date
+    days: list[CalendarDay]
     turns: int
 
 
@@ -137,7 +146,7 @@ class Calendar:
 
     width: int
     height: int
-    days: list[CalendarDay]
+    weeks: list[CalendarWeek]
     months: list[tuple[int, str]]
     weekdays: list[tuple[int, str]]
     total: int
@@ -148,7 +157,8 @@ def calendar(turns: Mapping[int, int], first: date, last: date) -> Calendar:
     """Draw the days from `first` to `last`; `turns` by number of the day since 1970."""
     start = first - timedelta(days=first.weekday())
     scale = _levels([count for count in turns.values() if count])
-    days, months = [], []
+    weeks: dict[int, list[CalendarDay]] = {}
+    months = []
     for offset in range((last - start).days + 1):
         day = start + timedelta(days=offset)
         if day < first:
@@ -158,18 +168,25 @@ def calendar(turns: Mapping[int, int], first: date, last: date) -> Calendar:
         x = CALENDAR_LEFT + column * (CELL + GAP)
         y = CALENDAR_TOP + day.weekday() * (CELL + GAP)
         level = sum(count >= bound for bound in scale) if count else 0
-        days.append(
-            CalendarDay(
-                x=x, y=y, level=level, day=day, following=day + timedelta(days=1), turns=count
-            )
+        weeks.setdefault(column, []).append(
+            CalendarDay(x=x, y=y, level=level, day=day, turns=count)
         )
         if day.day <= WEEK and day.weekday() == 0:
             months.append((x, f"{day:%b}"))
     columns = (last - start).days // WEEK + 1
+    days = [one for week in weeks.values() for one in week]
     return Calendar(
         width=CALENDAR_LEFT + columns * (CELL + GAP),
         height=CALENDAR_TOP + WEEK * (CELL + GAP),
-        days=days,
+        weeks=[
+            CalendarWeek(
+                first=week[0].day,
+                following=week[-1].day + timedelta(days=1),
+                days=week,
+                turns=sum(one.turns for one in week),
+            )
+            for week in weeks.values()
+        ],
         months=months,
         weekdays=[
             (CALENDAR_TOP + place * (CELL + GAP) + CELL - 2, name)

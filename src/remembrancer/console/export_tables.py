@@ -35,6 +35,7 @@ Table: TypeAlias = Callable[[BrowserRequest], Iterator[Row]]
 
 
 def chosen_user(browser: BrowserRequest) -> str:
+    """Return the user whose data the page shows."""
     params = browser.request.query_params
     return parameters.users(browser.context, browser.caller(), params).chosen
 

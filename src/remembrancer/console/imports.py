@@ -38,7 +38,7 @@ _UNSAFE = re.compile(r"[^\w.\- ]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPreview:
-    """What a file holds: rows of names and counts, the first records, and invalid ones."""
+    """The content of a file: rows of names and counts, the first records, and invalid ones."""
 
     name: str
     title: str

@@ -88,8 +88,9 @@ select topic, count(*) as turns from (
 -- entities_of_topics: How many of the latest turns of topics, a JSON array, have each of some entities, another one
 select latest.topic, event_entities.key, count(*) as turns from (
     select id, topic from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms desc, id desc limit :newest
-) as latest join event_entities on event_entities.account_id = :account_id and event_entities.event = latest.id
-where latest.topic in (select value from json_each(:topics)) and event_entities.key in (select value from json_each(:keys))
+) as latest cross join event_entities  -- join order: the latest turns first, not all entities of the account
+where event_entities.account_id = :account_id and event_entities.event = latest.id
+    and latest.topic in (select value from json_each(:topics)) and event_entities.key in (select value from json_each(:keys))
 group by latest.topic, event_entities.key;
 
 -- sessions_with: The sessions that most of the newest turns with an entity are in
