@@ -100,7 +100,12 @@ def _feedback(browser: BrowserRequest) -> Iterator[Row]:
     while True:
         query, _ = parse_filters(
             FeedbackQuery,
-            {"type": params.get("type"), "before": before, "limit": limits.FEEDBACK_LISTED_MAX},
+            {
+                "type": params.get("type"),
+                "state": params.get("state") or "open",
+                "before": before,
+                "limit": limits.FEEDBACK_LISTED_MAX,
+            },
         )
         page = list_reports(browser.context, caller, query)
         for one in page.feedback:
