@@ -15,7 +15,7 @@ from . import parameters
 from .browser_session import BrowserRequest, Page
 
 PATH = "/console/topics"
-WIDTH, HEIGHT, MARGIN_X, MARGIN_Y = 900.0, 560.0, 80.0, 36.0
+WIDTH, HEIGHT, MARGIN_X, MARGIN_Y = 900.0, 560.0, 80.0, 46.0
 RADIUS_MIN, RADIUS_MAX = 5.0, 22.0
 LABEL_CHARACTERS_MAX = 22
 _STEPS = 220
