@@ -38,9 +38,9 @@ def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -
     for n in range(SESSIONS_LISTED_MAX + 1):
         http.remember(f"q{n}", "r", session_id=f"s{n}", task_done=n == 1)
         wait(owner)
+    http.memory("q", session_id="s1")
     for n in range(15):
         http.remember(f"again {n}", "r", session_id="s1", task_done=True)
-    http.memory("q", session_id="s1")
     page = owner.get(HERE)
     names = re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', page.text)
     [more] = re.findall(r'class="button plain" href="([^"]+)"', page.text)
