@@ -135,7 +135,7 @@ exam-model: $(MODEL_READY)  ## Measure with a small real model, 5 minutes, 15 wi
 	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
 	@test -z "$(DATA)" || $(BIN)/python -m bench.grounded --data "$(DATA)" --served-by .venv-model/bin/python
 
-screenshots: $(READY) setup-system  ## Take screenshots of all console pages, both themes, 390 and 1280 wide, into screenshots/
+screenshots: $(READY) setup-system  ## Take screenshots of all console pages, both themes, 390 and 1280 wide, into screenshots/; a few into docs/images/
 	PYTHONPATH=tests $(BIN)/python -m console.screenshots $(ARGS)
 
 docs: $(READY)  ## Build the documentation site into site/ (view it: python3 -m http.server --directory site)

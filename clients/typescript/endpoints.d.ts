@@ -50,7 +50,7 @@ export type Executed = { status: "ok" | "fixed" | "failed" | "timeout" | "killed
 export type Execution = { code: string; mode?: "fix" | "optimize" | "all" | null; language?: "python" | null; timeout_s?: number | null; strategy?: "cascade" | "race" | null; session_id?: string | null; user_id?: string | null };
 export type ExecutionError = { type: string; message: string; line: number | null; traceback: string };
 export type ExecutionLimits = { seconds: number; memory_bytes: number; disk_bytes: number; files: number; output_bytes: number; threads: number };
-export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null; side: "query" | "response"; passage: number; bm25: number; coverage: number; cosine: number; features: Feature[]; focus_lift: number; summary_lift: number; history_lift: number; age_cost: number; order_cost: number; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
+export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null; side: "query" | "response"; passage: number; passage_start: number; passage_end: number; bm25: number; coverage: number; cosine: number; features: Feature[]; focus_lift: number; summary_lift: number; history_lift: number; age_cost: number; order_cost: number; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
 export type Explanation = { hits: ExplainedHit[]; total_hits: number; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; focus_missing?: string[] | null; help_hits?: Help[] | null; start_score: number; words: QuestionWord[]; vector_text: string; answerable?: number; looked: Looked; left_out: LeftOut[]; stages: Stage[] };
 export type Fact = { fact_id: string; text: string | null; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; author?: Author | null };
 export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; replaces?: string | null; team?: string | null };
@@ -62,7 +62,7 @@ export type FactStored = { saved: boolean; user_id: string; outcome: "stored" | 
 export type Fault = { pointer: string; detail: string };
 export type Feature = { feature: string; signal: string; value: number; rank: number; adds: number };
 export type Feedback = { type: "anomaly" | "bug" | "cube_issue" | "improvement" | "security"; title: string; description: string; severity?: number | null };
-export type FeedbackGiven = { feedback_id: string; account: string; type: "anomaly" | "bug" | "cube_issue" | "improvement" | "security"; title: string; description: string; severity: number | null; created_at: string };
+export type FeedbackGiven = { feedback_id: string; account: string; type: "anomaly" | "bug" | "cube_issue" | "improvement" | "security"; title: string; description: string; severity: number | null; created_at: string; closed_at: string | null; note: string | null };
 export type FeedbackList = { feedback: FeedbackGiven[]; next: string | null };
 export type FeedbackSaved = { saved: boolean; feedback_id: string; detail?: string | null };
 export type Figures = { searches: number; turns?: number | null; looks: number; searched?: Part | null; remembered: Part; sealed: Part; rated: Part; looked?: Part | null; passed: Part };
@@ -273,7 +273,7 @@ export interface Endpoints {
   /** Submit feedback */
   "POST /api/v7/feedback": { body: Feedback; answer: FeedbackSaved };
   /** Read feedback */
-  "GET /api/v7/feedback": { query?: { limit?: number; before?: string; type?: "anomaly" | "bug" | "cube_issue" | "improvement" | "security" }; answer: FeedbackList };
+  "GET /api/v7/feedback": { query?: { limit?: number; before?: string; type?: "anomaly" | "bug" | "cube_issue" | "improvement" | "security"; state?: "open" | "closed" | "all" }; answer: FeedbackList };
   /** Save an experience cube */
   "POST /api/v7/experience/create": { body: CubeCreate; answer: CubeCreated };
   /** Vote on a cube */

@@ -71,7 +71,7 @@ def own_feedback(records: Records, caller: Caller, query: FeedbackQuery) -> Feed
 
 def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> FeedbackList:
     # Passed explicitly: the transaction supplies no account when it reads all of them.
-    filters = {"type": query.type, "account_id": account_id}
+    filters = {"type": query.type, "state": query.state, "account_id": account_id}
 
     def read(tx: Transaction) -> list[Row]:
         before = (
@@ -104,6 +104,54 @@ def _feedback_of(row: Row) -> FeedbackGiven:
         description=row.description,
         severity=row.severity,
         created_at=rfc3339(row.created_ms),
+        closed_at=None if row.closed_ms is None else rfc3339(row.closed_ms),
+        note=row.note,
+    )
+
+
+def close_feedback(records: Records, caller: Caller, feedback_id: str, note: str | None) -> None:
+    """Close feedback of any account, with an answer for its sender. Owner only.
+
+    Raises NotOwner, OwnerKeyPinned, FeedbackUnknown, StoreUnavailable.
+    """
+    _set_closed(records, caller, feedback_id, records.clock(), note)
+
+
+def reopen_feedback(records: Records, caller: Caller, feedback_id: str) -> None:
+    """Open closed feedback again; its answer is erased. Owner only.
+
+    Raises NotOwner, OwnerKeyPinned, FeedbackUnknown, StoreUnavailable.
+    """
+    _set_closed(records, caller, feedback_id, None, None)
+
+
+def _set_closed(
+    records: Records, caller: Caller, feedback_id: str, closed_ms: int | None, note: str | None
+) -> None:
+    require_unpinned_reader(caller)
+    require_write(caller)
+    # No account: the transaction supplies none when it writes to those of all.
+    values = {
+        "feedback_id": feedback_id,
+        "closed_ms": closed_ms,
+        "note": note,
+        "account_id": None,
+    }
+
+    def write(tx: Transaction) -> int:
+        return tx.run(SQL.close_feedback, **values)
+
+    if not records.store.write(write):
+        raise FeedbackUnknown
+
+
+def count_open_feedback(records: Records, caller: Caller) -> int:
+    """Return the number of open feedback: of all accounts for an owner, else of the own one."""
+    account_id = None if caller.is_owner else caller.account_id
+    return int(
+        records.store.read(
+            lambda tx: tx.one(SQL.count_open, account_id=account_id), account_id=account_id
+        ).n
     )
 
 

@@ -108,6 +108,11 @@ def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
     return StoreCounts(*context.store.read(lambda tx: tx.one(SQL.kept, account_id=account_id)))
 
 
+def store_bytes(context: Context) -> int:
+    """Return the size of the store in bytes, of all accounts. Raises StoreUnavailable."""
+    return int(context.store.read(lambda tx: tx.one(SQL.store_bytes)).bytes)
+
+
 def has_key(context: Context, caller: Caller) -> bool:
     """Return True if the caller's account has a valid key. Raises StoreUnavailable."""
     now_ms = context.clock()

@@ -35,3 +35,9 @@ from (
 -- good_keys: how many keys of an account are accepted now
 select count(*) as n from keys
 where account_id = :account_id and revoked_ms is null and (expires_ms is null or expires_ms > :now_ms);
+
+-- store_bytes: The size of the store
+select page_count * page_size as bytes from pragma_page_count() cross join pragma_page_size();
+
+-- store_bytes [postgresql]: of the whole database
+select pg_database_size(current_database()) as bytes;

@@ -19,6 +19,7 @@ VIEWS = {
     "sign-in": "/console/sign-in",
     "refused": "/console/password?token=none",
     "search": "/console/memory?query=when+does+the+ferry+leave",
+    "search-everyone": "/console/memory?query=ferry&users=everyone",
     "map-changes": "/console/map?version=2&against=1",
     "facts-all": "/console/facts?status=all",
     "audit-verified": "/console/audit?verify=all&kind=check",

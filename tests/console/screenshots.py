@@ -1,16 +1,19 @@
-"""Screenshots of every page in both themes, on a phone and on a large screen.
+"""Screenshots of every page in both themes, on a phone and on a laptop, full and empty.
 
-Run with `make screenshots`.
+Run with `make screenshots`. All pictures go to `screenshots/`, which git ignores; those that the
+documentation shows go to `docs/images/`, with few colours, so that they stay small.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,34 +21,59 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from console.pages import EVERY_PAGE, VIEWS
+from console.sample_year import import_year
 from console.things import put_conversation, put_facts, put_permissions, put_things
 from console.window import Site, launch
+from PIL import Image
 from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
 from starlette.testclient import TestClient
 
 from remembrancer.console.routes import PAGES
 from remembrancer.context import Context, assemble
+from remembrancer.protocol.seal import render
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
+from remembrancer.testing import FrozenClock
 
 SIZES: Mapping[str, ViewportSize] = {
-    "narrow": {"width": 360, "height": 780},
-    "wide": {"width": 1600, "height": 1000},
+    "390": {"width": 390, "height": 844},
+    "1280": {"width": 1280, "height": 860},
 }
+# Pictures of the documentation, by name: they show the window, not the whole page.
+CHOSEN = (
+    "console-1280-light",
+    "console-1280-dark",
+    "search-1280-light",
+    "search-1280-dark",
+    "search-390-dark",
+    "session-1280-light",
+    "console-timeline-1280-light",
+    "console-topics-1280-dark",
+)
+SAMPLE_VIEWS = {
+    "session": "/console/sessions?session_id=this-week",
+    "trace": "/console/searches?user_id=owner&session_id=this-week&step=3",
+}  # of the sample data
+DAYS, DAY_MS = 14, 86_400_000
+IMAGES = Path("docs/images")
+COLOURS = 64
 
 
 @contextmanager
 def filled(folder: Path) -> Iterator[Context]:
-    """A service with the demo conversation, records of every kind, and one empty account."""
-    context = assemble(Settings(data=folder, durability="normal"))
+    """A service with a year of turns, records of every kind, and one empty account."""
+    clock = FrozenClock(time.time_ns() // 1_000_000 - DAYS * DAY_MS)
+    context = replace(assemble(Settings(data=folder, durability="normal")), clock=clock)
     try:
+        import_year(context, folder)
         put_conversation(context)
         with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
             http = Http(client, context, new_key(context))
             put_things(http)
-            put_facts(http, user_id="owner")
             put_permissions(http)
+            put_weeks(http, clock)
+            put_facts(http, user_id="owner")
         yield context
     finally:
         context.close()
@@ -64,14 +92,15 @@ class Picture:
 
 def pictures() -> Iterator[Picture]:
     """Yield a picture per page, theme and size; the prefix `empty-` marks an empty account."""
-    views = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE} | VIEWS
+    pages = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE}
+    views = pages | VIEWS | SAMPLE_VIEWS
     for name, path in views.items():
         page = PAGES[urlsplit(path).path]
         shows = (
             {"": None}
             if page.is_public
             else {"": "owner"}
-            if page.owner_only or name in VIEWS
+            if page.owner_only or name not in pages
             else {"": "owner", "empty-": "ada"}
         )
         themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -87,6 +116,36 @@ def pictures() -> Iterator[Picture]:
             )
 
 
+def put_weeks(http: Http, clock: FrozenClock) -> None:
+    """Search and remember for two weeks as an agent does, with a receipt for most replies."""
+    questions = (
+        ("When does the ferry leave?", "At 9:40 from Piombino, pier 3."),
+        ("Who reviews Kestrel this week?", "Priya, until Thursday."),
+        ("What did Mrs Adeyemi say about the beds?", "They flood in wet winters."),
+        ("How long does the bread prove?", "18 hours in the fridge."),
+        ("When is my appointment?", "On the 12th at 8:30; bring the scan."),
+    )
+    chance = random.Random(3)
+    for day in range(DAYS):
+        session_id, seal = ("this-week" if day == DAYS - 1 else f"day-{day + 1}"), None
+        for query, response in questions[: chance.randint(1, 5) if day < DAYS - 1 else 5]:
+            answer = http.memory(query, session_id=session_id, last_seal=seal)
+            if chance.random() < 0.85:
+                http.remember(query, response, session_id=session_id)
+            seal = render(answer["step"]) if chance.random() < 0.8 else None
+            clock.advance(420_000)
+        clock.advance(DAY_MS - len(questions) * 420_000)
+
+
+def save_small(source: Path, folder: Path) -> None:
+    """Save a picture with few colours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Image.open(source) as picture:
+        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
+            folder / source.name, optimize=True
+        )
+
+
 def take(playwright: Playwright, context: Context, folder: Path, only: str) -> None:
     """Take the pictures whose name contains `only`; print the problems that the pages had."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +158,11 @@ def take(playwright: Playwright, context: Context, folder: Path, only: str) -> N
                 picture.account, viewport=picture.viewport, color_scheme=picture.theme
             ) as page:
                 page.goto(picture.path)
-                page.screenshot(path=folder / f"{picture.name}.png", full_page=True)
+                path = folder / f"{picture.name}.png"
+                if picture.name in CHOSEN:
+                    page.screenshot(path=path)
+                    save_small(path, IMAGES)
+                page.screenshot(path=path, full_page=True)
                 wide = (
                     page.evaluate("document.documentElement.scrollWidth")
                     > picture.viewport["width"]

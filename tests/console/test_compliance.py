@@ -25,9 +25,9 @@ def test_overview_shows_the_compliance_of_its_own_account(owner: Reader, ada: Re
     assert "1 counted searches, 2 turns" in page_text
     assert "Searched before a turn 50 % 1 2" in page_text
     assert "Remembered the turn 100 % 1 1" in page_text
-    assert "Sealed the reply not due 0 0" in page_text
+    assert "Replied with a receipt not due 0 0" in page_text
     assert "Passed the second look 100 % 1 1" in page_text
-    assert "No searches and no turns in this time" in words_of(ada.get("/console").text)
+    assert "Nothing is stored yet" in words_of(ada.get("/console").text)
 
 
 def test_overview_lists_compliance_per_key(owner: Reader) -> None:

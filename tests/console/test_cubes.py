@@ -51,7 +51,7 @@ def test_empty_board_explains_how_to_create_a_lesson(owner: Reader) -> None:
     page = owner.get(HERE)
 
     assert "No lessons yet" in page.text
-    assert "/api/v7/experience/create" in page.text
+    assert "Connect an agent" in page.text
 
 
 def test_board_lists_own_and_public_lessons_by_status(owner: Reader, ada: Reader) -> None:
@@ -232,11 +232,11 @@ def test_board_shows_records_the_effect_and_the_field_trial(owner: Reader) -> No
     use(owner, cube_id, "s")
     after = words_of(owner.get(HERE).text)
 
-    assert "No search of your account has returned a cube yet." in before
+    assert "No search of your account has returned a lesson yet." in before
     assert "not returned" in before
     assert "The field trial is on: 10 % of the searches" in before
     assert "REMEMBRANCER_FIELD_TRIAL=0" in before
-    assert "1 search returned cubes, 1 turn used one, and 1 of these ended well." in after
+    assert "1 search returned lessons, 1 turn used one, and 1 of these ended well." in after
     assert "1 of 1" in after
 
 
@@ -283,6 +283,6 @@ def test_lesson_page_shows_what_it_was_before(owner: Reader) -> None:
     pages = [words_of(owner.get(f"{HERE}?cube_id={one}").text) for one in (cube_id, better)]
 
     assert pages[0] == pages[1]
-    assert f"1 cube merged into it Secret saws {cube_id}" in pages[1]
+    assert f"1 lesson merged into it Secret saws {cube_id}" in pages[1]
     assert "- MUST oil - MUST" not in pages[1]
     assert "Saws rust. - MUST oil" in pages[1]

@@ -71,7 +71,7 @@ def test_reports_are_filtered_by_type(owner: Reader) -> None:
     page = owner.get(f"{PATH}?type=security").text
 
     assert ("it leaks" in page, "it breaks" in page) == (True, False)
-    assert '<a href="/console/feedback?type=security" aria-current="true">' in page
+    assert '<option value="security" selected>' in page
     assert "it breaks" in owner.get(f"{PATH}?type=nonsense").text
 
 
@@ -149,4 +149,63 @@ class TestLimits:
 
 
 def test_empty_inbox_explains_how_to_send_feedback(owner: Reader) -> None:
-    assert "/api/v7/feedback" in words_of(owner.get(PATH).text)
+    page_text = words_of(owner.get(PATH).text)
+
+    assert "No open reports Agents report problems and suggestions here" in page_text
+    assert "New report" in page_text
+
+
+class TestClosing:
+    """The owner closes reports with an answer, which the sender sees; others cannot."""
+
+    @staticmethod
+    def id_of(reader: Reader) -> str:
+        query = "select feedback_id from feedback"
+        return str(reader.context.store.read(lambda tx: tx.one(query)).feedback_id)
+
+    def test_closed_report_leaves_the_inbox_and_its_sender_sees_the_answer(
+        self, owner: Reader, ada: Reader
+    ) -> None:
+        submit(ada, "from ada")
+        feedback_id = self.id_of(owner)
+        page = owner.followed(
+            owner.send(f"{PATH}/state", feedback_id=feedback_id, do="close", note="Mended in 0.2.")
+        )
+
+        assert "from ada" not in page.text
+        assert "No open reports" in page.text
+        closed = words_of(ada.get(f"{PATH}?state=closed").text)
+        assert "from ada" in closed
+        assert "closed 2026-01-01 00:00 Answer Mended in 0.2." in closed
+        assert "Open again" not in closed
+
+    def test_reopened_report_is_back_without_its_answer(self, owner: Reader) -> None:
+        submit(owner, "again")
+        feedback_id = self.id_of(owner)
+        owner.send(f"{PATH}/state", feedback_id=feedback_id, do="close", note="No.")
+        owner.send(f"{PATH}/state", feedback_id=feedback_id, do="reopen")
+        page = words_of(owner.get(PATH).text)
+
+        assert "again" in page
+        assert "No." not in page
+
+    def test_members_cannot_close_reports(self, owner: Reader, ada: Reader) -> None:
+        submit(ada, "from ada")
+        before = rows(ada.context)
+        answer = ada.send(f"{PATH}/state", feedback_id=self.id_of(owner), do="close")
+
+        assert answer.status_code == 403
+        assert "from ada" in ada.get(PATH).text
+        assert rows(ada.context) == before
+
+    def test_unknown_report_and_long_answer_are_refused(self, owner: Reader) -> None:
+        assert owner.send(f"{PATH}/state", feedback_id="f_none", do="close").status_code == 404
+        long = owner.send(f"{PATH}/state", feedback_id="f_none", note="x" * 3_000)
+        assert long.status_code == 422
+
+    def test_number_of_open_reports_stands_in_the_tab(self, owner: Reader, ada: Reader) -> None:
+        submit(ada, "one")
+        submit(ada, "two")
+
+        assert "Open 2 Closed All" in words_of(owner.get(PATH).text)
+        assert "Open 2 Closed All" in words_of(ada.get(PATH).text)

@@ -234,7 +234,7 @@ def test_older_files_are_on_the_next_page(owner: Reader) -> None:
 
 
 def test_empty_list_explains_how_to_create_a_file(owner: Reader) -> None:
-    assert "/api/v7/tools/create-file" in words_of(owner.get(PATH).text)
+    assert "Ask a connected agent for a file" in words_of(owner.get(PATH).text)
 
 
 @pytest.mark.xdist_group("browser")

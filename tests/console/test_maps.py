@@ -29,9 +29,9 @@ def send_maps(reader: Reader, *texts: str) -> None:
 def test_empty_page_explains_how_to_create_a_map(owner: Reader) -> None:
     page = owner.get(HERE)
 
-    assert "No map yet" in page.text
-    assert "l2_map" in page.text
-    assert "Rebuild from L1 summaries" not in page.text
+    assert "No profile yet" in page.text
+    assert "curl" not in page.text
+    assert "Rebuild from the summaries" not in page.text
 
 
 def test_newest_map_is_shown_with_links_to_all_versions(owner: Reader) -> None:
@@ -70,12 +70,10 @@ def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
     again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
 
-    assert "Version 1 created from 1 L1 summaries." in page.text
+    assert "Version 1 created from 1 summaries." in page.text
     assert "The ferry was booked for June." in page.text
     assert "Nothing changed" in again.text
-    assert (
-        "no L1 summaries yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
-    )
+    assert "no summaries yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
 
 
 def test_page_says_that_a_new_map_is_due(owner: Reader) -> None:
@@ -83,7 +81,7 @@ def test_page_says_that_a_new_map_is_due(owner: Reader) -> None:
         api_client(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
     page_text = words_of(owner.get(HERE).text)
 
-    assert "10 L1 summaries, 0 of them in the newest map L2 due" in page_text
+    assert "10 summaries, 0 of them in the newest profile profile due" in page_text
 
 
 def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:

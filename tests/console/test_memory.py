@@ -15,9 +15,9 @@ from service import Http, new_key, rows
 from starlette.testclient import TestClient
 
 from remembrancer.console import parameters as given
-from remembrancer.console.memory import ScoreScale, highlights
+from remembrancer.console.hits import ScoreScale, highlights, text_pieces
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
-from remembrancer.protocol.explain import Mark
+from remembrancer.protocol.explain import ExplainedHit, Mark
 from remembrancer.server.app import make_app
 
 HERE = "/console/memory"
@@ -51,7 +51,8 @@ class TestNewestTurns:
         page = get_page(owner)
 
         assert "No turns of owner yet" in page.text
-        assert "http://127.0.0.1:8460/api/v7/remember" in page.text
+        assert 'href="/console/import"' in page.text
+        assert "curl" not in page.text
 
     def test_turns_are_listed_newest_first_in_pages(self, owner: Reader) -> None:
         event_ids = [
@@ -154,7 +155,7 @@ class TestSearch:
 
         assert "Instruction Always answer in German." in page_text
         assert re.search(r"Fact since \d{4}-\d\d-\d\d The boat is called Ella\.", page_text)
-        assert "L1 of yard The boat got a mast." in page_text
+        assert "Summary of yard The boat got a mast." in page_text
 
     def test_contributions_of_a_hit_add_up_to_its_total(self, owner: Reader) -> None:
         store_turn(owner, "The boat?", "Blue.", session_id="yard")
@@ -165,14 +166,56 @@ class TestSearch:
         *parts, _ = re.findall(r">([+-]\d+\.\d\d)</td>", first_table + ">+0.00</td>")
         total = re.findall(r"total</th>.*?>([+-]\d+\.\d\d)</td>", page)[0]
 
-        assert 'scope="row">summary</th><td>an L1 that matches covers it' in first_table
+        assert 'scope="row">summary</th><td>a summary that matches covers it' in first_table
         assert sum(map(float, parts)) == pytest.approx(float(total), abs=0.05)
 
     def test_each_hit_says_in_one_line_why_it_is_one(self, owner: Reader) -> None:
         store_turn(owner, "When does the ferry leave?", "At nine from the pier.")
         page = get_page(owner, query="ferry").text
 
-        assert '<p class="quiet">Found by: same words (rank 1)' in page
+        assert '<span class="because">matches ferry · ' in page
+        assert page.index("At nine from the pier.") < page.index("Why it is a hit")
+
+    def test_highlighted_passage_is_the_one_that_is_explained(self, owner: Reader) -> None:
+        """Other passages have words of the query too, and no marks: they were not scored."""
+        filler = "The weather stayed dry and the paper was sorted into boxes. " * 30
+        answer = f"The kiln is old. {filler}The kiln of the pottery fires at 1,240 degrees."
+        store_turn(owner, "How hot is the kiln?", answer)
+        page = get_page(owner, query="kiln pottery degrees").text
+        body = {"query_text": "kiln pottery degrees", "user_id": "owner"}
+        hit = api_client(owner).post("/api/v7/memory/explain", body).json()["hits"][0]
+        passage = hit[hit["side"]][hit["passage_start"] : hit["passage_end"]]
+
+        assert (hit["side"], hit["passage"] > 1) == ("response", True)
+        assert "1,240 degrees" in passage
+        assert "The kiln is old" not in passage
+        answered = re.findall(r'(?s)<p class="answered large">(.*?)</p>', page)[0]
+        assert page.count("<mark>") == answered.count("<mark>") == 3
+        assert f"Score of passage {hit['passage']} of the response" in page
+        assert "matches kiln, pottery, degrees" in page
+
+    def test_words_outside_the_explained_passage_are_not_marked(self) -> None:
+        text = "the old kiln. The kiln is hot. a kiln"
+        hit = ExplainedHit.model_construct(
+            query="kiln?",
+            response=text,
+            side="response",
+            passage_start=14,
+            passage_end=31,
+            marks=[
+                Mark(side="query", start=0, end=4),
+                *(
+                    Mark(side="response", start=at.start(), end=at.end())
+                    for at in re.finditer("kiln", text)
+                ),
+            ],
+        )
+
+        pieces = text_pieces(hit, "response")
+        assert "".join(piece.text for piece in pieces) == text
+        assert "".join(piece.text for piece in pieces if piece.in_passage) == "The kiln is hot. "
+        assert [piece.text for piece in pieces if piece.is_marked] == ["kiln"]
+        assert [piece.is_marked for piece in text_pieces(hit, "query")] == [False]
 
     def test_focus_words_are_scored_and_missing_words_reported(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")
@@ -216,7 +259,7 @@ class TestTurnPage:
         page_text = words_of(page.text)
 
         assert "x" * 2_000 in page.text
-        assert "Critical facts The shed is locked." in page_text
+        assert "Facts learned The shed is locked." in page_text
         assert "Lessons based on it saws private" in page_text
         assert event_id in page_text
 
@@ -254,9 +297,9 @@ class TestForget:
         confirmation = owner.send(f"{HERE}/forget", event_id=event_id, user_id="owner")
 
         assert rows(owner.context) == before
-        assert "Turns and their index entries 1 Critical facts 1" in words_of(confirmation.text)
+        assert "Turns and their index entries 1 Facts 1" in words_of(confirmation.text)
         assert re.search(
-            r"The L1 summary l1_\w+ of its session may still mention it",
+            r"The summary l1_\w+ of its session may still mention it",
             words_of(confirmation.text),
         )
 

@@ -38,7 +38,7 @@ def test_overview_counts_records_per_account_and_for_the_owner_in_total(
     put_things(http.as_account("ada"), user_id="ada")
     put_things(http.as_account("ada"), user_id="bo", session_id="other")
 
-    names = ("Turns", "Sessions", "Users", "L1 summaries", "Critical facts", "Cubes", "Files")
+    names = ("Turns", "Sessions", "Users", "Summaries", "Facts", "Lessons", "Files")
     assert figures(owner.get("/console").text) == dict(
         zip(names, [[2, 6]] + [[1, 3]] * 6, strict=True)
     )
@@ -107,8 +107,10 @@ def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) ->
         )
         page.goto("/console")
         expect(page.get_by_role("heading", name="First steps")).to_be_hidden()
-        expect(page.get_by_role("row", name="Turns")).to_contain_text("1")
-        memory = page.get_by_role("navigation", name="Console").get_by_role("link", name="Search")
+        expect(page.get_by_role("row", name="Turns 1")).to_be_visible()
+        memory = page.get_by_role("navigation", name="Console").get_by_role(
+            "link", name="Search", exact=True
+        )
         if memory.count():
             memory.click()
             expect(page.get_by_role("main")).to_contain_text("At 9:40 from Piombino, pier 3.")

@@ -30,7 +30,7 @@ def test_empty_page_explains_how_to_start_a_session(owner: Reader) -> None:
     page = owner.get(HERE)
 
     assert "No sessions yet" in page.text
-    assert "session_id" in page.text
+    assert "Import your chats" in page.text
 
 
 def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -> None:
@@ -38,6 +38,7 @@ def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -
     for n in range(SESSIONS_LISTED_MAX + 1):
         http.remember(f"q{n}", "r", session_id=f"s{n}", task_done=n == 1)
         wait(owner)
+    http.memory("q", session_id="s1")
     for n in range(15):
         http.remember(f"again {n}", "r", session_id="s1", task_done=True)
     page = owner.get(HERE)
@@ -46,7 +47,7 @@ def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -
     rest = owner.get(more.replace("&amp;", "&"))
 
     assert names == ["s1", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX, 1, -1))]
-    assert "s1 again 14 2026-01-01 00:00 16 0 0 L1 due" in words_of(page.text)
+    assert "s1 again 14 2026-01-01 00:00 16 1 0 summary due" in words_of(page.text)
     assert len(re.findall(r"\bopen\b", words_of(page.text))) == SESSIONS_LISTED_MAX - 1
     assert re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', rest.text) == ["s0"]
 
@@ -72,20 +73,19 @@ def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:
     order = [
         "Search",
         "step 1",
-        "wrong seal",
-        "Turn",
+        "wrong receipt",
         "And the saw?",
-        "Critical fact: It rusts.",
+        "Fact learned It rusts.",
         "Lesson",
         "Saws rust.",
         "And the axe?",
-        "L1",
+        "Summary",
     ]
-    timeline = page_text.partition("Due now")[2]
+    timeline = page_text.partition("To do for agents (duties)")[2]
     places = [timeline.index(word) for word in order]
     assert places == sorted(places)
     assert "expected: 5 to 8 %" in page_text
-    assert "Due now missed No turn was remembered since step 2" in page_text
+    assert "To do for agents (duties) missed No turn was remembered since step 2" in page_text
 
 
 def test_long_timeline_is_paginated(owner: Reader) -> None:

@@ -13,7 +13,7 @@ from service import new_key
 
 from remembrancer.accounts.keys import authenticate
 from remembrancer.accounts.usage import UsageCounter
-from remembrancer.console.usage import HEIGHT, WIDTH, chart
+from remembrancer.console.charts import HEIGHT, WIDTH, chart
 from remembrancer.context import Context
 
 PATH = "/console/usage"

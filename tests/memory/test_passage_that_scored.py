@@ -106,6 +106,9 @@ def test_a_hit_shows_and_marks_the_passage_that_scored(memory: Memory, text: str
         assert len(text_of_hit) <= SNIPPET_CHARACTERS_MAX
         beginning = text_of_hit[:40]
         assert beginning in passage or passage.strip()[:40] in text_of_hit
+        excerpt = getattr(hit, hit.side)[hit.passage_start : hit.passage_end]
+        assert excerpt
+        assert excerpt.strip("…").strip() in passage
         if highlight(passage, words, languages):
             assert [mark for mark in hit.marks if mark.side == hit.side]
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
 
+from remembrancer.accounts.usage import usage_of
 from remembrancer.cubes.votes import vote
+from remembrancer.memory.exchange import importer
 from remembrancer.memory.history import sessions
 from remembrancer.memory.history.forget import forget
 from remembrancer.memory.history.sessions import (
@@ -196,10 +200,73 @@ def test_lists_are_read_in_index_order(memory: Memory) -> None:
     plans = {name: plan(memory.context, sql) for name, sql in vars(sessions.SQL).items()}
 
     assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
-    assert "events USING INDEX events_session (session=? AND" in plans["turns"]
+    assert "events USING INDEX events_session_occurred (session=? AND" in plans["turns"]
     assert [name for name, answer in plans.items() if "SCAN" in answer] == []
     # the rows of one session are sorted
     assert [name for name, answer in plans.items() if "TEMP B-TREE" in answer] == [
         "shown_between",
         "votes_in",
     ]
+
+
+class TestImportedTurns:
+    """Turns of an import: shown at the time they belong to, in their order, counted apart."""
+
+    @staticmethod
+    def import_lines(memory: Memory, folder: Path, times: list[str], **more: str) -> None:
+        lines = [
+            {
+                "query": f"q{n}",
+                "response": f"r{n}",
+                "occurred_at": time,
+                "session_id": "old",
+                **more,
+            }
+            for n, time in enumerate(times, 1)
+        ]
+        path = folder / "chat.jsonl"
+        path.write_text("\n".join(map(json.dumps, lines)))
+        importer.store(
+            memory.context, memory.caller, importer.read(memory.context, memory.caller, path)
+        )
+
+    def test_turns_of_the_same_time_keep_the_order_of_the_file(
+        self, memory: Memory, tmp_path: Path
+    ) -> None:
+        self.import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 5, user_id="ada")
+
+        assert [one.row.query for one in session_page(memory, "old").entries] == [
+            "q1", "q2", "q3", "q4", "q5",
+        ]  # fmt: skip
+
+    def test_turns_are_sorted_and_dated_by_when_they_occurred(
+        self, memory: Memory, tmp_path: Path
+    ) -> None:
+        times = ["2025-03-03T10:00:00Z", "2025-03-01T10:00:00Z", "2025-03-02T10:00:00Z"]
+        self.import_lines(memory, tmp_path, times, user_id="ada")
+        memory.ask("q", interact=True, session_id="old")
+        memory.tell("now?", "yes", session_id="old")
+
+        result = session_page(memory, "old")
+
+        assert [getattr(one.row, "query", one.kind) for one in result.entries] == [
+            "q2", "q3", "q1", "search", "now?",
+        ]  # fmt: skip
+        assert result.entries[0].at_ms == 1740823200000
+        assert (result.row.turns, result.imported) == (4, 3)
+
+    def test_session_is_as_old_as_its_newest_turn(self, memory: Memory, tmp_path: Path) -> None:
+        memory.tell("q", "r", session_id="today")
+        self.import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 2, user_id="ada")
+
+        rows = list_sessions(memory.context, memory.caller, "ada").sessions
+
+        assert [row.session_id for row in rows] == ["today", "old"]
+        assert rows[1].last_ms == 1740823200000
+
+    def test_imported_turns_are_counted_apart(self, memory: Memory, tmp_path: Path) -> None:
+        self.import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 3, user_id="ada")
+
+        usage = usage_of(memory.context, memory.caller)
+
+        assert (usage.total("imported"), usage.total("turn")) == (3, 0)

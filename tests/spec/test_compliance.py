@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from service import Http
 from starlette.testclient import TestClient
 
+from remembrancer.accounts import caller_for
+from remembrancer.memory.exchange import importer
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import render
 
@@ -383,3 +386,15 @@ def test_old_turns_and_turns_without_a_question_owe_no_search(http: Http) -> Non
     http.remember("And then?", "Yes.")
 
     assert parts(report(http)["total"])["searched"] == (1, 2)
+
+
+def test_turns_of_an_import_of_today_owe_no_search(http: Http, tmp_path: Path) -> None:
+    """Nobody searches for an imported turn (specification.md#compliance-due)."""
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"query": "When?", "response": "At nine."}\n')
+    caller = caller_for(http.context)
+    importer.store(http.context, caller, importer.read(http.context, caller, path))
+
+    total = report(http)["total"]
+    assert (total["turns"], "searched" in parts(total)) == (0, False)
+    assert report(http, session_id="default")["sessions"] == []

@@ -11,7 +11,9 @@ import pytest
 from service import Http
 
 from remembrancer import testing
+from remembrancer.accounts import NotOwner, caller_for
 from remembrancer.context import Context
+from remembrancer.feedback import close_feedback, reopen_feedback
 from remembrancer.protocol import limits
 from remembrancer.protocol.feedback import FeedbackType
 from remembrancer.settings import Settings
@@ -50,8 +52,41 @@ def test_feedback_is_stored_as_sent(http: Http) -> None:
             "feedback_id": saved["feedback_id"],
             "account": "ada",
             "created_at": "2026-01-01T00:00:00.000Z",
+            "closed_at": None,
+            "note": None,
         }
     ]
+
+
+def test_closed_feedback_has_its_time_and_the_answer(http: Http) -> None:
+    """An owner closes feedback and answers (specification.md#feedback-closed)."""
+    feedback_id = http.as_account("ada").post(PATH, BUG).json()["feedback_id"]
+    close_feedback(http.context, caller_for(http.context), feedback_id, "Mended.")
+    lists = {
+        state: http.get(PATH, params={"state": state}).json()["feedback"]
+        for state in ("open", "closed", "all")
+    }
+
+    assert {state: len(entries) for state, entries in lists.items()} == {
+        "open": 0,
+        "closed": 1,
+        "all": 1,
+    }
+    [one] = lists["closed"]
+    assert (one["closed_at"], one["note"]) == ("2026-01-01T00:00:00.000Z", "Mended.")
+    reopen_feedback(http.context, caller_for(http.context), feedback_id)
+    [one] = http.get(PATH, params={"state": "open"}).json()["feedback"]
+    assert (one["closed_at"], one["note"]) == (None, None)
+
+
+def test_members_cannot_close_feedback(http: Http) -> None:
+    """Only an owner closes it (specification.md#feedback-closed)."""
+    ada = http.as_account("ada")
+    feedback_id = ada.post(PATH, BUG).json()["feedback_id"]
+    caller = caller_for(http.context, "ada")
+
+    with pytest.raises(NotOwner):
+        close_feedback(http.context, caller, feedback_id, None)
 
 
 @pytest.mark.parametrize("kind", ["anomaly", "bug", "cube_issue", "improvement", "security"])

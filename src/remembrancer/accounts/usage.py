@@ -18,6 +18,7 @@ from ..store import Row, StoreUnavailable, Transaction, load_queries
 SQL = load_queries("remembrancer.accounts", "usage.sql")
 Kind: TypeAlias = Literal[
     "turn",
+    "imported",  # turns of an import, which no agent stored
     "search",
     "chat",
     "run",
@@ -84,6 +85,14 @@ class UsageCounter:
         self.add()
 
 
+def count_at_once(
+    tx: Transaction, kind: Kind, *, now_ms: int, account_id: int, key_id: int, times: int
+) -> None:
+    """Add to a counter of today in the transaction of what is counted."""
+    if times > 0:
+        _add(tx, Counter({(now_ms // DAY_MS, account_id, key_id, kind): times}))
+
+
 def _add(tx: Transaction, counts: Counter[tuple[int, int, int, Kind]]) -> None:
     for (day, account_id, key_id, kind), count in counts.items():
         tx.run(
@@ -118,14 +127,19 @@ class UsageReport:
         return sum(self.by_day[kind])
 
 
-def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> UsageReport:
-    """Return the usage of the caller's account; for an owner, of all accounts.
+def usage_of(
+    records: Records, caller: Caller, days: int = DAYS_SHOWN, *, own: bool = False
+) -> UsageReport:
+    """Return the usage of the caller's account; for an owner, of all accounts unless `own`.
 
     Raises StoreUnavailable.
     """
     today = records.clock() // DAY_MS
     dates = list(range(today - days + 1, today + 1))
-    filters = {"since": dates[0], "account_id": None if caller.is_owner else caller.account_id}
+    filters = {
+        "since": dates[0],
+        "account_id": None if caller.is_owner and not own else caller.account_id,
+    }
 
     def read(tx: Transaction) -> tuple[list[Row], list[Row]]:
         return tx.all(SQL.usage_of_days, **filters), tx.all(SQL.usage_of_keys, **filters)

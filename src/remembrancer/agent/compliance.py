@@ -182,8 +182,8 @@ def _count(tx: Transaction, filters: Mapping[str, int | str | None]) -> _Counts:
 def _count_searched(counts: Counter[str]) -> None:
     """Count the turns of one session that a search preceded, and those for which one was due.
 
-    None is due for a turn without a question, such as the answer to a machine notice, and for one
-    that was stored a day or more after it occurred, such as an imported one.
+    None is due for a turn without a question, such as the answer to a machine notice, for an
+    imported one, and for one that was stored a day or more after it occurred.
     """
     counts["searches_due"] = counts["questions"]
     counts["searched"] = min(counts["remembered"] + counts["turnless"], counts["searches_due"])

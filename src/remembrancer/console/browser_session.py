@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -19,11 +20,17 @@ from ..http.endpoint import ThreadPool
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
 from ..sandbox.runner import Cancellation
 from . import layout
+from .markdown import markdown
 
 FORM_BYTES_MAX = 16_384
 _FIELDS_MAX = 40
 _THEME_SECONDS = 400 * 86_400  # the longest lifetime that browsers allow
 _NOTICE_SECONDS = 60
+# Parameters of a page that an export of its table leaves out: the export has all pages.
+_NOT_EXPORTED = frozenset({"table", "format", "behind", "below", "before_id", "until", "verify"})
+_BOUNDARY = re.compile(r"boundary=(?:\"([^\"]{1,200})\"|([\x21-\x7e]{1,200}))", re.IGNORECASE)
+_PART_NAME = re.compile(rb'[;\s]name="([^"]{0,200})"', re.IGNORECASE)
+_PART_FILE = re.compile(rb'filename="([^"\r\n]{0,1000})"', re.IGNORECASE)
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -32,6 +39,14 @@ _CSP = (
 
 class ForeignForm(Forbidden):
     """This form was not sent from a page of this service. Reload the page and send it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that came with a form. `name` is a label from the browser, never a path."""
+
+    name: str
+    content: bytes
 
 
 class SignInRequired(Exception):
@@ -46,6 +61,7 @@ class BrowserRequest:
     request: Request
     page_paths: Container[str] = ()  # of the whole console
     form: dict[str, str] = field(default_factory=dict)
+    upload: Upload | None = None  # the file of a form of a page that takes one
     cancellation: Cancellation | None = None  # of the request's programs, if it may run any
     _session: BrowserSession | None = None
 
@@ -174,6 +190,11 @@ class BrowserRequest:
             section_path=layout.section_of(url.path),
             page_paths=self.page_paths,
             back=back,
+            now_ms=self.context.clock(),
+            markdown=markdown,
+            export_query=urlencode(
+                [pair for pair in parse_qsl(url.query) if pair[0] not in _NOT_EXPORTED]
+            ),
             **values,
         )
         response.status_code = status
@@ -208,6 +229,7 @@ class Page:
     post: Handle | None = None
     pool: ThreadPool = ThreadPool.WRITE
     form_bytes_max: int = FORM_BYTES_MAX
+    takes_file: bool = False  # its form is multipart/form-data
     is_rate_limited: bool = False  # a form that takes a password or a token
     is_public: bool = False  # needs no session
     owner_only: bool = False
@@ -236,6 +258,44 @@ def check_same_origin(browser: BrowserRequest) -> None:
         urlsplit(browser.base_url).netloc,
     }:
         raise ForeignForm
+
+
+def is_multipart(request: Request) -> bool:
+    """Return True for a form that is sent with files."""
+    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+
+
+def read_multipart(request: Request, raw: bytes) -> tuple[dict[str, str], Upload | None]:
+    """Return the fields of a form with a file, and the file; None if none was chosen.
+
+    Raises UnsupportedMediaType, and InvalidRequest for repeated fields and invalid text.
+    """
+    boundary = _BOUNDARY.search(request.headers.get("content-type", ""))
+    if boundary is None:
+        raise UnsupportedMediaType("The content type multipart/form-data needs a boundary.")
+    fields: dict[str, str] = {}
+    upload = None
+    parts = (b"\r\n" + raw).split(b"\r\n--" + (boundary[1] or boundary[2]).encode())
+    if len(parts) > _FIELDS_MAX:
+        raise InvalidRequest("The form has too many fields.")
+    for part in parts[1:-1]:
+        head, is_whole, content = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        label = _PART_NAME.search(head)
+        if not is_whole or label is None:
+            raise InvalidRequest("The form could not be parsed.")
+        name, filename = label[1].decode("utf-8", "replace"), _PART_FILE.search(head)
+        if filename is not None:
+            if filename[1] or content:
+                upload = Upload(filename[1].decode("utf-8", "replace"), content)
+            continue
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            raise InvalidRequest("The form could not be parsed.") from None
+        if name in fields or "\0" in text:
+            raise InvalidRequest("A field is repeated or contains a NUL character.")
+        fields[name] = text
+    return fields, upload
 
 
 def read_form(request: Request, raw: bytes) -> dict[str, str]:

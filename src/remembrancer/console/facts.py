@@ -65,7 +65,7 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
         FactsQuery,
         {
             "user_id": users.chosen,
-            "which": "all",
+            "which": parameters.text(params, "which", 40) or "all",
             "status": parameters.text(params, "status", 40) or "current",
             "below": parameters.number(params, "below"),
             "limit": _LISTED,
@@ -79,9 +79,16 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
         facts=page.facts,
         statuses=STATUSES,
         chosen_status=query.status,
+        chosen_which=query.which,
         is_first=query.below is None,
         more=page.next
-        and link_to(PATH, user_id=users.chosen, status=query.status, below=page.next),
+        and link_to(
+            PATH,
+            user_id=users.chosen,
+            which=query.which,
+            status=query.status,
+            below=page.next,
+        ),
         rejected=rejected,
         characters_max=limits.CRITICAL_CHARACTERS_MAX,
     )

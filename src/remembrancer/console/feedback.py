@@ -1,4 +1,4 @@
-"""The feedback page: all reports for the owner, an account's own reports for others."""
+"""The feedback page: all reports for the owner, who closes them; own reports for others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ from typing import get_args
 
 from starlette.responses import Response
 
-from ..feedback import list_feedback, own_feedback, submit_feedback
+from ..accounts import NotOwner
+from ..feedback import (
+    close_feedback,
+    count_open_feedback,
+    list_feedback,
+    own_feedback,
+    reopen_feedback,
+    submit_feedback,
+)
 from ..http.rate_limiter import RateExceeded
 from ..protocol.feedback import Feedback, FeedbackQuery, FeedbackType
+from . import layout, parameters
 from .browser_session import BrowserRequest, Page
 from .forms import number, parse_filters, parse_form
 
 PATH = "/console/feedback"
 TYPES = get_args(FeedbackType)
+STATES = ("open", "closed", "all")
+NOTE_CHARACTERS_MAX = 2_000
 _LISTED = 25
 
 
@@ -46,19 +57,43 @@ def submit(browser: BrowserRequest) -> Response:
     return browser.redirect(PATH, notice="Report sent. The owner sees it on this page.")
 
 
+def change_state(browser: BrowserRequest) -> Response:
+    """Close a report with an answer for its sender, or open it again, by `do`. Owner only."""
+    caller, form = browser.caller(), browser.form
+    if not caller.is_owner:
+        raise NotOwner
+    feedback_id = parameters.identifier(form, "feedback_id")
+    back = layout.local_path(form.get("back", ""), PATH)
+    if form.get("do") == "reopen":
+        reopen_feedback(browser.context, caller, feedback_id)
+        return browser.redirect(back, notice="The report is open again.")
+    note = parameters.text(form, "note", NOTE_CHARACTERS_MAX).replace("\r\n", "\n")
+    close_feedback(browser.context, caller, feedback_id, note or None)
+    return browser.redirect(back, notice="The report is closed. Its sender sees your answer here.")
+
+
 def _page(
     browser: BrowserRequest, form: dict[str, str], errors: dict[str, str], status: int = 200
 ) -> Response:
     params, caller = browser.request.query_params, browser.caller()
     query, _ = parse_filters(
         FeedbackQuery,
-        {"type": params.get("type"), "before": params.get("before"), "limit": _LISTED},
+        {
+            "type": params.get("type"),
+            "state": params.get("state") or "open",
+            "before": params.get("before"),
+            "limit": _LISTED,
+        },
     )
     list_reports = list_feedback if caller.is_owner else own_feedback
     values = {
         "page": list_reports(browser.context, caller, query),
         "types": TYPES,
         "chosen": query.type,
+        "states": STATES,
+        "chosen_state": query.state,
+        "open_count": count_open_feedback(browser.context, caller),
+        "note_max": NOTE_CHARACTERS_MAX,
         "is_first": query.before is None,
         "form": form,
         "errors": errors,
@@ -66,4 +101,8 @@ def _page(
     return browser.page("feedback.html", status=status, **values)
 
 
-PAGES = {PATH: Page(get=show), f"{PATH}/give": Page(post=submit)}
+PAGES = {
+    PATH: Page(get=show),
+    f"{PATH}/give": Page(post=submit),
+    f"{PATH}/state": Page(post=change_state, owner_only=True),
+}

@@ -20,24 +20,36 @@ class MenuSection:
     path: str
     name: str
     group: str
+    about: str
     owner_only: bool = False
 
 
+# One row a page: to add a page to the menu, add its row. `about` is shown in the directory.
 SECTIONS = (
-    MenuSection("/console", "Overview", ""),
-    MenuSection("/console/memory", "Search", "Memory"),
-    MenuSection("/console/sessions", "Sessions", "Memory"),
-    MenuSection("/console/map", "Map", "Memory"),
-    MenuSection("/console/facts", "Facts", "Memory"),
-    MenuSection("/console/cubes", "Cubes", "Memory"),
-    MenuSection("/console/files", "Files", "Tools"),
-    MenuSection("/console/sandbox", "Sandbox", "Tools"),
-    MenuSection("/console/permissions", "Permissions", "Admin", owner_only=True),
-    MenuSection("/console/audit", "Audit trail", "Admin", owner_only=True),
-    MenuSection("/console/usage", "Usage", "Admin"),
-    MenuSection("/console/feedback", "Feedback", "Admin"),
-    MenuSection("/console/teams", "Teams", "Account"),
-    MenuSection("/profile", "Keys and profile", "Account"),
+    MenuSection("/console", "Overview", "", "Whether memory is alive and useful"),
+    MenuSection("/console/go", "Go to", "", "Every page and action; press / or Ctrl+K"),
+    MenuSection("/console/memory", "Search", "Memory", "Find a turn, and see why it is a hit"),
+    MenuSection("/console/sessions", "Sessions", "Memory", "Conversations of agents with users"),
+    MenuSection("/console/timeline", "Timeline", "Memory", "A year of memory by day and month"),
+    MenuSection("/console/topics", "People and topics", "Memory", "What is mentioned together"),
+    MenuSection("/console/facts", "Facts", "Memory", "Facts and instructions, with their history"),
+    MenuSection("/console/map", "Profile", "Memory", "What agents know before they search"),
+    MenuSection("/console/cubes", "Lessons", "Memory", "What agents learned, and its effect"),
+    MenuSection("/console/users", "Users", "Memory", "Whose memory is stored"),
+    MenuSection("/console/searches", "Searches", "Tools", "Traces: stages, times, near misses"),
+    MenuSection("/console/import", "Import", "Tools", "Chats and memories of other products"),
+    MenuSection("/console/files", "Files", "Tools", "Files that agents created"),
+    MenuSection("/console/sandbox", "Sandbox", "Tools", "Run a Python program"),
+    MenuSection(
+        "/console/permissions", "Permissions", "Admin", "Grants on system files", owner_only=True
+    ),
+    MenuSection(
+        "/console/audit", "Audit trail", "Admin", "Grants and checks, verified", owner_only=True
+    ),
+    MenuSection("/console/usage", "Usage", "Admin", "Requests by day and key"),
+    MenuSection("/console/feedback", "Feedback", "Admin", "Reports of agents and people"),
+    MenuSection("/console/teams", "Teams", "Account", "Shared memory: members and invitations"),
+    MenuSection("/profile", "Keys and settings", "Account", "Keys, setup of agents, password"),
 )
 
 

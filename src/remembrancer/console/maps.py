@@ -1,4 +1,4 @@
-"""The map page: versions of a user's L2 map, newest facts, what belongs together, start pack."""
+"""The profile page: versions of a user's L2 map, newest facts, associations, start pack."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def rebuild_map(browser: BrowserRequest) -> Response:
         browser.context, browser.caller(), parameters.parse(MapRequest, {"user_id": user_id})
     )
     notice = (
-        f"Version {result.version} created from {result.l1_count:,} L1 summaries."
+        f"Version {result.version} created from {result.l1_count:,} summaries."
         if result.updated
-        else "Nothing changed: the map is up to date."
+        else "Nothing changed: the profile is up to date."
     )
     return browser.redirect(
         link_to(PATH, user_id=user_id),
-        notice=notice if result.l1_count else "There are no L1 summaries yet.",
+        notice=notice if result.l1_count else "There are no summaries yet.",
     )
 
 

@@ -2,95 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
 
 from ..agent.second_look import second_look
 from ..http.endpoint import ThreadPool
-from ..memory.history import browse
+from ..memory.history import activity, browse
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain
 from ..protocol import limits
 from ..protocol.errors import Problem
-from ..protocol.explain import ExplainedHit, Explanation, Mark
+from ..protocol.explain import Explanation
 from ..protocol.forget import Forget
-from ..protocol.reasons import reason_line
 from ..protocol.search import MemoryQuery
 from ..protocol.second_look import SecondLook
 from . import parameters
 from .browser_session import BrowserRequest, Page
+from .hits import BAR_WIDTH, HitView, hit_views
 from .parameters import link_to
 
 PATH = "/console/memory"
 TOP_K_CHOICES = (5, 10, 20, 50)
-BAR_WIDTH = 100.0  # of the longest bar, in SVG units
-ADDS_MIN = 0.05  # smaller contributions are summed up as `other`
-_LABELS = {
-    "text and dense": "words and meaning together",
-    "neighbour": "adjacent turns",
-    "session": "other hits in its session",
-    "speaker": "the speaker",
-    "date": "the date",
-    "form": "length and style",
-}
-FLAG_LABELS = {
-    "instruction_like": "possible prompt injection",
-    "secret": "contains a secret",
-    "machine_notice": "machine notice",
-    "near_duplicate": "near duplicate",
-}
-_COSTLY_FLAGS = ("instruction_like", "machine_notice", "near_duplicate")  # they lower a score
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreScale:
-    """Common scale of the score bars of all hits, from the lowest to the highest contribution."""
-
-    below: float
-    above: float
-
-    @property
-    def unit(self) -> float:
-        """Length of a bar for a contribution of 1."""
-        return BAR_WIDTH / ((max(self.below, 0.0) + max(self.above, 0.0)) or 1.0)
-
-    @property
-    def zero(self) -> float:
-        """Position of zero."""
-        return round(max(self.below, 0.0) * self.unit, 1)
-
-    def bar(self, adds: float) -> tuple[float, float]:
-        """Return left edge and width of a bar."""
-        width = round(abs(adds) * self.unit, 1)
-        return (round(self.zero - width, 1) if adds < 0 else self.zero), width
-
-
-@dataclass(frozen=True, slots=True)
-class ReasonBar:
-    """One contribution to the score of a hit. `left` and `width` are those of its bar."""
-
-    signal: str
-    label: str
-    rank: int | None
-    adds: float
-    left: float
-    width: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitView:
-    """A hit as the page shows it: query and response with highlights, and the score bars."""
-
-    hit: ExplainedHit
-    query: list[tuple[str, bool]]
-    response: list[tuple[str, bool]]
-    reasons: list[ReasonBar]
-    flags: list[str]
-    zero: float  # where the bars start
-    reason: str  # why it is a hit, in one line
+EVERYONE = "everyone"  # value of `users`: search the memory of all users
+USERS_SEARCHED_MAX = 20  # those that were active last
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -107,6 +43,7 @@ def show(browser: BrowserRequest) -> Response:
         "before": parameters.parse_day(params, "before"),
         "top_k": parameters.number(params, "top_k") or TOP_K_CHOICES[1],
         "noticed": "yes" if params.get("noticed") == "yes" else "",
+        "users": EVERYONE if params.get("users") == EVERYONE else "",
     }
     values = (
         _search(browser, users.chosen, fields)
@@ -126,20 +63,49 @@ def show(browser: BrowserRequest) -> Response:
     )
 
 
-def _search(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
+    """Return the search of the fields of a page, for one user. Raises InvalidRequest."""
     focus = [word.strip() for word in fields["focus"].split(",") if word.strip()]
     values = {name: fields[name] for name in ("after", "before", "top_k")}
-    query = parameters.parse(
+    return parameters.parse(
         MemoryQuery,
         {"query_text": fields["query"], "user_id": user_id, "focus_words": focus, **values},
     )
-    explanation = explain(browser.context, browser.caller(), query)
+
+
+def _search(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    if fields["users"]:
+        return _search_everyone(browser, fields)
+    explanation = explain(browser.context, browser.caller(), search_query(fields, user_id))
     slowest_ms = max((stage.ms for stage in explanation.stages), default=1.0) or 1.0
     return {
         "explanation": explanation,
-        "hits": list(_hit_views(explanation)),
+        "everyone": None,
+        "hits": list(hit_views(explanation, user_id, browser.context.clock())),
         "ms": sum(stage.ms for stage in explanation.stages),
         "stages": [(stage, BAR_WIDTH * stage.ms / slowest_ms) for stage in explanation.stages],
+    }
+
+
+def _search_everyone(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Search the memory of each user of the account that was active lately; best hits first."""
+    context, caller = browser.context, browser.caller()
+    users = activity.active_users(context, caller, most=USERS_SEARCHED_MAX + 1)
+    results: list[tuple[Explanation, list[HitView]]] = []
+    for user in users[:USERS_SEARCHED_MAX]:
+        one = explain(context, caller, search_query(fields, user.user_id))
+        results.append((one, list(hit_views(one, user.user_id, context.clock()))))
+    hits = [view for _, views in results for view in views]
+    return {
+        "explanation": None,
+        "everyone": {
+            "users": len(results),
+            "is_cut": len(users) > USERS_SEARCHED_MAX,
+            "matches": sum(one.total_hits for one, _ in results),
+            "passages": sum(one.looked.passages for one, _ in results),
+        },
+        "hits": sorted(hits, key=lambda view: -view.hit.score)[: fields["top_k"]],
+        "ms": sum(stage.ms for one, _ in results for stage in one.stages),
     }
 
 
@@ -165,69 +131,14 @@ def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) ->
         if page.next
         else None
     )
-    return {"explanation": None, "events": page.events, "more": more, "is_first": behind is None}
-
-
-def _hit_views(explanation: Explanation) -> Iterator[HitView]:
-    reasons = [list(_reasons(hit)) for hit in explanation.hits]
-    contributions = [adds for rows in reasons for *_, adds in rows]
-    scale = ScoreScale(-min(contributions, default=0.0), max(contributions, default=0.0))
-    for hit, rows in zip(explanation.hits, reasons, strict=True):
-        yield HitView(
-            hit=hit,
-            query=list(highlights(hit.query, [m for m in hit.marks if m.side == "query"])),
-            response=list(highlights(hit.response, [m for m in hit.marks if m.side == "response"])),
-            reasons=[
-                ReasonBar(signal, label, rank, adds, *scale.bar(adds))
-                for signal, label, rank, adds in rows
-            ],
-            flags=[one.signal for one in hit.why if one.signal in FLAG_LABELS],
-            zero=scale.zero,
-            reason=reason_line(hit.why),
-        )
-
-
-def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
-    """Yield signal, label, rank and contribution to the score."""
-    ranks = {one.feature: one.rank for one in hit.features}
-    labels = _LABELS | {
-        "text": f"{hit.coverage:.0%} of the words, BM25 {hit.bm25:.1f}",
-        "dense": f"cosine {hit.cosine:.2f}",
+    return {
+        "explanation": None,
+        "everyone": None,
+        "hits": None,
+        "events": page.events,
+        "more": more,
+        "is_first": behind is None,
     }
-    other = 0.0
-    for signal in dict.fromkeys(one.signal for one in hit.features):
-        adds = sum(one.adds for one in hit.features if one.signal == signal)
-        if abs(adds) < ADDS_MIN:
-            other += adds
-        else:
-            rank = ranks.get(signal) if signal in ("text", "dense") else None
-            yield signal, labels[signal], rank, adds
-    if hit.focus_lift:
-        yield "focus", "contains the exact words", None, hit.focus_lift
-    if hit.summary_lift:
-        yield "summary", "an L1 that matches covers it", None, hit.summary_lift
-    if hit.history_lift:
-        yield "history", "it changed a value", None, hit.history_lift
-    if hit.age_cost:
-        yield "age", "it is old", None, -hit.age_cost
-    if hit.order_cost:
-        flags = [one.signal for one in hit.why if one.signal in _COSTLY_FLAGS]
-        costs = [FLAG_LABELS[flag] for flag in flags]
-        yield "orders", ", ".join(costs) or "matched by a machine notice", None, -hit.order_cost
-    if abs(other) >= ADDS_MIN / 10:
-        yield "other", "all other signals", None, other
-
-
-def highlights(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, bool]]:
-    """Split a text at its marks. Yield each piece and True if it is marked."""
-    position = 0
-    for mark in marks:
-        if mark.start > position:
-            yield text[position : mark.start], False
-        yield text[mark.start : mark.end], True
-        position = mark.end
-    if position < len(text):
-        yield text[position:], False
 
 
 def _turn(browser: BrowserRequest, event_id: str) -> Response:
@@ -317,8 +228,8 @@ def _target(request: Forget) -> str:
 def _erasure_notice(counts: Mapping[str, int]) -> str:
     words = {
         "events": "turns",
-        "summaries": "L1 summaries",
-        "maps": "map versions",
+        "summaries": "summaries",
+        "maps": "profile versions",
         "prompts": "prompts",
         "memory_files": "memory file versions",
     }

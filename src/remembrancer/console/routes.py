@@ -22,9 +22,12 @@ from ..store import StoreUnavailable
 from . import (
     audit,
     cubes,
+    directory,
+    exports,
     facts,
     feedback,
     files,
+    imports,
     layout,
     maps,
     memory,
@@ -32,17 +35,36 @@ from . import (
     permissions,
     profile,
     sandbox,
+    searches,
     sessions,
     sign_in,
     teams,
+    timeline,
+    topics,
     usage,
+    users,
 )
-from .browser_session import BrowserRequest, Page, SignInRequired, check_same_origin, read_form
+from .browser_session import (
+    BrowserRequest,
+    Page,
+    SignInRequired,
+    check_same_origin,
+    is_multipart,
+    read_form,
+    read_multipart,
+)
 
 PAGES: dict[str, Page] = {
     **overview.PAGES,
+    **directory.PAGES,
     **memory.PAGES,
     **sessions.PAGES,
+    **timeline.PAGES,
+    **topics.PAGES,
+    **users.PAGES,
+    **searches.PAGES,
+    **imports.PAGES,
+    **exports.PAGES,
     **maps.PAGES,
     **facts.PAGES,
     **cubes.PAGES,
@@ -98,7 +120,10 @@ def _respond(
             check_same_origin(browser)
             if limiter and page.is_public:
                 limiter.take(browser.request.client.host if browser.request.client else "")
-            browser.form = read_form(browser.request, raw)
+            if page.takes_file and is_multipart(browser.request):
+                browser.form, browser.upload = read_multipart(browser.request, raw)
+            else:
+                browser.form = read_form(browser.request, raw)
         if not page.is_public:
             caller = browser.caller()
             browser.dispatcher.groups.learn(browser.request.headers, caller.account_id)

@@ -50,6 +50,7 @@ def _prose(text: str) -> Markup:
 _templates.filters |= {
     "prose": _prose,
     "when": template_filters.format_time,
+    "ago": template_filters.ago,
     "count": template_filters.count,
     "size": template_filters.size,
 }

@@ -26,6 +26,26 @@ def format_time(moment: int | str | datetime | None, absent: str = "never") -> M
     ).format(at, at, at)
 
 
+_AGES = (("year", 365.25), ("month", 30.44), ("week", 7.0), ("day", 1.0))
+
+
+def ago(moment: int, now_ms: int) -> str:
+    """Return how long ago a time was, for example `2 days ago`. Both are in ms since 1970."""
+    minutes = (now_ms - moment) / 60_000
+    if minutes < 0:
+        return "in the future" if minutes < -1 else "just now"
+    if minutes < 1:
+        return "just now"
+    for name, size in (("minute", 60.0), ("hour", 24.0)):
+        if minutes < size:
+            number = int(minutes)
+            return f"{number} {name}{'' if number == 1 else 's'} ago"
+        minutes /= size
+    name, size = next((one for one in _AGES if minutes >= one[1]), _AGES[-1])
+    number = max(int(minutes / size), 1)
+    return f"{number} {name}{'' if number == 1 else 's'} ago"
+
+
 def count(number: float) -> str:
     """Format a number with thousands separators."""
     return f"{number:,}"

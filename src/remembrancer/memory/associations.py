@@ -1,7 +1,9 @@
-"""Read what belongs together in a space: its names, projects, dates and amounts."""
+"""Read what belongs together in a space: its names, projects, topics, dates and amounts."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..accounts import space_user_id
@@ -16,6 +18,11 @@ FREQUENT_MAX = 200  # entities among which the subjects are chosen
 ASSOCIATES_MAX = 6  # of one subject
 CANDIDATES_MAX = 50  # entities most often beside a subject, among which its associates are chosen
 SUBJECT_KINDS = ("name", "identifier")
+NODES_MAX = 22  # names and identifiers of a map
+TOPICS_MAX = 8
+NEWEST_TURNS_MAX = 2_000  # turns whose topics are counted, and turns of an entity
+SESSIONS_OF_NODE_MAX = 3
+LINKS_OF_NODE_MAX = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +62,117 @@ def list_subjects(context: Context, caller: Caller, user_id: str | None) -> list
         return [_subject(tx, space.id, row) for row in subjects[:SUBJECTS_MAX]]
 
     return context.store.read(read, account_id=caller.account_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapNode:
+    """A name, an identifier or a topic of a space. `sessions`: names and numbers of turns."""
+
+    key: str
+    kind: str  # name, identifier or topic
+    text: str
+    turns: int
+    sessions: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class MapLink:
+    """Two nodes that occur in the same turns, by their places in the list of nodes."""
+
+    one: int
+    other: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssociationMap:
+    """The subjects of a space and what links them."""
+
+    nodes: list[MapNode]
+    links: list[MapLink]
+
+
+def association_map(context: Context, caller: Caller, user_id: str | None) -> AssociationMap:
+    """Return the names, identifiers and topics of most turns of a user, and their links.
+
+    Topics are those of the newest NEWEST_TURNS_MAX turns. Each node keeps its strongest links.
+    Raises PinnedToOtherUser, StoreUnavailable.
+    """
+    name = space_user_id(caller, user_id)
+
+    def read(tx: Transaction) -> AssociationMap:
+        space = tx.one_or_none(SPACES.space_of, user_id=name)
+        if space is None:
+            return AssociationMap([], [])
+        rows = tx.all(SQL.most_frequent, space_id=space.id, most=FREQUENT_MAX)
+        rows = [row for row in rows if row.key.partition(":")[0] in SUBJECT_KINDS][:NODES_MAX]
+        latest = {"space_id": space.id, "newest": NEWEST_TURNS_MAX}
+        topics = tx.all(SQL.topics_of_latest, most=TOPICS_MAX, **latest)
+        nodes = [
+            *(_entity_node(tx, space.id, row) for row in rows),
+            *(_topic_node(tx, row, latest) for row in topics),
+        ]
+        return AssociationMap(nodes, _links(tx, nodes, rows, latest))
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+def _entity_node(tx: Transaction, space_id: int, row: Row) -> MapNode:
+    sessions = tx.all(
+        SQL.sessions_with,
+        space_id=space_id,
+        key=row.key,
+        newest=NEWEST_TURNS_MAX,
+        most=SESSIONS_OF_NODE_MAX,
+    )
+    return MapNode(
+        key=row.key,
+        kind=row.key.partition(":")[0],
+        text=_newest(tx, space_id, row.key, None)[0],
+        turns=row.events,
+        sessions=[(one.session_id, one.turns) for one in sessions],
+    )
+
+
+def _topic_node(tx: Transaction, row: Row, latest: dict[str, int]) -> MapNode:
+    sessions = tx.all(SQL.sessions_of_topic, topic=row.topic, most=SESSIONS_OF_NODE_MAX, **latest)
+    return MapNode(
+        key=f"topic:{row.topic}",
+        kind="topic",
+        text=row.topic,
+        turns=row.turns,
+        sessions=[(one.session_id, one.turns) for one in sessions],
+    )
+
+
+def _links(
+    tx: Transaction, nodes: list[MapNode], rows: list[Row], latest: dict[str, int]
+) -> list[MapLink]:
+    """Return the links of the map, each once; every node has its strongest ones."""
+    places = {node.key: place for place, node in enumerate(nodes)}
+    turns: dict[tuple[int, int], int] = {}
+    for row in rows:
+        pairs = tx.all(SQL.pairs_of, space_id=latest["space_id"], key=row.key, most=CANDIDATES_MAX)
+        for pair in pairs:
+            if pair.other in places:
+                one, other = sorted((places[row.key], places[pair.other]))
+                turns[one, other] = pair.events
+    topics = json.dumps([node.text for node in nodes if node.kind == "topic"])
+    keys = json.dumps([row.key for row in rows])
+    for row in tx.all(SQL.entities_of_topics, topics=topics, keys=keys, **latest):
+        turns[places[row.key], places[f"topic:{row.topic}"]] = row.turns
+    strength = {
+        pair: association(count, nodes[pair[0]].turns, nodes[pair[1]].turns)
+        for pair, count in turns.items()
+    }
+    kept_links = {
+        pair
+        for place in range(len(nodes))
+        for pair in sorted(
+            (pair for pair in strength if place in pair), key=lambda pair: (-strength[pair], pair)
+        )[:LINKS_OF_NODE_MAX]
+    }
+    return [MapLink(*pair, turns[pair]) for pair in sorted(kept_links)]
 
 
 def association(both: int, one: int, other: int) -> float:

@@ -63,6 +63,12 @@ class ExplainedHit(Hit):
     passage: Annotated[
         int, Field(ge=1, description="Number of the passage within that side, from 1.")
     ]
+    passage_start: Annotated[
+        Count, Field(description="First character of the passage in that side of this hit.")
+    ]
+    passage_end: Annotated[
+        Count, Field(description="End of the passage in that side of this hit, exclusive.")
+    ]
     bm25: Annotated[float, Field(description="BM25 of the passage for the query.")]
     coverage: Annotated[
         float,

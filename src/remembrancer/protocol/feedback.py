@@ -69,6 +69,9 @@ class FeedbackQuery(Message):
         ),
     ] = None
     type: Annotated[FeedbackType | None, Field(description="Only this type.")] = None
+    state: Annotated[
+        Literal["open", "closed", "all"], Field(description="Only open or closed entries.")
+    ] = "all"
 
 
 class FeedbackGiven(Message):
@@ -81,6 +84,13 @@ class FeedbackGiven(Message):
     description: Annotated[str, Field(description="Description.")]
     severity: Severity
     created_at: Created
+    closed_at: Annotated[
+        str | None,
+        Field(description="Time at which an owner closed it (RFC 3339, UTC); null: open."),
+    ]
+    note: Annotated[
+        str | None, Field(description="Answer of the owner who closed it, if there is one.")
+    ]
 
 
 class FeedbackList(Message):

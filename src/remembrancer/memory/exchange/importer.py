@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...accounts import require_write, space_user_id
+from ...accounts.usage import count_at_once
 from ...context import Caller, Context
 from ...search import EventText, IndexEntry, index_entries
 from ...settings import Settings
@@ -228,6 +229,14 @@ def _write(
             facts += _write_fact(context, caller, tx, space_id, record, entry)
             event = FACT
         tx.run(SQL.add_origin, space_id=space_id, origin=record.origin, event=event)
+    count_at_once(
+        tx,
+        "imported",
+        now_ms=context.clock(),
+        account_id=caller.account_id,
+        key_id=caller.key_id,
+        times=turns,
+    )
     return turns, facts
 
 

@@ -190,7 +190,7 @@ def event_context(context: Context, caller: Caller, event_id: str) -> EventConte
         row = own_event(tx, caller, event_id)
         space_id = space_of(row.id)
         session = tx.one(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
-        turn = {"session": session, "created_ms": row.created_ms, "id": row.id}
+        turn = {"session": session, "occurred_ms": row.occurred_ms, "id": row.id}
         neighbours = (
             tx.one_or_none(SQL.turn_before, **turn),
             tx.one_or_none(SQL.turn_after, **turn),

@@ -28,10 +28,10 @@ where events.account_id = :account_id and events.flags <> '' and (events.flags l
 order by events.id desc limit :most;
 
 -- turn_before: The previous turn of a session
-select event_id from events where account_id = :account_id and session = :session and (created_ms, id) < (:created_ms, :id) order by created_ms desc, id desc limit 1;
+select event_id from events where account_id = :account_id and session = :session and (occurred_ms, id) < (:occurred_ms, :id) order by occurred_ms desc, id desc limit 1;
 
 -- turn_after: The next turn of a session
-select event_id from events where account_id = :account_id and session = :session and (created_ms, id) > (:created_ms, :id) order by created_ms, id limit 1;
+select event_id from events where account_id = :account_id and session = :session and (occurred_ms, id) > (:occurred_ms, :id) order by occurred_ms, id limit 1;
 
 -- facts_of_event: The facts that came with a turn
 select text, created_ms from facts where account_id = :account_id and event = :event and space_id = :space_id and text <> '' order by id;

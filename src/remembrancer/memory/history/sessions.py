@@ -94,6 +94,7 @@ class Timeline:
     next_duties: DutyReport  # of the next search, apart from its seal
     entries: list[TimelineEntry] = field(default_factory=list)
     earlier: PageCursor | None = None  # of the page before
+    imported: int = 0  # turns that an import brought
 
 
 def list_sessions(
@@ -176,7 +177,8 @@ def timeline(
     """Return a page of a session's timeline: its latest TURNS_SHOWN_MAX turns, or those before
     `until`.
 
-    Queries of searches are not stored. Of second looks, only counters are stored
+    Turns are sorted by the time they belong to; those of the same time in the order in which they
+    were stored. Queries of searches are not stored. Of second looks, only counters are stored
     (agent/compliance.py). Raises SessionUnknown, PinnedToOtherUser.
     """
     user_id = space_user_id(caller, user_id)
@@ -189,13 +191,13 @@ def timeline(
         page = _page(until, TURNS_SHOWN_MAX, TURN_CHARACTERS_MAX + 1)
         turns = tx.all(SQL.turns, session=row.id, **page)
         page_turns, last = split_page(turns, TURNS_SHOWN_MAX)
-        earlier = None if last is None else PageCursor(last.created_ms, last.id)
+        earlier = None if last is None else PageCursor(last.occurred_ms, last.id)
         # The page begins right after the previous turn, so that it includes the search that led to
         # its first turn.
-        low = -AFTER_ALL if earlier is None else turns[TURNS_SHOWN_MAX].created_ms + 1
+        low = -AFTER_ALL if earlier is None else turns[TURNS_SHOWN_MAX].occurred_ms + 1
         high = AFTER_ALL if until is None else _newest_before(tx, row.id, until) + 1
         entries = [
-            *_turn_entries(tx, row.id, page_turns),
+            *_turn_entries(tx, row.id, page_turns[::-1]),
             *_other_entries(tx, row.id, low, high),
         ]
         entries.sort(key=lambda one: (one.at_ms, _KIND_ORDER.index(one.kind)))
@@ -205,20 +207,21 @@ def timeline(
             next_duties=_open_duties(context, tx, row, space),
             entries=entries,
             earlier=earlier,
+            imported=int(tx.one(SQL.imported_turns, session=row.id).n),
         )
 
     return context.store.read(read, account_id=caller.account_id)
 
 
 def _newest_before(tx: Transaction, session: int, until: PageCursor) -> int:
-    """Return when the last turn before a cursor was stored.
+    """Return when the last turn before a cursor occurred.
 
     Entries after that time belong to the following page.
     """
     rows = tx.all(
         SQL.turns, session=session, before_ms=until.ms, before_id=until.id, characters=0, most=1
     )
-    return int(rows[0].created_ms) if rows else until.ms
+    return int(rows[0].occurred_ms) if rows else until.ms
 
 
 def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[TimelineEntry]:
@@ -229,7 +232,7 @@ def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterato
             response=beginning(row.response, TURN_CHARACTERS_MAX),
         )
         yield TimelineEntry(
-            kind="turn", at_ms=row.created_ms, row=cut, flags=flag_names(row.flags), facts=facts
+            kind="turn", at_ms=row.occurred_ms, row=cut, flags=flag_names(row.flags), facts=facts
         )
 
 

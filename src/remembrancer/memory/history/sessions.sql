@@ -28,9 +28,13 @@ order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id 
 select id, step, remembered_step, turns, turns_summarised, turns_without_l1, turns_without_cube, task_open, cube_turn, created_ms, last_turn_ms
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
--- turns: The turns of a session before a cursor, latest first
+-- turns: The turns of a session before a cursor, latest occurrence first
 select id, event_id, topic, flags, superseded_by, occurred_ms, created_ms, substr(query, 1, cast(:characters as integer)) as query, substr(response, 1, cast(:characters as integer)) as response
-from events where account_id = :account_id and session = :session and (created_ms, id) < (:before_ms, :before_id) order by created_ms desc, id desc limit :most;
+from events where account_id = :account_id and session = :session and (occurred_ms, id) < (:before_ms, :before_id) order by occurred_ms desc, id desc limit :most;
+
+-- imported_turns: Count the turns of a session that an import brought
+select count(*) as n from events where account_id = :account_id and session = :session and step is null
+    and exists (select 1 from origins where origins.account_id = :account_id and origins.event = events.id and origins.event > 0);
 
 -- steps_in: The counted searches of a session in a period
 select step, asked_ms, hits, cubes, owed from steps where account_id = :account_id and session = :session and asked_ms >= :low and asked_ms < :high order by step desc limit :most;

@@ -40,6 +40,7 @@ from ...store import Transaction
 from ..spaces import SQL, row_id
 from .outcome import SearchOutcome, StageTimer
 from .recall import read_embedded, search
+from .snippets import best_passage
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
@@ -150,6 +151,8 @@ def _hit(
     words: Sequence[QueryWord],
 ) -> ExplainedHit:
     side, passage = ranking.place_of(candidate.part)
+    whole = tx.one(SQL.hit, id=row_id(space_id, candidate.event))
+    start, end = best_passage(getattr(whole, _SIDES[side]), ranking, candidate.part)
     measures = ranking.feature_values(ranker, candidate.event)
     lift = outcome.focus.lifts.get(candidate.event, 0.0)
     summary_lift = outcome.layers.lifts.get(candidate.event, 0.0)
@@ -162,6 +165,8 @@ def _hit(
         **dict(hit),
         side=_SIDES[side],
         passage=passage + 1,
+        passage_start=start,
+        passage_end=end,
         bm25=round(float(ranking.lexical.score[candidate.part]), 4),
         coverage=round(float(ranking.lexical.coverage[candidate.part]), 4),
         cosine=round(float(ranking.cosine[candidate.part]), 4),

@@ -25,11 +25,28 @@ def hit_text(query: str, response: str, ranking: Ranking, part: int) -> HitText:
     if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
         return HitText(query, response)
     side, place = ranking.place_of(part)
-    words = [normalize(word.text) for word in ranking.question.words if not word.is_stop]
-    texts = [query, response]
+    words, texts = _query_words(ranking), [query, response]
     return HitText(
         *(snippet(text, place if side == number else 0, words) for number, text in enumerate(texts))
     )
+
+
+def best_passage(text: str, ranking: Ranking, part: int) -> tuple[int, int]:
+    """Return where the best `part` of a turn stands in its side of `hit_text`: start and end.
+
+    `text` is that whole side of the turn.
+    """
+    _, place = ranking.place_of(part)
+    cuts = [len(passage.text) for passage in side_passages(text)]
+    place = min(place, len(cuts) - 1)
+    first, last = sum(cuts[:place]), sum(cuts[: place + 1])
+    start, end = _window(text, place, _query_words(ranking))
+    shift = (1 if text[:start].strip() else 0) - start  # the ellipsis before a snippet
+    return max(first, start) + shift, min(last, end) + shift
+
+
+def _query_words(ranking: Ranking) -> list[str]:
+    return [normalize(word.text) for word in ranking.question.words if not word.is_stop]
 
 
 def snippet(text: str, place: int, words: list[str]) -> str:
@@ -37,8 +54,15 @@ def snippet(text: str, place: int, words: list[str]) -> str:
 
     They are taken from passage number `place`, where most of `words` (normalised) occur.
     """
+    start, end = _window(text, place, words)
+    before, after = text[:start].strip(), text[end:].strip()
+    return ("…" if before else "") + text[start:end] + ("…" if after else "")
+
+
+def _window(text: str, place: int, words: list[str]) -> tuple[int, int]:
+    """Return start and end of a snippet, without white space at its edges if it is cut."""
     if len(text) <= SNIPPET_CHARACTERS_MAX:
-        return text
+        return 0, len(text)
     cuts = [passage.text for passage in side_passages(text)]
     place = min(place, len(cuts) - 1)
     start = sum(len(passage) for passage in cuts[:place])
@@ -55,7 +79,9 @@ def snippet(text: str, place: int, words: list[str]) -> str:
             if " " in text[end - EDGE_CHARACTERS : end]
             else end
         )
-    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+    excerpt = text[start:end]
+    start += len(excerpt) - len(excerpt.lstrip())
+    return start, max(start, end - len(excerpt) + len(excerpt.rstrip()))
 
 
 def _densest(passage: str, words: list[str], size: int) -> int:

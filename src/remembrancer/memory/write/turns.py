@@ -118,14 +118,16 @@ def begin_turn(
 
     `step` None: the turn belongs to no step. Its `number` is None if the same turn is stored.
     """
-    own = step or StepTurn()
+    own, now_ms = step or StepTurn(), context.clock()
     # Nobody spoke in a machine notice, so it leaves no task open.
     is_silent = own.task_open is None or (own.task_open and entry.is_machine_notice)
     return tx.one(
         TURN_SQL.begin_turn,
         user_id=address.user_id,
         session_id=address.session_id,
-        now_ms=context.clock(),
+        now_ms=now_ms,
+        # An imported turn leaves its session as old as it is.
+        last_ms=now_ms if step else min(now_ms, text.occurred_ms),
         since_ms=own.since_ms,
         told_ms=own.named_ms,
         query=text.query,

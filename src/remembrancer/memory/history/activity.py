@@ -1,0 +1,310 @@
+"""Read what happened lately in an account: active users, turns by day, searches, changed facts.
+
+Every function reads a bounded part of the store: a period, or the latest rows. Users that were
+added long ago and users without a turn may be missing from lists of active users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...accounts import space_user_id
+from ...context import Caller, Context
+from ...protocol.errors import NotFound
+from ...protocol.text import beginning
+from ...store import Row, Transaction, load_queries
+from ..paging import AFTER_ALL, PageCursor, space_rows, split_page
+
+SQL = load_queries("remembrancer.memory.history", "activity.sql")
+DAY_MS = 86_400_000
+NEWEST_USERS_MAX = 1_000  # users among which the active ones are chosen
+ACTIVE_USERS_MAX = 50
+COUNTED_TURNS_MAX = 50_000  # latest turns of a period that are counted by day
+SEARCHES_LISTED_MAX = 25
+SEARCHES_DAYS = 30
+RECALLED_MAX = 5  # events of a search
+PREVIEW_CHARACTERS_MAX = 280  # of each side of a turn
+FACTS_READ_MAX = 40  # newest facts of a user
+SESSIONS_READ_MAX = 200  # of a year
+_FACT_STATUSES = ("current", "superseded", "expired", "removed")
+
+
+class SearchUnknown(NotFound):
+    """There is no such search. It may have been forgotten with its session."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveUser:
+    """A user and the time of the latest turn, in ms since 1970."""
+
+    user_id: str
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCounts:
+    """Turns by day (number of days since 1970). `is_cut`: only the latest turns are counted."""
+
+    turns: dict[int, int]
+    is_cut: bool
+    first_ms: int | None  # of all turns of the user
+    last_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTrace:
+    """A counted search: the turn that followed it, and the events it was the first to return."""
+
+    user_id: str
+    session_id: str
+    step: int
+    asked_ms: int
+    hits: int
+    cubes: int
+    duties: Sequence[str]  # that were due at it
+    key: str | None  # label or first characters of the key; None: unknown
+    turn: Row | None  # event_id, topic, created_ms, query, response
+    recalled: Sequence[Row] = ()  # event_id, query, response
+
+
+@dataclass(frozen=True, slots=True)
+class SearchesPage:
+    """One page of searches, and the cursor of the next page; None on the last page."""
+
+    searches: list[SearchTrace]
+    next: PageCursor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactNews:
+    """A fact that was learned lately. `replaced` is the text it took the place of."""
+
+    user_id: str
+    fact_id: str
+    text: str
+    replaced: str | None
+    status: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySearches:
+    """Searches of one day and how often what was due after them was done."""
+
+    day: int  # number of days since 1970
+    searches: int
+    answered: int  # with at least one hit
+    turns_due: int
+    remembered: int
+    seals_due: int
+    sealed: int
+
+
+def active_users(
+    context: Context, caller: Caller, *, prefix: str = "", most: int = ACTIVE_USERS_MAX
+) -> list[ActiveUser]:
+    """Return the users of the account, the one with the latest turn first.
+
+    Chosen among the NEWEST_USERS_MAX newest users whose names begin with `prefix`. A pinned key
+    sees its own user only. Raises StoreUnavailable.
+    """
+    rows = context.store.read(
+        lambda tx: tx.all(
+            SQL.active_spaces,
+            low=prefix,
+            high=f"{prefix}\U0010ffff",
+            newest=NEWEST_USERS_MAX,
+            most=most,
+        ),
+        account_id=caller.account_id,
+    )
+    pin = caller.pinned_user_id
+    return [ActiveUser(row.user_id, row.last_ms) for row in rows if pin in (None, row.user_id)]
+
+
+def day_counts(
+    context: Context, caller: Caller, user_id: str, *, low_ms: int, high_ms: int
+) -> DayCounts:
+    """Count the turns of a user on each day of a period, by the time they belong to.
+
+    Raises PinnedToOtherUser, StoreUnavailable.
+    """
+    ends: list[int | None] = [None, None]
+
+    def query(tx: Transaction, space: Row) -> list[Row]:
+        for place, sql in enumerate((SQL.first_turn, SQL.last_turn)):
+            row = tx.one_or_none(sql, space_id=space.id)
+            ends[place] = None if row is None else int(row.occurred_ms)
+        return tx.all(
+            SQL.turns_by_day, space_id=space.id, low=low_ms, high=high_ms, most=COUNTED_TURNS_MAX
+        )
+
+    rows = space_rows(context, caller, user_id, query)
+    turns = {int(row.day): int(row.turns) for row in rows}
+    return DayCounts(
+        turns=turns,
+        is_cut=sum(turns.values()) >= COUNTED_TURNS_MAX,
+        first_ms=ends[0],
+        last_ms=ends[1],
+    )
+
+
+def sessions_between(
+    context: Context, caller: Caller, user_id: str, *, low_ms: int, high_ms: int
+) -> list[Row]:
+    """Return session_id, turns and last_ms of sessions whose latest turn is in a period.
+
+    The latest SESSIONS_READ_MAX. Raises PinnedToOtherUser, StoreUnavailable.
+    """
+    return space_rows(
+        context,
+        caller,
+        user_id,
+        lambda tx, space: tx.all(
+            SQL.sessions_between,
+            space_id=space.id,
+            low=low_ms,
+            high=high_ms,
+            most=SESSIONS_READ_MAX,
+        ),
+    )
+
+
+def list_searches(
+    context: Context,
+    caller: Caller,
+    *,
+    user_id: str | None = None,
+    behind: PageCursor | None = None,
+    most: int = SEARCHES_LISTED_MAX,
+) -> SearchesPage:
+    """Return a page of the counted searches of the last SEARCHES_DAYS days, latest first.
+
+    Raises PinnedToOtherUser, StoreUnavailable.
+    """
+    if user_id is not None or caller.pinned_user_id is not None:
+        user_id = space_user_id(caller, user_id)
+    start = behind or PageCursor(AFTER_ALL, 0)
+
+    def read(tx: Transaction) -> tuple[list[Row], list[SearchTrace]]:
+        rows = tx.all(
+            SQL.latest_steps,
+            user_id=user_id,
+            low=context.clock() - SEARCHES_DAYS * DAY_MS,
+            before_ms=start.ms,
+            before_id=start.id,
+            most=most + 1,
+        )
+        return rows, [_trace(tx, row) for row in rows[:most]]
+
+    rows, searches = context.store.read(read, account_id=caller.account_id)
+    _, last = split_page(rows, most)
+    return SearchesPage(searches, last and PageCursor(last.asked_ms, last.session))
+
+
+def find_search(
+    context: Context, caller: Caller, user_id: str, session_id: str, step: int
+) -> SearchTrace:
+    """Return one counted search. Raises SearchUnknown, PinnedToOtherUser, StoreUnavailable."""
+    user_id = space_user_id(caller, user_id)
+
+    def read(tx: Transaction) -> SearchTrace:
+        row = tx.one_or_none(SQL.one_step, user_id=user_id, session_id=session_id, step=step)
+        if row is None:
+            raise SearchUnknown
+        return _trace(tx, row, recalled_max=4 * RECALLED_MAX, characters=20_000)
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+def _trace(
+    tx: Transaction,
+    row: Row,
+    *,
+    recalled_max: int = RECALLED_MAX,
+    characters: int = PREVIEW_CHARACTERS_MAX,
+) -> SearchTrace:
+    place = {"session": row.session, "step": row.step}
+    turn = tx.one_or_none(
+        SQL.turn_of_step,
+        low=row.asked_ms,
+        high=row.asked_ms + DAY_MS,
+        characters=characters + 1,
+        **place,
+    )
+    recalled = tx.all(
+        SQL.recalled_at, characters=PREVIEW_CHARACTERS_MAX + 1, most=recalled_max, **place
+    )
+    return SearchTrace(
+        user_id=row.user_id,
+        session_id=row.session_id,
+        step=row.step,
+        asked_ms=row.asked_ms,
+        hits=row.hits,
+        cubes=row.cubes,
+        duties=row.owed.split(",") if row.owed else (),
+        key=row.label or (f"sk_{row.hint}…" if row.hint else None),
+        turn=turn and _cut(turn, characters),
+        recalled=[_cut(event, PREVIEW_CHARACTERS_MAX) for event in recalled],
+    )
+
+
+def _cut(row: Row, characters: int) -> Row:
+    return row._replace(
+        query=beginning(row.query, characters), response=beginning(row.response, characters)
+    )
+
+
+def fact_news(context: Context, caller: Caller, *, since_ms: int) -> list[FactNews]:
+    """Return facts stored since a time, newest first.
+
+    Of the ACTIVE_USERS_MAX users that were active last, and the newest FACTS_READ_MAX of each.
+    Raises StoreUnavailable.
+    """
+
+    def read(tx: Transaction) -> list[FactNews]:
+        spaces = tx.all(
+            SQL.active_spaces,
+            low="",
+            high="\U0010ffff",
+            newest=NEWEST_USERS_MAX,
+            most=ACTIVE_USERS_MAX,
+        )
+        return [
+            FactNews(
+                user_id=space.user_id,
+                fact_id=row.fact_id,
+                text=row.text,
+                replaced=row.replaced,
+                status=_FACT_STATUSES[row.status],
+                created_ms=row.created_ms,
+            )
+            for space in spaces
+            for row in tx.all(SQL.newest_facts, space_id=space.id, most=FACTS_READ_MAX)
+            if row.created_ms >= since_ms and row.text
+        ]
+
+    rows = context.store.read(read, account_id=caller.account_id)
+    return sorted(rows, key=lambda row: -row.created_ms)
+
+
+def searches_by_day(context: Context, caller: Caller, *, days: int) -> list[DaySearches]:
+    """Return the counted searches of each of the last days, today last, of the whole account.
+
+    Raises StoreUnavailable.
+    """
+    today = context.clock() // DAY_MS
+    rows = context.store.read(
+        lambda tx: tx.all(SQL.steps_by_day, low=(today - days + 1) * DAY_MS),
+        account_id=caller.account_id,
+    )
+    by_day = {int(row.day): row for row in rows}
+    names = ("searches", "answered", "turns_due", "remembered", "seals_due", "sealed")
+    return [
+        DaySearches(
+            day=day,
+            **{name: int(getattr(by_day[day], name)) if day in by_day else 0 for name in names},
+        )
+        for day in range(today - days + 1, today + 1)
+    ]

@@ -1,0 +1,79 @@
+-- active_spaces: The users of an account that were active last, with the time of their latest turn, else of their latest fact; of the newest users only
+select found.id, found.user_id, found.last_ms from (
+    select spaces.id, spaces.user_id, coalesce((
+        select coalesce(sessions.last_turn_ms, sessions.created_ms) from sessions
+        where sessions.account_id = :account_id and sessions.space_id = spaces.id
+        order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc limit 1
+    ), (
+        select facts.created_ms from facts where facts.account_id = :account_id and facts.space_id = spaces.id order by facts.id desc limit 1
+    )) as last_ms
+    from (select id, user_id from spaces where account_id = :account_id and user_id >= :low and user_id < :high order by id desc limit :newest) as spaces
+) as found
+where found.last_ms is not null order by found.last_ms desc, found.id desc limit :most;
+
+-- turns_by_day: Count the turns of a space on each day since a time, of the latest turns only
+select day, count(*) as turns from (
+    select occurred_ms / 86400000 as day from events
+    where account_id = :account_id and id >> 32 = :space_id and occurred_ms >= :low and occurred_ms < :high
+    order by occurred_ms desc, id desc limit :most
+) as latest group by day order by day;
+
+-- first_turn: When the earliest turn of a space occurred
+select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms, id limit 1;
+
+-- last_turn: When the latest turn of a space occurred
+select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms desc, id desc limit 1;
+
+-- sessions_between: The sessions of a space whose latest turn is in a period, latest first
+select sessions.session_id, sessions.turns, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms
+from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id
+    and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :low and coalesce(sessions.last_turn_ms, sessions.created_ms) < :high
+order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
+
+-- newest_facts: The facts of a space that were stored last, with the text of the one that each replaced
+select facts.fact_id, facts.text, facts.status, facts.created_ms, facts.valid_from_ms, (
+    select earlier.text from facts as earlier where earlier.account_id = :account_id and earlier.superseded_by = facts.id order by earlier.id desc limit 1
+) as replaced
+from facts where facts.account_id = :account_id and facts.space_id = :space_id order by facts.id desc limit :most;
+
+-- latest_steps: The counted searches of an account in a period before a cursor, latest first
+select steps.session, steps.step, steps.asked_ms, steps.hits, steps.cubes, steps.owed, sessions.session_id, spaces.user_id, keys.label, keys.hint
+from steps cross join sessions cross join spaces
+left join keys on keys.account_id = :account_id and keys.id = steps.key_id
+where steps.account_id = :account_id and steps.asked_ms >= :low
+    and steps.asked_ms <= :before_ms  -- repeats the next line, from which SQLite derives no index range
+    and (steps.asked_ms, steps.session) < (:before_ms, :before_id)
+    and sessions.account_id = :account_id and sessions.id = steps.session
+    and spaces.account_id = :account_id and spaces.id = sessions.space_id and spaces.user_id = coalesce(:user_id, spaces.user_id)
+order by steps.asked_ms desc, steps.session desc limit :most;
+
+-- one_step: A counted search by its session and step
+select steps.session, steps.step, steps.asked_ms, steps.hits, steps.cubes, steps.owed, sessions.session_id, spaces.user_id, keys.label, keys.hint
+from spaces join sessions on sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
+join steps on steps.account_id = :account_id and steps.session = sessions.id and steps.step = :step
+left join keys on keys.account_id = :account_id and keys.id = steps.key_id
+where spaces.account_id = :account_id and spaces.user_id = :user_id;
+
+-- turn_of_step: The turn that was remembered after a search
+select event_id, topic, created_ms, substr(query, 1, cast(:characters as integer)) as query, substr(response, 1, cast(:characters as integer)) as response
+from events where account_id = :account_id and session = :session and created_ms >= :low and created_ms < :high and step = :step and superseded_by is null
+order by created_ms, id limit 1;
+
+-- recalled_at: Events that a search was the first of its session to return
+select events.event_id, substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
+from shown_events join events on events.account_id = :account_id and events.id = shown_events.event
+where shown_events.account_id = :account_id and shown_events.session = :session and shown_events.step = :step
+order by events.id desc limit :most;
+
+-- steps_by_day: Count the searches of an account by day, the turns due and remembered after them, and the replies due and sealed
+select steps.asked_ms / 86400000 as day, count(*) as searches, sum(case when steps.hits > 0 then 1 else 0 end) as answered,
+    sum(case when after.step is null and sessions.remembered_step >= steps.step then 1
+        when after.step is not null and instr(after.owed, 'turnless') = 0 then 1 else 0 end) as turns_due,
+    sum(case when after.step is null and sessions.remembered_step >= steps.step then 1
+        when after.step is not null and instr(after.owed, 'turnless') = 0 and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
+    sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 then 1 else 0 end) as seals_due,
+    sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 and instr(after.owed, 'seal_') = 0 then 1 else 0 end) as sealed
+from steps cross join sessions
+left join steps as after on after.account_id = steps.account_id and after.session = steps.session and after.step = steps.step + 1
+where steps.account_id = :account_id and steps.asked_ms >= :low and sessions.account_id = steps.account_id and sessions.id = steps.session
+group by steps.asked_ms / 86400000 order by day;

@@ -1,0 +1,164 @@
+"""Exports: every table as CSV and JSON, with the filters of its page, without another account."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from console.pages import EVERY_PAGE, FILES
+from console.reader import Reader
+from console.things import put_facts, put_permissions, put_things
+from service import Http, new_key
+
+from remembrancer.console import exports
+from remembrancer.console.export_account import ACCOUNT_TABLES, OWNER_TABLES
+from remembrancer.console.export_tables import MEMORY_TABLES
+from remembrancer.console.exports import as_csv
+
+PATH = "/console/export"
+LINK = re.compile(r'href="(/console/export\?[^"]+)"')
+# Tables that stand beside another view of the same figures, which has the export.
+WITHOUT_EXPORT = ("why", "erased")
+
+
+@pytest.fixture
+def filled(owner: Reader) -> Http:
+    """Records of every kind, and one search of the protocol."""
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    put_things(http)
+    put_facts(http, user_id="owner")
+    put_permissions(http)
+    owner.client.app.state.dispatcher.usage_counter.add()  # type: ignore[attr-defined]
+    return http
+
+
+def rows(reader: Reader, table: str, **filters: str) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON."""
+    query = "&".join(f"{name}={value}" for name, value in filters.items())
+    answer = reader.get(f"{PATH}?table={table}&format=json&{query}")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["table"] == table
+    return list(answer.json()["rows"])
+
+
+def addresses(http: Http) -> list[str]:
+    """Return pages with tables and views with tables of one record."""
+    event_id = http.memory("ferry", interact=False)["hits"][0]["event_id"]
+    return [
+        *(path for path in EVERY_PAGE if path not in FILES),
+        "/console/memory?query=ferry",
+        "/console/sessions?session_id=trip-to-elba",
+        "/console/searches?session_id=trip-to-elba&step=1",
+        f"/console/memory?event_id={event_id}&look=again",
+        "/console/facts?status=all",
+    ]
+
+
+def test_every_table_of_every_page_has_an_export_that_works(filled: Http, owner: Reader) -> None:
+    """A table without rows has no link, and no table has one that fails."""
+    links, lacking = set(), []
+    for path in addresses(filled):
+        page = owner.get(path).text
+        addresses_of_page = [link.replace("&amp;", "&") for link in LINK.findall(page)]
+        links.update(addresses_of_page)
+        tables = re.findall(r'<table(?: class="([^"]*)")?', page)
+        tables = [name for name in tables if not set(name.split()) & set(WITHOUT_EXPORT)]
+        if tables and not addresses_of_page:
+            lacking.append(path)
+    answers = {link: owner.get(link) for link in links}
+
+    assert lacking == []
+    assert {link: one.status_code for link, one in answers.items() if one.status_code != 200} == {}
+    names = {parse_qs(urlsplit(link).query)["table"][0] for link in links}
+    assert {*MEMORY_TABLES, *ACCOUNT_TABLES, *OWNER_TABLES} - names == {
+        "lesson-searches",
+        "near-misses",
+        "quotas",
+    }  # they need more data than this
+    for link, answer in answers.items():
+        if "format=csv" in link:
+            lines = list(csv.reader(io.StringIO(answer.text)))
+            assert {len(line) for line in lines} <= {len(lines[0])} if lines else True, link
+            assert answer.headers["content-type"].startswith("text/csv")
+        else:
+            assert isinstance(json.loads(answer.text)["rows"], list)
+        assert answer.headers["content-disposition"].startswith("attachment; filename=")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_export_has_the_rows_that_the_filters_of_the_page_leave(
+    filled: Http, owner: Reader
+) -> None:
+    old = filled.remember("Long ago?", "Yes.", occurred_at="2025-01-01T00:00:00Z")["event_id"]
+
+    assert [one["event_id"] for one in rows(owner, "turns", before="2025-06-01")] == [old]
+    assert len(rows(owner, "turns")) == 3
+    page = owner.get("/console/memory?before=2025-06-01&user_id=owner").text
+    assert "table=turns&amp;format=csv&amp;before=2025-06-01&amp;user_id=owner" in page
+    assert {one["status"] for one in rows(owner, "facts", status="superseded")} == {"superseded"}
+    assert [one["kind"] for one in rows(owner, "facts", which="instructions")] == ["instruction"]
+    assert [one["session_id"] for one in rows(owner, "sessions")] == ["default", "trip-to-elba"]
+
+
+def test_export_of_turns_has_whole_texts_and_all_pages(owner: Reader) -> None:
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    turns = [{"query": f"q{n}", "response": "x" * 3_000} for n in range(130)]
+    for part in (turns[:65], turns[65:]):
+        http.post("/api/v7/memory/batch", {"user_id": "owner", "turns": part})
+
+    exported = rows(owner, "turns", session_id="default")
+
+    assert len(exported) == 130
+    assert {len(one["response"]) for one in exported} == {3_000}
+    assert exported[0]["query"] == "q0"
+
+
+def test_export_says_where_it_is_cut(owner: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    for n in range(4):
+        http.remember(f"q{n}", "r")
+    monkeypatch.setattr(exports, "ROWS_MAX", 3)
+
+    answer = owner.get(f"{PATH}?table=turns&format=json")
+
+    assert (answer.json()["is_cut"], len(answer.json()["rows"])) == (True, 3)
+    assert 'filename="turns-first-3.json"' in answer.headers["content-disposition"]
+
+
+@pytest.mark.parametrize("start", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+def test_text_that_a_spreadsheet_would_run_is_quoted(owner: Reader, start: str) -> None:
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    http.post(
+        "/api/v7/event/write", {"user_id": "owner", "query": f"{start} of cells", "response": "no"}
+    )
+    text = owner.get(f"{PATH}?table=turns&format=csv").text
+    line = dict(zip(*csv.reader(io.StringIO(text, newline="")), strict=True))
+
+    assert line["query"].startswith("'")
+    assert as_csv([{"n": -1, "text": "-1"}]).splitlines() == ["n,text", "-1,'-1"]
+
+
+def test_export_shows_nothing_of_another_account(filled: Http, owner: Reader, ada: Reader) -> None:
+    tables = [*MEMORY_TABLES, *ACCOUNT_TABLES]
+    texts = [
+        ada.get(f"{PATH}?table={table}&format=csv&user_id=owner&session_id=trip-to-elba").text
+        for table in tables
+    ]
+
+    assert [text for text in texts if "Piombino" in text or "Livorno" in text] == []
+    assert rows(ada, "turns", user_id="owner") == []
+    assert rows(ada, "usage-keys") == []
+    for table in OWNER_TABLES:
+        assert ada.get(f"{PATH}?table={table}&format=csv").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "query", ["", "table=none", "table=turns&format=xls", "table=turns&after=x"]
+)
+def test_wrong_export_is_refused(owner: Reader, query: str) -> None:
+    assert owner.get(f"{PATH}?{query}").status_code == 422

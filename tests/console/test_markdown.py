@@ -1,0 +1,130 @@
+"""Markdown of stored texts: readable, and without anything that a stored text must not do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from console.hostile_texts import HOSTILE
+from console.reader import Reader
+from service import Http, new_key
+
+from remembrancer.console.markdown import CHARACTERS_MAX, markdown
+
+ALLOWED = {
+    *("p", "br", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "hr"),
+    *("a", "table", "thead", "tbody", "tr", "th", "td", "div", "span"),
+}
+# Texts that make careless parsers slow.
+SLOW = [
+    "[" * 9_000,
+    "*a " * 6_000,
+    "`" * 9_000,
+    "> " * 9_000,
+    "- " * 9_000,
+    "![" * 9_000,
+    "<" * 9_000,
+]
+
+
+def tags(html: str) -> set[str]:
+    """Return the names of the elements of a page."""
+    return set(re.findall(r"<([a-zA-Z][a-zA-Z0-9-]*)", html))
+
+
+def test_markdown_becomes_paragraphs_lists_code_and_tables() -> None:
+    html = markdown("**Bold** and `code`\n\n- one\n- two\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n")
+
+    assert "<strong>Bold</strong> and <code>code</code>" in html
+    assert "<li>one</li>" in html
+    assert "<td>2</td>" in html
+    assert "style" not in html
+
+
+def test_lines_of_a_chat_stay_lines() -> None:
+    assert markdown("one\ntwo") == "<p>one<br />\ntwo</p>\n"
+
+
+def test_headings_leave_the_outline_of_the_page_alone() -> None:
+    assert markdown("# Title") == '<p class="heading">Title</p>\n'
+
+
+def test_raw_html_is_text() -> None:
+    html = markdown("<b onclick=x>hi</b> <script>alert(1)</script>")
+
+    assert tags(html) == {"p"}
+    assert "&lt;script&gt;" in html
+
+
+def test_pictures_are_described_and_never_loaded() -> None:
+    html = markdown("![a cat](https://evil.example/cat.png) ![](https://evil.example/x.png)")
+
+    assert "[picture: a cat]" in html
+    assert "[picture: without a description]" in html
+    assert "evil.example" not in html
+    assert "<img" not in html
+
+
+@pytest.mark.parametrize("address", ["https://example.org/a?b=1", "http://a.b", "mailto:a@b.c"])
+def test_web_addresses_are_links_that_tell_nothing(address: str) -> None:
+    html = markdown(f"[text]({address})")
+
+    assert f'<a href="{address}" title="{address}" rel="noopener noreferrer nofollow ugc">' in html
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)",
+        "data:text/html,x",
+        "vbscript:x",
+        "ftp://evil.example/x",
+        "/console/sign-out",
+        "//evil.example",
+        "&#106;avascript:alert(1)",
+        "java\tscript:x",
+    ],
+)
+def test_other_addresses_are_no_links(address: str) -> None:
+    assert "<a" not in markdown(f"[text]({address}) <{address}>\n\n[text]: {address}")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_give_only_plain_elements(text: str) -> None:
+    for around in (
+        "{}",
+        "[{}]({})",
+        "```{}\n{}\n```",
+        "![{}]({})",
+        "| {} |\n|---|\n| {} |",
+        "# {}",
+    ):
+        html = markdown(around.replace("{}", text))
+
+        assert {name.lower() for name in tags(html)} <= ALLOWED
+        assert re.search(r"<[^>]*\s(on\w+|style|id|src)\s*=", html) is None
+
+
+@pytest.mark.parametrize("text", SLOW)
+def test_texts_that_make_parsers_slow_are_rendered(text: str) -> None:
+    """The time limit of tests ends one that takes a time that grows with the square of the text."""
+    assert len(text) <= CHARACTERS_MAX
+    assert tags(markdown(text)) <= ALLOWED
+
+
+def test_very_long_text_stays_plain() -> None:
+    html = markdown("*a*" * CHARACTERS_MAX)
+
+    assert html.startswith('<div class="text">*a*')
+    assert "<em>" not in html
+
+
+def test_sessions_and_turns_show_markdown(owner: Reader) -> None:
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    event_id = http.remember("Plan?", "**Pack**\n\n- tickets", session_id="s")["event_id"]
+
+    for path in ("/console/sessions?session_id=s", f"/console/memory?event_id={event_id}"):
+        page = owner.get(path).text
+        assert "<strong>Pack</strong>" in page
+        assert "<li>tickets</li>" in page

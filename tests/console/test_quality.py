@@ -1,0 +1,148 @@
+"""Every page, with a year of data: accessible in both themes, small, quick to settle, and plain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from console.pages import EVERY_PAGE, FILES, VIEWS
+from console.reader import Reader, words_of
+from console.sample_year import import_year
+from console.things import put_facts, put_permissions, put_things
+from console.window import Site
+from playwright.sync_api import Page, Response
+from service import Http, new_key
+
+from remembrancer.context import Context
+
+BYTES_MAX = 150_000  # of a page with its styles and scripts, uncompressed, from an empty cache
+REQUESTS_MAX = 10
+SHIFT_MAX = 0.02
+# Names of the specification, which pages write once, in brackets, beside the word for people.
+SPECIFICATION_WORDS = re.compile(
+    r"(?<![\w(`/_-])(L1s?|L2|cubes?|duty|duties|seals?|sealed)(?![\w`/_-])", re.IGNORECASE
+)
+SETTLED = """() => new Promise(done => {
+    let sum = 0;
+    new PerformanceObserver(list => { for (const one of list.getEntries()) sum += one.value; })
+        .observe({type: "layout-shift", buffered: true});
+    requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
+})"""
+
+
+@pytest.fixture
+def filled(owner: Reader, context: Context, tmp_path: Path) -> Http:
+    """A service with 1,400 imported turns, records of every kind, and searches of an agent."""
+    import_year(context, tmp_path)
+    http = Http(owner.client, context, new_key(context))
+    put_things(http)
+    put_facts(http, user_id="owner")
+    put_permissions(http)
+    http.memory("When does the ferry leave?", session_id="this-week")
+    http.remember("When does the ferry leave?", "**At 9:40**\n\n- pier 3", session_id="this-week")
+    http.memory("And back?", session_id="this-week")
+    return http
+
+
+def addresses(http: Http) -> list[str]:
+    """Return every page and the views that show one record."""
+    event_id = http.memory("ferry", interact=False)["hits"][0]["event_id"]
+    facts = http.get("/api/v7/memory/facts", params={"user_id": "owner"}).json()["facts"]
+    cubes = http.memory("ferry", interact=False)["shared_cubes"]
+    return [
+        *EVERY_PAGE,
+        *(path for name, path in VIEWS.items() if name not in ("refused", "sign-in")),
+        "/console/sessions?session_id=this-week",
+        "/console/searches?session_id=this-week&step=1",
+        f"/console/memory?event_id={event_id}&look=again",
+        f"/console/facts?fact_id={facts[0]['fact_id']}",
+        *(f"/console/cubes?cube_id={cube['cube_id']}" for cube in cubes[:1]),
+    ]
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe finds on a page: rule, and the first element that breaks it."""
+    page.evaluate(AXE_SCRIPT)
+    result = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {one['nodes'][0]['html'][:200]} ({len(one['nodes'])})"
+        for one in result["violations"]
+    ]
+
+
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_violation(filled: Http, site: Site, theme: Literal["light", "dark"]) -> None:
+    wrong = {}
+    with site.window("owner", color_scheme=theme) as page:
+        for path in addresses(filled):
+            page.goto(path)
+            if problems := violations(page):
+                wrong[path] = problems
+
+    assert wrong == {}
+
+
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("account", ["owner", "ada"])
+def test_pages_are_small_and_do_not_shift(filled: Http, site: Site, account: str) -> None:
+    """Each in a new window, as on the first visit; `ada` has no data."""
+    wrong = {}
+    for path in addresses(filled) if account == "owner" else EVERY_PAGE:
+        responses: list[Response] = []
+        with site.window(account, viewport={"width": 390, "height": 844}) as page:
+            page.on("response", partial(keep, responses))
+            page.goto(path)
+            shift = page.evaluate(SETTLED)
+            size = sum(len(one.body()) for one in responses if one.status == 200)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+        if size > BYTES_MAX or len(responses) > REQUESTS_MAX or shift > SHIFT_MAX or wide > 390:
+            wrong[path] = (size, len(responses), shift, wide)
+    if account == "ada":
+        site.watch.wrong.clear()
+        for watch in site.watches:
+            watch.wrong.clear()  # pages of owners answer 403
+
+    assert wrong == {}
+
+
+def keep(responses: list[Response], response: Response) -> None:
+    """Add a response to those of its page."""
+    responses.append(response)
+
+
+def visible_words(page: str) -> Iterator[str]:
+    """Yield the words of the specification that a page shows, apart from code and brackets."""
+    main = page[page.index('<main id="main"') :]
+    main = re.sub(r"(?s)<(code|pre|textarea|script)\b.*?</\1>", " ", main)
+    text = re.sub(r"\((cubes?|L1|L2 map|dut(?:y|ies)|seals?)\)", " ", words_of(main))
+    yield from (match[0] for match in SPECIFICATION_WORDS.finditer(text))
+
+
+def test_pages_use_the_words_of_people(filled: Http, owner: Reader) -> None:
+    """Summary, profile, lesson, to do, receipt: those of the specification stand in brackets."""
+    wrong = {
+        path: words
+        for path in addresses(filled)
+        if path not in FILES and (words := list(visible_words(owner.get(path).text)))
+    }
+
+    assert wrong == {}
+
+
+def test_a_word_of_the_specification_stands_in_brackets_once(filled: Http, owner: Reader) -> None:
+    repeated = {}
+    for path in addresses(filled):
+        text = words_of(owner.get(path).text)
+        counts = {word: text.count(f"({word})") for word in ("L1", "L2 map", "cubes", "duties")}
+        if any(count > 1 for count in counts.values()):
+            repeated[path] = counts
+
+    assert repeated == {}
+    assert "Profile (L2 map)" in words_of(owner.get("/console/map").text)
+    assert "Lessons (cubes)" in words_of(owner.get("/console/cubes").text)
