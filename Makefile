@@ -188,7 +188,7 @@ $(READY): requirements-dev.lock pyproject.toml Makefile
 # again: 37 MB.
 BUILD_TOOLS := editables|hatchling|packaging|pathspec|pluggy|trove-classifiers
 $(VENV)/.serves: requirements.lock requirements-dev.lock pyproject.toml Makefile
-	@echo "Installing what serving needs into $(VENV), once: 50 packages, 330 MB"
+	@echo "Installing what serving needs into $(VENV), once: 50 packages, 360 MB"
 	$(with_uv)
 	@awk '/^[a-z]/ { keep = /^($(BUILD_TOOLS))==/ } keep' requirements-dev.lock > $(VENV)/build.lock
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock $(VENV)/build.lock

@@ -152,7 +152,7 @@ def test_usage_error_exits_with_2_and_creates_nothing(cli: Cli, words: tuple[str
     assert (process.returncode, process.stdout) == (2, "")
     assert process.stderr
     assert "Traceback" not in process.stderr
-    assert not any(row for row in cli.table("accounts", "list"))
+    assert cli("accounts", "list").stdout.splitlines()[1:] == []
 
 
 def test_invalid_setting_is_a_usage_error_and_named(cli: Cli) -> None:
@@ -162,7 +162,34 @@ def test_invalid_setting_is_a_usage_error_and_named(cli: Cli) -> None:
     assert "mysql" in one_line(process)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keys", "list"), ("accounts", "list"), ("export", "x.zip"), ("backup", "x"),
+        ("audit", "verify"), ("receipts", "keys"), ("cubes", "list"), ("teams", "list"),
+    ],
+)  # fmt: skip
+def test_command_without_a_store_is_refused_and_creates_none(
+    cli: Cli, folder: Path, words: tuple[str, ...]
+) -> None:
+    """It may be the wrong folder, and success would be about a store without anything."""
+    process = cli(*words)
+
+    assert process.returncode == 2
+    assert f"There is no store in {folder}" in one_line(process)
+    assert not (folder / "remembrancer.sqlite3").exists()
+
+
+def test_first_key_says_that_it_created_the_store(cli: Cli, folder: Path) -> None:
+    first = cli("keys", "create", "--account", "ada")
+    second = cli("keys", "create", "--account", "ada")
+
+    assert f"created a new store in {folder}" in first.stderr
+    assert "created" not in second.stderr
+
+
 def test_revoking_an_unknown_key_fails_in_one_line(cli: Cli) -> None:
+    cli("keys", "create", "--account", "ada")
     process = cli("keys", "revoke", "7")
 
     assert process.returncode == 1
@@ -201,6 +228,7 @@ def test_internal_error_is_one_line_with_its_location(cli: Cli, context: Context
 
 def test_keys_commands_load_no_model_and_no_web_server(cli: Cli) -> None:
     """Creating a key must be fast, and must work without the model weights."""
+    cli("keys", "create", "--account", "ada")
     program = """
 import sys
 from remembrancer.cli.app import main

@@ -68,6 +68,7 @@ def test_export_and_import_run_beside_a_server(folder: Path, tmp_path: Path) -> 
 def test_wrong_use_is_one_line_of_error(cli: Cli, folder: Path, archive: Path) -> None:
     existing = folder / "there.zip"
     existing.write_bytes(b"mine")
+    cli("keys", "create", "--account", "ada")  # without a store, every one of them is refused
     refusals = [
         cli("export", str(existing)),
         cli("export", str(folder / "x.zip"), "--user-id", "nobody"),

@@ -87,6 +87,7 @@ def test_import_reports_stored_and_existing_turns(folder: Path, turns: Path) -> 
         "importing 64 of 150",
         "importing 128 of 150",
         "importing 150 of 150",
+        f"remembrancer: created a new store in {folder}",
     ]
 
 

@@ -105,6 +105,38 @@ def test_unknown_page_is_not_found(http: Http, path: str) -> None:
     assert answer.json()["error"] == "not_found"
 
 
+def test_browser_gets_a_page_for_an_unknown_one(http: Http) -> None:
+    answer = http.get("/docs/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
+
+    assert answer.status_code == 404
+    assert "<h1>There is no such page</h1>" in answer.text
+    assert 'role="search"' in answer.text
+
+
+def test_commands_name_the_address_of_this_service(http: Http) -> None:
+    text = http.get("/docs/guides/search", headers={"Host": "127.0.0.1:8600"}).text
+
+    assert "http://127.0.0.1:8600/api/v7/memory" in text
+    assert "8460" not in text
+
+
+@pytest.mark.parametrize(
+    ("query", "address"),
+    [
+        ("duties", "/docs/reference/duties"),
+        ("delete a user", "/docs/guides/forget#delete-a-user-or-an-account"),
+        ("back up", "/docs/guides/backup"),
+    ],
+)
+def test_sections_whose_title_has_all_words_come_first(
+    http: Http, query: str, address: str
+) -> None:
+    page = read(http, f"/docs?q={query.replace(' ', '+')}")
+
+    first = next(link for link in page.links if "#" in link and link.startswith("/docs/"))
+    assert first.startswith(address)
+
+
 def test_interface_lists_every_endpoint_each_with_a_page(http: Http) -> None:
     listed = http.get("/docs/api").text
 

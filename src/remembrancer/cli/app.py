@@ -34,10 +34,12 @@ from .commands import (
     ServiceUrl,
     error_line,
     fail,
+    has_store,
     load_settings,
     open_context,
     open_store_records,
     print_table,
+    say_created,
     service_key,
 )
 from .output import AsJson, takes_json, wants_json
@@ -202,8 +204,12 @@ def import_file(
         report, is_valid = inspect_import(file, options, with_records=not detect)
         print(report.rendered(as_json=wants_json(context)))
         raise typer.Exit(0 if is_valid else 1)
+    settings = load_settings(context, data)
+    is_new = not has_store(settings)
     with closing(open_context(context, data)) as service:
         report = import_into(service, file, account=account, options=options)
+    if is_new:
+        say_created(settings)
     print(report.rendered(as_json=wants_json(context)))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from .commands import DataFolder, load_settings
+from .commands import DataFolder, check_store, load_settings
 
 BackupFolder = Annotated[
     Path,
@@ -33,7 +33,12 @@ def backup(
     """
     from .backup import summary, verify_backup, write
 
-    manifest = verify_backup(folder) if verify else write(load_settings(context, data), folder)
+    if verify:
+        manifest = verify_backup(folder)
+    else:
+        settings = load_settings(context, data)
+        check_store(settings)
+        manifest = write(settings, folder)
     print(summary(manifest))
     if manifest.files.missing:
         print(f"contents of files lost: {', '.join(manifest.files.missing)}", file=sys.stderr)

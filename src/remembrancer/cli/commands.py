@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..context import Context, Records
     from ..settings import Settings
 
+SQLITE_FILE = "remembrancer.sqlite3"  # as in Settings.store_url
 DataFolder = Annotated[
     Path | None,
     typer.Option(
@@ -50,23 +51,61 @@ def load_settings(context: typer.Context, data: Path | None, **overrides: Any) -
     return read(data=data or context.obj, **overrides)
 
 
+def has_store(settings: Settings) -> bool:
+    """Return True if there is a store, as far as a file shows."""
+    return bool(settings.store) or (settings.data_folder / SQLITE_FILE).exists()
+
+
+def check_store(settings: Settings) -> None:
+    """Raise SettingInvalid if the data folder has no store yet.
+
+    A command on the wrong folder would report success about a new, empty store.
+    """
+    from ..settings import SettingInvalid
+
+    if not has_store(settings):
+        raise SettingInvalid(
+            f"There is no store in {settings.data_folder}. Name the data folder of the service "
+            "with --data or REMEMBRANCER_DATA; `remembrancer serve` creates one."
+        )
+
+
+def say_created(settings: Settings) -> None:
+    """Say that a command created a store: its data folder may be the wrong one."""
+    print(f"remembrancer: created a new store in {settings.data_folder}", file=sys.stderr)
+
+
 def open_context(context: typer.Context, data: Path | None) -> Context:
-    """Open the whole context of the data folder, including the embedder. The caller closes it."""
+    """Open the whole context of the data folder, including the embedder. The caller closes it.
+
+    A new store is created if there is none.
+    """
     from ..context import assemble
 
     return assemble(load_settings(context, data))
 
 
 @contextmanager
-def open_store_records(context: typer.Context, data: Path | None) -> Iterator[Records]:
-    """Open the records of the data folder, without embedder and models, and close them after."""
+def open_store_records(
+    context: typer.Context, data: Path | None, *, may_create: bool = False
+) -> Iterator[Records]:
+    """Open the records of the data folder, without embedder and models, and close them after.
+
+    Raises SettingInvalid if there is no store, unless `may_create`.
+    """
     from ..context import open_records
 
-    records = open_records(load_settings(context, data))
+    settings = load_settings(context, data)
+    is_new = not has_store(settings)
+    if not may_create:
+        check_store(settings)
+    records = open_records(settings)
     try:
         yield records
     finally:
         records.close()
+    if is_new:
+        say_created(settings)
 
 
 def service_key() -> str:

@@ -72,7 +72,7 @@ def create(
         expires_in_ms = None if expires_in is None else duration(expires_in)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--expires-in") from error
-    with open_store_records(context, data) as records:
+    with open_store_records(context, data, may_create=True) as records:
         new_key = keys.create(
             records,
             account=account,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from .. import __version__
@@ -52,6 +53,10 @@ def docs_article(call: Call[str]) -> Response:
             return _api_page(call, name.removeprefix(API).removeprefix("/"))
         return _page(call, name)
     except KeyError:
+        if not pages.wants_json(call.request) and "text/html" in call.request.headers.get(
+            "accept", ""
+        ):
+            return _render(call, "docs_page.html", title="Page not found", status=404, is_lost=True)
         raise NotFound(f"There is no such page. {docs_site.PREFIX} lists all pages.") from None
 
 
@@ -66,11 +71,17 @@ def _page(call: Call[Any], name: str) -> Response:
         "docs_page.html",
         current=name,
         title=page.title,
-        html=page.html,
+        html=_addressed(page.html, call),
         headings=[heading for heading in page.headings if heading.level == 2],
         previous=previous,
         following=following,
     )
+
+
+def _addressed(html: Markup, call: Call[Any]) -> Markup:
+    """Return a page whose commands name the address of this service."""
+    base = escape(pages.base_url(call.request))
+    return html.replace(docs_site.WRITTEN_ADDRESS, base)
 
 
 def _api_page(call: Call[Any], operation_id: str) -> Response:
@@ -102,6 +113,7 @@ def _render(call: Call[Any], template: str, **values: Any) -> Response:
         "address_of": docs_site.address_of,
         "current": "",
         "query": "",
+        "is_lost": False,
     }
     return pages.page(template, call.request, has_form=True, **(defaults | values))
 

@@ -25,12 +25,22 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from ..search import IndexView, SpaceIndex, analyze, highlight, lexical_scores, pack, parse_query
+from ..search import (
+    IndexView,
+    QueryWord,
+    SpaceIndex,
+    analyze,
+    highlight,
+    lexical_scores,
+    pack,
+    parse_query,
+)
 from ..search import unpack as index_batch
 
 ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
 HOME = "index"
 PREFIX = "/docs"
+WRITTEN_ADDRESS = "http://127.0.0.1:8460"  # of the service, in the Markdown files
 RESULTS_MAX = 20  # sections of a search
 EXCERPT_CHARACTERS = 240
 PAGE_WEIGHTS = {  # by page or by folder; 1 for others
@@ -153,7 +163,7 @@ def search(query: str) -> list[PageMatch]:
         return []
     events = view["event"]
     scores = lexical_scores(view, parsed.words).score
-    scores *= np.array([_weight(section.page) for section in sections], "f4")[events]
+    scores *= np.array([_weight(section, view, parsed.words) for section in sections], "f4")[events]
     order = np.argsort(-scores, kind="stable")
     numbers = dict.fromkeys(int(events[part]) for part in order if scores[part] > 0)
     results = []
@@ -303,10 +313,17 @@ def _index() -> tuple[list[Section], IndexView]:
     return sections, index.view()
 
 
-def _weight(name: str) -> float:
-    """Return how much the sections of a page count: people look for tasks first."""
-    first, _, _ = name.partition("/")
-    return PAGE_WEIGHTS.get(name, PAGE_WEIGHTS.get(first, 1.0))
+def _weight(section: Section, view: IndexView, words: Sequence[QueryWord]) -> float:
+    """Return how much a section counts: people look for tasks first.
+
+    A section whose title has all words that are searched for counts twice.
+    """
+    first, _, _ = section.page.partition("/")
+    weight = PAGE_WEIGHTS.get(section.page, PAGE_WEIGHTS.get(first, 1.0))
+    content = [word for word in words if not word.is_stop]
+    title = f"{section.page_title} {section.title}"
+    has_all = bool(content) and all(highlight(title, [word], view.languages) for word in content)
+    return 2 * weight if has_all else weight
 
 
 def _excerpt(text: str, spans: Sequence[tuple[int, int]]) -> Markup:

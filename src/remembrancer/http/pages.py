@@ -68,7 +68,10 @@ class FieldRow:
 
 
 def page(template: str, request: Request, **values: Any) -> Response:
-    """Render a template. With `has_form` among its values it may send a form to this service."""
+    """Render a template. With `has_form` among its values it may send a form to this service.
+
+    `status` is that of the response. Default: 200.
+    """
     theme = request.cookies.get("theme")
     defaults = {
         "style": STYLE_PATH,
@@ -76,11 +79,14 @@ def page(template: str, request: Request, **values: Any) -> Response:
         "theme": theme if theme in THEMES else "",
     }
     html = _templates.get_template(template).render(defaults | values)
-    policy = (
-        CSP.replace("form-action 'none'", "form-action 'self'") if values.get("has_form") else CSP
-    )
+    policy = CSP
+    if values.get("has_form"):
+        policy = CSP.replace("form-action 'none'", "form-action 'self'")
     return Response(
-        html, headers={"Content-Security-Policy": policy, "Vary": "Accept"}, media_type="text/html"
+        html,
+        status_code=values.get("status", 200),
+        headers={"Content-Security-Policy": policy, "Vary": "Accept"},
+        media_type="text/html",
     )
 
 

@@ -313,7 +313,11 @@ def welcome(context: Records, address: str) -> str:
             "",
             _curl(f"{address}/api/v7/remember", key, _EXAMPLE),
             "",
-            _curl(f"{address}/api/v7/memory", key, {"query_text": "ferry", "user_id": OWNER}),
+            _curl(
+                f"{address}/api/v7/memory",
+                key,
+                {"query_text": "ferry", "user_id": OWNER, "interact": False},
+            ),
             "",
         ]
     )
