@@ -102,7 +102,7 @@ def test_newcomer_sees_the_same_in_the_console(agent: Agent, owner: Http, contex
     for address in ("/console", "/console/sessions?user_id=owner&session_id=day-1"):
         page = browser.get(address).text
         rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>(.*?)</td>', page))
-        assert "not due" in rows["Sealed the reply"]
+        assert "not due" in rows["Replied with a receipt"]
         labels = (
             "Searched before a turn",
             "Remembered the turn",

@@ -15,7 +15,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.keys import authenticate
@@ -70,6 +71,19 @@ class SlashedName(StringConvertor):
 
 
 register_url_convertor("slashed", SlashedName())
+
+
+class ExactRoute(Route):
+    """A route whose path, if it has no parameter, is not matched by another route as well.
+
+    Without this, another method of `/teams/accept` would be one of `/teams/{team_id}`.
+    """
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match the path alone; `Route` then refuses the method with 405."""
+        match, child_scope = super().matches(scope)
+        is_exact = match is Match.PARTIAL and not self.param_convertors
+        return Match.FULL if is_exact else match, child_scope
 
 
 class Dispatcher:
@@ -159,7 +173,7 @@ class Dispatcher:
 
         has_slashes = any(endpoint.id_has_slashes for endpoint in endpoints)
         pattern = path.replace("}", ":slashed}") if has_slashes else path
-        return Route(pattern, respond, methods=list(by_method), name=path)
+        return ExactRoute(pattern, respond, methods=list(by_method), name=path)
 
     async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
         """Answer one request; foreseen errors become problem responses."""

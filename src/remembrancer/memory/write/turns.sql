@@ -37,7 +37,7 @@ update spaces set events_made = events_made + 1 where account_id = :account_id a
 update sessions set
     turns = turns + 1, last_turn_ms = max(coalesce(last_turn_ms, :last_ms), :last_ms), task_open = coalesce(:task_open, task_open),
     remembered_step = case when :remembered = 1 then step else remembered_step end,
-    turns_without_l1 = case when :remembered = 1 and step > 0 then turns_without_l1 + 1 else turns_without_l1 end,
+    turns_without_l1 = case when :remembered = 1 then turns_without_l1 + 1 else turns_without_l1 end,
     turns_without_cube = case when :remembered = 1 and step > 0 then turns_without_cube + 1 else turns_without_cube end
 where changes() > 0 and account_id = :account_id and session_id = :session_id
     and space_id = (select id from spaces where account_id = :account_id and user_id = :user_id);
@@ -85,7 +85,7 @@ with found as materialized (
     on conflict (account_id, space_id, session_id) do update set
         turns = sessions.turns + 1, last_turn_ms = greatest(sessions.last_turn_ms, excluded.last_turn_ms), task_open = coalesce(cast(:task_open as bigint), sessions.task_open),
         remembered_step = case when :remembered = 1 then sessions.step else sessions.remembered_step end,
-        turns_without_l1 = case when :remembered = 1 and sessions.step > 0 then sessions.turns_without_l1 + 1 else sessions.turns_without_l1 end,
+        turns_without_l1 = case when :remembered = 1 then sessions.turns_without_l1 + 1 else sessions.turns_without_l1 end,
         turns_without_cube = case when :remembered = 1 and sessions.step > 0 then sessions.turns_without_cube + 1 else sessions.turns_without_cube end
     returning id, step, turns, turns_summarised
 ), place as (

@@ -1,10 +1,10 @@
 -- Keys without the protocol: every call of theirs is a pure read or write, and owes nothing.
 alter table keys add column protocol bigint not null default 1;
--- Turns that take part in the protocol, since the last L1 of the session, and since its last cube or cube_nothing.
+-- Turns of `remember` since the last L1 of the session, and those after a counted search since its last cube or cube_nothing.
 alter table sessions add column turns_without_l1 bigint not null default 0;
 alter table sessions add column turns_without_cube bigint not null default 0;
 update sessions set turns_without_l1 = (
-    select count(*) from events where events.account_id = sessions.account_id and events.session = sessions.id and events.step > 0 and events.superseded_by is null
+    select count(*) from events where events.account_id = sessions.account_id and events.session = sessions.id and events.step is not null and events.superseded_by is null
         and events.created_ms > coalesce((
             select max(summaries.created_ms) from summaries where summaries.account_id = sessions.account_id and summaries.session = sessions.id
         ), -1)
@@ -14,7 +14,7 @@ update sessions set turns_without_l1 = (
             select max(closed_duties.created_ms) from closed_duties
             where closed_duties.account_id = sessions.account_id and closed_duties.session = sessions.id and closed_duties.duty = 'cube_nothing'
         ), -1)
-) where step > 0;
+);
 
 -- A team is an account without keys; its members' accounts work in its one space.
 create table teams (
