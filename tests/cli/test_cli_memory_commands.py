@@ -79,7 +79,7 @@ def test_text_is_remembered_and_found(cli: Cli, client: Client) -> None:
     event_id = cli("remember", "The ferry leaves at 9:40.", "--topic", "trip").stdout.strip()
     [row] = cli.table("search", "when does the ferry leave")
 
-    assert row["event_id"] == event_id
+    assert (row["kind"], row["id"]) == ("turn", event_id)
     assert row["text"] == "The ferry leaves at 9:40."
     figures = client.agent_compliance(ComplianceQuery(user_id="owner")).total
     assert (figures.searches, figures.remembered.of) == (0, 0)
@@ -117,7 +117,32 @@ def test_json_and_csv_hold_everything(cli: Cli, client: Client) -> None:
     assert answer["user_id"] == "owner"
     assert answer["hits"][0]["response"] == 'say "c"\nd'
     assert (row["query"], row["response"], row["topic"]) == ("a, b", 'say "c"\nd', "t")
-    assert row["event_id"] == answer["hits"][0]["event_id"]
+    assert (row["kind"], row["id"]) == ("turn", answer["hits"][0]["event_id"])
+
+
+def test_search_lists_facts_and_instructions_below_the_turns(cli: Cli, client: Client) -> None:
+    """A memory that another product's facts were imported into has no turns."""
+    for text in ("Mia is allergic to penicillin.", "Always answer Mia in German, please."):
+        client.add_fact(FactAdd(user_id="mia", text=text))
+    words = ("search", "allergic to penicillin", "--user-id", "mia")
+
+    process = cli(*words)
+    rows = cli.table(*words)
+
+    assert process.stderr == "No turn matches; 1 fact and 1 instruction do.\n"
+    assert [(row["kind"], row["text"]) for row in rows] == [
+        ("fact", "Mia is allergic to penicillin."),
+        ("instruction", "Always answer Mia in German, please."),
+    ]
+    answer = json.loads(cli(*words, "--json").stdout)
+    listed = csv.DictReader(cli(*words, "--output", "csv").stdout.splitlines(keepends=True))
+    assert [row["kind"] for row in listed] == ["fact", "instruction"]
+    assert answer["facts"][0]["fact_id"] == rows[0]["id"]
+
+    client.add("Penicillin gives me a rash.", user_id="mia")
+
+    assert [row["kind"] for row in cli.table(*words)] == ["turn", "fact", "instruction"]
+    assert cli(*words).stderr == ""
 
 
 def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:

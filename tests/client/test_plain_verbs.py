@@ -143,7 +143,28 @@ def test_search_result_is_a_sequence_of_hits(client: Client) -> None:
     assert [hit.event_id for hit in result] == [hit.event_id for hit in result.hits]
     assert "Chalk white." in str(result)
     assert "Chalk white." in result.text
-    assert str(client.search("anything", user_id="nobody")) == "no hits"
+    nothing = client.search("anything", user_id="nobody")
+    assert (str(nothing), bool(nothing)) == ("nothing matches", False)
+
+
+def test_search_result_without_hits_prints_its_facts(client: Client) -> None:
+    client.add_fact(FactAdd(user_id="mia", text="Mia is allergic to penicillin."))
+
+    result = client.search("allergic to penicillin", user_id="mia")
+
+    assert (len(result), bool(result)) == (0, True)
+    assert str(result) == "fact  Mia is allergic to penicillin."
+    assert [(one.kind, one.id) for one in result.others] == [("fact", result.facts[0].fact_id)]
+
+
+def test_search_result_marks_a_fact_that_was_replaced(client: Client) -> None:
+    bonn = client.add_fact(FactAdd(user_id="mia", text="Mia lives in Bonn.")).fact
+    client.update(bonn.fact_id, "Mia lives in Köln.")
+
+    printed = str(client.search("Where did Mia live in the past?", user_id="mia"))
+
+    assert "fact  Mia lives in Köln." in printed
+    assert "fact  Mia lives in Bonn. (superseded)" in printed
 
 
 def test_calls_without_a_user_use_the_same_one(client: Client, url: str, key: str) -> None:

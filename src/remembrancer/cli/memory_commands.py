@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -21,7 +22,7 @@ from .output import AsJson, Output, OutputFormat, print_list
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..client import Client
+    from ..client import Client, SearchResult
 
 T = TypeVar("T", bound=BaseModel)
 STDIN = "-"
@@ -70,6 +71,8 @@ def search(
 ) -> None:
     """Search memory, best hit first. Counts no step and owes nothing.
 
+    Facts, instructions and summaries that match follow the turns; `kind` says what a row is.
+
     Needs a running service and its key (`remembrancer login`).
     """
     with service_client(url) as client:
@@ -77,29 +80,16 @@ def search(
             query, user_id=user_id, top_k=top_k, after=_time(after), before=_time(before)
         )
     answer = result.answer.model_dump(mode="json")
-    rows = [
-        {
-            "event_id": hit.event_id,
-            "score": f"{hit.score:.2f}",
-            "date": hit.occurred_at[:10],
-            "occurred_at": hit.occurred_at,
-            "session_id": hit.session_id,
-            "topic": hit.topic,
-            "query": hit.query,
-            "response": hit.response,
-            "text": _both(hit.query, hit.response),
-        }
-        for hit in result
-    ]
+    rows = _matches(result, is_marked=output is OutputFormat.TABLE)
     _print(
         rows,
-        ("score", "date", "event_id", "text"),
+        ("kind", "score", "date", "id", "text"),
         output,
         as_json=as_json,
         document={"user_id": result.user_id, **answer},
     )
-    if not rows:
-        print("No turn matches.", file=sys.stderr)
+    if not result.hits:
+        print(_without_turns(result), file=sys.stderr)
 
 
 def remember(
@@ -239,6 +229,61 @@ def service_client(url: str | None) -> Iterator[Client]:
         raise SettingInvalid(str(error)) from error
 
 
+def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
+    """Return a row for each turn, then for each fact, instruction and summary.
+
+    A superseded fact says so in its text if texts are marked.
+    """
+    turns = [
+        {
+            "kind": "turn",
+            "id": hit.event_id,
+            "score": f"{hit.score:.2f}",
+            "date": hit.occurred_at[:10],
+            "occurred_at": hit.occurred_at,
+            "session_id": hit.session_id,
+            "topic": hit.topic,
+            "status": None,
+            "query": hit.query,
+            "response": hit.response,
+            "text": _both(hit.query, hit.response),
+        }
+        for hit in result
+    ]
+    others = [
+        {
+            "kind": one.kind,
+            "id": one.id,
+            "score": None if one.score is None else f"{one.score:.2f}",
+            "date": one.time and one.time[:10],
+            "occurred_at": one.time,
+            "session_id": one.session_id,
+            "topic": one.topic,
+            "status": one.status,
+            "query": None,
+            "response": None,
+            "text": one.marked_text if is_marked else one.text,
+        }
+        for one in result.others
+    ]
+    return [*turns, *others]
+
+
+def _without_turns(result: SearchResult) -> str:
+    """Return a sentence that no turn matches, and what does."""
+    counts = Counter(one.kind for one in result.others)
+    if not counts:
+        return "No turn matches."
+    plurals = {"summary": "summaries"}
+    parts = [
+        f"{count} {kind if count == 1 else plurals.get(kind, f'{kind}s')}"
+        for kind, count in counts.items()
+    ]
+    *first, last = parts
+    named = f"{', '.join(first)} and {last}" if first else last
+    return f"No turn matches; {named} {'does' if counts.total() == 1 else 'do'}."
+
+
 def _time(text: str | None) -> str | None:
     """Return a time; a day begins at midnight, UTC."""
     return f"{text}T00:00:00Z" if text and re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text
@@ -271,8 +316,8 @@ def _print(
 
 
 def _csv(row: dict[str, Any]) -> set[str]:
-    """Return the columns of CSV: `text` only where it is not made of the two sides."""
-    return set(row) - ({"text"} if "query" in row else set())
+    """Return the columns of CSV: `text` only where some of the rows have no two sides."""
+    return set(row) - ({"text"} if "query" in row and "kind" not in row else set())
 
 
 def _both(query: str, response: str) -> str:

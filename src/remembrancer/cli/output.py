@@ -103,7 +103,7 @@ def _print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> N
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in ("score", "date", "turns"))
+        table.add_column(name, overflow="fold", no_wrap=name in ("kind", "score", "date", "turns"))
     for row in rows:
         texts = [cell(row[name]) for name in columns]
         table.add_row(*(Text(_shortened(text)) for text in texts))  # no markup in stored text
