@@ -244,7 +244,7 @@ def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> N
 
     process = login(f"{key}\n")
 
-    assert f"The key of the account owner (user owner) is saved in {path}." in process.stdout
+    assert f"The key of the account owner (user owner) is saved in {path}, " in process.stdout
     assert key not in process.stdout + process.stderr
     assert (path.read_text(), path.stat().st_mode & 0o777) == (f"{key}\n", 0o600)
     assert cli("search", "x").returncode == 0
@@ -257,7 +257,14 @@ def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> N
         text=True,
         check=True,
     )
-    assert f"export REMEMBRANCER_URL={url}" in named.stdout
+    saved = path.with_name("url")
+    assert f"its address {url} beside it" in named.stdout
+    assert (saved.read_text(), saved.stat().st_mode & 0o777) == (f"{url}\n", 0o600)
+    assert cli("search", "x").returncode == 0
+    assert "127.0.0.1:9" in cli("search", "x", URL="http://127.0.0.1:9").stderr
+    saved.chmod(0o644)
+    refused = cli("search", "x")
+    assert (refused.returncode, f"chmod 600 {saved}" in refused.stderr) == (2, True)
 
 
 def test_help_explains_commands(cli: Cli) -> None:

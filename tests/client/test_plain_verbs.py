@@ -21,7 +21,7 @@ from remembrancer.client import (
     UnreachableError,
     plans,
 )
-from remembrancer.client.credentials import find_key, find_url, write_key
+from remembrancer.client.credentials import find_key, find_url, url_file, write_key
 from remembrancer.client.errors import NotFoundError
 from remembrancer.client.turns import batches, turns_of
 from remembrancer.protocol.compliance import ComplianceQuery
@@ -274,10 +274,18 @@ def test_key_is_found_in_the_environment_and_then_in_the_file(tmp_path: Path) ->
 
     assert find_key(home) == "sk_file"
     assert find_key({**home, "REMEMBRANCER_KEY": "sk_variable"}) == "sk_variable"
-    assert (find_url({}), find_url({"REMEMBRANCER_URL": "http://h"})) == (
-        "http://127.0.0.1:8460",
-        "http://h",
-    )
+
+
+def test_address_is_that_of_the_environment_then_of_the_login(tmp_path: Path) -> None:
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+    other = {**home, "REMEMBRANCER_KEY_FILE": str(tmp_path / "work")}
+    assert find_url(home) == "http://127.0.0.1:8460"
+    write_key(url_file(home), "http://saved")
+    write_key(url_file(other), "http://work")
+
+    assert find_url(home) == "http://saved"
+    assert find_url(other) == "http://work"  # each key file has an address of its own
+    assert find_url({**home, "REMEMBRANCER_URL": "http://h"}) == "http://h"
 
 
 def test_key_that_was_found_is_sent_to_no_address_of_the_program(
@@ -286,6 +294,21 @@ def test_key_that_was_found_is_sent_to_no_address_of_the_program(
     """A program that names another service must name its key, too."""
     monkeypatch.setenv("REMEMBRANCER_KEY", key)
 
+    with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
+        client.search("x")
+
+
+def test_saved_key_is_sent_only_where_the_login_says(
+    url: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REMEMBRANCER_URL", raising=False)
+    monkeypatch.delenv("REMEMBRANCER_KEY", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    write_key(url_file(), url)
+    write_key(tmp_path / "remembrancer" / "key", key)
+
+    with Client() as client:
+        assert client.search("x").user_id == "owner"
     with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
         client.search("x")
 

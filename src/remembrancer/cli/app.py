@@ -39,6 +39,7 @@ from .commands import (
     open_store_records,
     print_table,
     service_key,
+    service_url,
 )
 from .output import AsJson, takes_json, wants_json
 
@@ -134,7 +135,7 @@ def login(url: ServiceUrl = None) -> None:
     """Save the service's key for commands, hooks and programs of this user.
 
     Asks for the key, or reads it from stdin, checks it with the service and writes it to
-    ~/.config/remembrancer/key (mode 0600).
+    ~/.config/remembrancer/key, and the address beside it to `url` (mode 0600).
     """
     from .login import login as save_key
 
@@ -293,7 +294,6 @@ def chat(
 
     The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
     """
-    from ..client.credentials import find_url
     from ..settings import SettingInvalid, from_environment
     from .chat import chat_model, run_chat, terminal_chat
 
@@ -304,7 +304,7 @@ def chat(
     try:
         endpoint = chat_model(model, base_url, model_key)
         terminal = terminal_chat(
-            url or find_url(),
+            service_url(url),
             key,
             endpoint,
             user_id=user_id,
@@ -327,11 +327,10 @@ def mcp_stdio(
     import asyncio
 
     from ..client import AsyncClient
-    from ..client.credentials import find_url
     from ..mcp.server import serve_stdio
     from ..settings import SettingInvalid
 
-    base_url, key = url or find_url(), service_key()
+    base_url, key = service_url(url), service_key()
     try:
         client = AsyncClient(base_url, key, timeout_s=900.0)
     except ValueError as error:

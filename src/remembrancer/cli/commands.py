@@ -28,7 +28,7 @@ DataFolder = Annotated[
 ServiceUrl = Annotated[
     str | None,
     typer.Option(
-        help="Address of the service. Default: REMEMBRANCER_URL.",
+        help="Address of the service. Default: REMEMBRANCER_URL, else that of the login.",
         show_default=False,
     ),
 ]
@@ -74,6 +74,20 @@ def service_key() -> str:
     from .key_file import read_service_key
 
     return read_service_key()
+
+
+def service_url(url: str | None) -> str:
+    """Return the address of the service: that of `--url`, else of the environment or the login.
+
+    Raises SettingInvalid.
+    """
+    from ..client.credentials import KeyMissingError, find_url
+    from ..settings import SettingInvalid
+
+    try:
+        return url or find_url()
+    except KeyMissingError as error:
+        raise SettingInvalid(str(error)) from error
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

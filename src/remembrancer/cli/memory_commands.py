@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 from pydantic import BaseModel
 
-from .commands import ServiceUrl, service_key
+from .commands import ServiceUrl, service_key, service_url
 from .output import AsJson, Output, OutputFormat, print_list
 
 if TYPE_CHECKING:
@@ -218,12 +218,11 @@ def sessions(
 def service_client(url: str | None) -> Iterator[Client]:
     """Yield a client of the service. Raises SettingInvalid for arguments that it refuses."""
     from ..client import Client, Retry
-    from ..client.credentials import find_url
     from ..settings import SettingInvalid
 
     key = service_key()
     try:
-        with Client(url or find_url(), key, retry=Retry(times=1)) as client:
+        with Client(service_url(url), key, retry=Retry(times=1)) as client:
             yield client
     except (ValueError, TypeError) as error:
         raise SettingInvalid(str(error)) from error

@@ -246,8 +246,9 @@ class Client(_Verbs, _Endpoints):
     ) -> None:
         """Connect lazily: nothing is sent before the first request.
 
-        Without `base_url`, the address is that of REMEMBRANCER_URL, else the default one of
-        `remembrancer serve`, and a missing `key` is that of REMEMBRANCER_KEY, else of the key file.
+        Without `base_url`, the address is that of REMEMBRANCER_URL, else the one that `remembrancer
+        login` saved, else the default one of `remembrancer serve`, and a missing `key` is that of
+        REMEMBRANCER_KEY, else of the key file.
         `user_id` is the user of plain calls that name none. `timeout_s` limits each network
         operation. Pass a `transport` for proxies or custom certificates. Raises ValueError for an
         invalid URL or key, and KeyMissingError if no key was found.
