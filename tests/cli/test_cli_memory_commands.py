@@ -21,6 +21,7 @@ from remembrancer.client import Client
 from remembrancer.context import Context
 from remembrancer.protocol.compliance import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
+from remembrancer.protocol.teams import TeamCreate
 
 
 @pytest.fixture
@@ -158,6 +159,28 @@ def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:
     assert [one["session_id"] for one in sessions] == ["second", "first"]
     assert turn["text"] == "two \u2192 three"
     assert [one["text"] for one in json.loads(cli("facts", "--user-id", "mia", "--json").stdout)]
+
+
+def test_memory_of_a_team_is_written_and_read(cli: Cli, client: Client) -> None:
+    client.create_team(TeamCreate(name="Garden"))
+    client.add("My own rake is red.")
+    cli("remember", "The rake of the club is behind the shed.", "--team", "Garden")
+    client.add_fact(FactAdd(user_id="owner", text="The club meets on Mondays.", team="Garden"))
+
+    found = cli.table("search", "rake", "--teams", "all")
+
+    assert {(row["team"], row["text"]) for row in found if row["kind"] == "turn"} == {
+        ("", "My own rake is red."),
+        ("Garden", "The rake of the club is behind the shed."),
+    }
+    assert cli.table("search", "rake", "--teams", "Garden") == found
+    assert [row["text"] for row in cli.table("facts", "--team", "Garden")] == [
+        "The club meets on Mondays."
+    ]
+    assert len(cli.table("sessions", "--team", "Garden")) == 1
+    [turn] = cli.table("sessions", "default", "--team", "Garden")
+    assert turn["text"] == "The rake of the club is behind the shed."
+    assert cli("facts", "--team", "Nobody's").returncode == 1
 
 
 def test_limit_says_that_there_are_more(cli: Cli, client: Client) -> None:

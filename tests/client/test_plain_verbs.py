@@ -26,6 +26,7 @@ from remembrancer.client.errors import NotFoundError
 from remembrancer.client.turns import batches, turns_of
 from remembrancer.protocol.compliance import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
+from remembrancer.protocol.teams import TeamCreate
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -217,6 +218,29 @@ def test_facts_are_updated_with_their_history_and_turns_are_not(client: Client) 
         client.update(turn, "Mia lives in Köln.")
     with pytest.raises(ValueError, match="has no fact"):
         client.history("f_unknown", user_id="mia")
+
+
+def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
+    client.create_team(TeamCreate(name="Garden"))
+    client.add("My own rake is red.")
+    turn = client.add("The rake is behind the shed.", team="Garden").event_id
+    added = client.add_fact(FactAdd(text="The club meets on Mondays.", team="Garden"))
+    rule = client.add_fact(FactAdd(text="Always answer the club in German.", team="Garden"))
+
+    assert [event.event_id for event in client.events(team="Garden")] == [turn]
+    assert [event.event_id for event in client.get_all(team="Garden")] == [turn]
+    assert client.get(turn, team="Garden").author is not None
+    assert len(list(client.facts(team="Garden"))) == 2
+    assert [one.fact_id for one in client.instructions(team="Garden")] == [rule.fact.fact_id]
+    assert [one.turns for one in client.sessions(team="Garden")] == [1]
+    newer = client.update(added.fact.fact_id, "The club meets on Tuesdays.", team="Garden").fact
+    assert len(client.history(newer.fact_id, team="Garden")) == 2
+    sources = [hit.source and hit.source.team for hit in client.search("rake", teams="all")]
+    assert sorted(sources, key=str) == ["Garden", None]
+    client.delete(turn, team="Garden")
+    client.delete(newer.fact_id, team="Garden")
+    assert list(client.events(team="Garden")) == []
+    assert [event.query for event in client.events()] == ["My own rake is red."]
 
 
 def test_delete_erases_turns_and_facts(client: Client) -> None:

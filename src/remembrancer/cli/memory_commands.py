@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -17,7 +18,7 @@ import typer
 from pydantic import BaseModel
 
 from .commands import ServiceUrl, service_key, service_url
-from .output import AsJson, Output, OutputFormat, print_list
+from .output import AsJson, Output, OutputFormat, print_list, takes_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,16 +56,56 @@ OccurredAt = Annotated[
         show_default=False,
     ),
 ]
+Team = Annotated[
+    str | None,
+    typer.Option("--team", help="Team whose memory to use: its name or id.", show_default=False),
+]
 
 
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Options that say where a search looks."""
+
+    after: After = None
+    before: Before = None
+    teams: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Team to search besides your own memory, or `all`. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the arguments of `Client.search`."""
+        teams = "all" if "all" in (self.teams or ()) else self.teams
+        return {
+            "after": _time(self.after),
+            "before": _time(self.before),
+            **({"teams": teams} if teams else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """Options that say where and when a turn belongs."""
+
+    session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default"
+    topic: Annotated[
+        str | None, typer.Option(help="Topic: a word or a line.", show_default=False)
+    ] = None
+    occurred_at: OccurredAt = None
+    team: Team = None
+
+
+@takes_options
 def search(
     query: Annotated[
         str, typer.Argument(metavar="QUERY", help="Question or words, in any language.")
     ],
     user_id: User = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Most hits.")] = 5,
-    after: After = None,
-    before: Before = None,
+    scope: SearchScope = SearchScope(),
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
     as_json: AsJson = False,
@@ -76,14 +117,12 @@ def search(
     Needs a running service and its key (`remembrancer login`).
     """
     with service_client(url) as client:
-        result = client.search(
-            query, user_id=user_id, top_k=top_k, after=_time(after), before=_time(before)
-        )
+        result = client.search(query, user_id=user_id, top_k=top_k, **scope.fields())
     answer = result.answer.model_dump(mode="json")
     rows = _matches(result, is_marked=output is OutputFormat.TABLE)
     _print(
         rows,
-        ("kind", "score", "date", "id", "text"),
+        ("kind", *(("team",) if scope.teams else ()), "score", "date", "id", "text"),
         output,
         as_json=as_json,
         document={"user_id": result.user_id, **answer},
@@ -92,6 +131,7 @@ def search(
         print(_without_turns(result), file=sys.stderr)
 
 
+@takes_options
 def remember(
     text: Annotated[
         str,
@@ -106,11 +146,7 @@ def remember(
         ),
     ] = "",
     user_id: User = None,
-    session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default",
-    topic: Annotated[
-        str | None, typer.Option(help="Topic: a word or a line.", show_default=False)
-    ] = None,
-    occurred_at: OccurredAt = None,
+    turn: TurnOptions = TurnOptions(),
     url: ServiceUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -125,9 +161,10 @@ def remember(
         added = client.add(
             (text, response),
             user_id=user_id,
-            session_id=session_id,
-            topic=topic,
-            occurred_at=_time(occurred_at),
+            session_id=turn.session_id,
+            topic=turn.topic,
+            occurred_at=_time(turn.occurred_at),
+            team=turn.team,
         )
     document = {
         "event_id": added.event_id,
@@ -153,6 +190,7 @@ def facts(
         bool,
         typer.Option("--instructions", help="List standing instructions and preferences instead."),
     ] = False,
+    team: Team = None,
     limit: Limit = 50,
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
@@ -164,7 +202,7 @@ def facts(
     """
     with service_client(url) as client:
         items = client.instructions if instructions else client.facts
-        listed = _first(items(user_id=user_id, status=status), limit)
+        listed = _first(items(user_id=user_id, status=status, team=team), limit)
     rows = [{**fact, "date": fact["valid_from"][:10]} for fact in listed]
     if not rows:
         print("There are no such facts of this user.", file=sys.stderr)
@@ -181,6 +219,7 @@ def sessions(
         ),
     ] = None,
     user_id: User = None,
+    team: Team = None,
     limit: Limit = 50,
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
@@ -192,9 +231,9 @@ def sessions(
     """
     with service_client(url) as client:
         if session_id is None:
-            listed = _first(client.sessions(user_id=user_id), limit)
+            listed = _first(client.sessions(user_id=user_id, team=team), limit)
         else:
-            turns = client.events(user_id=user_id, session_id=session_id, order="oldest")
+            turns = client.events(user_id=user_id, session_id=session_id, order="oldest", team=team)
             listed = _first(turns, limit)
     if not listed:
         what = "sessions" if session_id is None else "turns of this session"
@@ -242,6 +281,7 @@ def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
             "occurred_at": hit.occurred_at,
             "session_id": hit.session_id,
             "topic": hit.topic,
+            "team": hit.source and hit.source.team,
             "status": None,
             "query": hit.query,
             "response": hit.response,
@@ -258,6 +298,7 @@ def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
             "occurred_at": one.time,
             "session_id": one.session_id,
             "topic": one.topic,
+            "team": one.source and one.source.team,
             "status": one.status,
             "query": None,
             "response": None,

@@ -8,7 +8,7 @@ from typing import overload
 
 from ..protocol.cubes import SharedCube
 from ..protocol.recalled import answer_items, fenced_items
-from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, SummaryHit
+from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemorySource, SummaryHit
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 
@@ -46,6 +46,7 @@ class Finding:
     time: str | None = None  # time from which a fact holds (RFC 3339, UTC)
     session_id: str | None = None
     topic: str | None = None
+    source: MemorySource | None = None  # of a search that names teams
 
     @property
     def marked_text(self) -> str:
@@ -143,11 +144,12 @@ def _of_fact(fact: FactHit) -> Finding:
         status=fact.status,
         score=fact.score,
         time=fact.valid_from,
+        source=fact.source,
     )
 
 
 def _of_instruction(one: InstructionHit) -> Finding:
-    return Finding(kind=one.kind, id=one.instruction_id, text=one.text)
+    return Finding(kind=one.kind, id=one.instruction_id, text=one.text, source=one.source)
 
 
 def _of_summary(one: SummaryHit) -> Finding:
@@ -158,6 +160,7 @@ def _of_summary(one: SummaryHit) -> Finding:
         score=one.score,
         session_id=one.session_id,
         topic=one.topic,
+        source=one.source,
     )
 
 

@@ -19,6 +19,7 @@ from ..protocol.memory import Event
 from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.sessions import ListedSession, SessionsQuery
+from ..protocol.teams import TeamQuery
 from . import requests
 from .plans import DefaultUser, PagePlan, Plan
 from .results import AddResult, SearchResult
@@ -41,11 +42,13 @@ def add(
     topic: str | None = None,
     occurred_at: Time = None,
     expires_at: Time = None,
+    team: str | None = None,
 ) -> Plan[AddResult]:
     """Store what was said: a text, a pair (query, response), or the messages of a chat.
 
     The turns are durable and the next search finds them. They owe no duties. All of them are
-    stored, or none, unless they exceed one request (500 turns or half a megabyte).
+    stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is the id
+    or the name of a team in whose memory to store them.
     """
     fields = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
     try:
@@ -56,7 +59,7 @@ def add(
     event_ids: list[str] = []
     notes: list[str] = []
     for batch in batches(turns):
-        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=session_id)
+        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=session_id, team=team)
         written: BatchWritten = yield requests.save_batch(body)
         event_ids += [receipt.event_id for receipt in written.receipts]
         notes += [receipt.detail for receipt in written.receipts if receipt.detail]
@@ -79,7 +82,8 @@ def search(
 ) -> Plan[SearchResult]:
     """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
 
-    `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or `as_of`.
+    `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
+    `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
     """
     unknown = options.keys() - (MemoryQuery.model_fields.keys() - PROTOCOL_FIELDS)
     if unknown:
@@ -103,15 +107,22 @@ def search(
     return SearchResult(answer, user)
 
 
-def get(default: DefaultUser, /, item_id: str, *, user_id: str | None = None) -> Plan[Event | Fact]:
+def get(
+    default: DefaultUser,
+    /,
+    item_id: str,
+    *,
+    user_id: str | None = None,
+    team: str | None = None,
+) -> Plan[Event | Fact]:
     """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError for an unknown turn.
 
     Raises ValueError for a fact that the user does not have.
     """
     if _is_fact(item_id):
-        every = yield from _all_facts(default, user_id)
+        every = yield from _all_facts(default, user_id, team)
         return _fact_of(every, item_id)
-    event: Event = yield requests.get_event(item_id)
+    event: Event = yield requests.get_event(item_id, _in_team(team))
     return event
 
 
@@ -122,10 +133,11 @@ def get_all(
     user_id: str | None = None,
     session_id: str | None = None,
     limit: int = 100,
+    team: str | None = None,
 ) -> Plan[list[ListedEvent]]:
     """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
     items: list[ListedEvent] = []
-    steps, answer = events(default, user_id=user_id, session_id=session_id), None
+    steps, answer = events(default, user_id=user_id, session_id=session_id, team=team), None
     while len(items) < limit:
         try:
             step = steps.send(answer)
@@ -138,7 +150,9 @@ def get_all(
     return items[:limit]
 
 
-def update(default: DefaultUser, /, fact_id: str, text: str) -> Plan[FactStored]:
+def update(
+    default: DefaultUser, /, fact_id: str, text: str, *, team: str | None = None
+) -> Plan[FactStored]:
     """Change the wording of a fact. The old wording stays as a superseded fact.
 
     Raises ValueError for the id of a turn: turns are verbatim and never change.
@@ -149,17 +163,20 @@ def update(default: DefaultUser, /, fact_id: str, text: str) -> Plan[FactStored]
             f"{fact_id!r} is not the id of a fact. A turn is kept word for word and never changes: "
             "add a new one, or delete it."
         )
-    stored: FactStored = yield requests.change_fact(fact_id, _valid(FactChange, text=text))
+    change = _valid(FactChange, text=text, team=team)
+    stored: FactStored = yield requests.change_fact(fact_id, change)
     return stored
 
 
-def delete(default: DefaultUser, /, item_id: str) -> Plan[EventErased | FactRemoved]:
+def delete(
+    default: DefaultUser, /, item_id: str, *, team: str | None = None
+) -> Plan[EventErased | FactRemoved]:
     """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
     del default  # an id belongs to its user
     if _is_fact(item_id):
-        removed: FactRemoved = yield requests.remove_fact(item_id)
+        removed: FactRemoved = yield requests.remove_fact(item_id, _in_team(team))
         return removed
-    erased: EventErased = yield requests.erase_event(item_id)
+    erased: EventErased = yield requests.erase_event(item_id, _in_team(team))
     return erased
 
 
@@ -178,10 +195,15 @@ def delete_all(
 
 
 def history(
-    default: DefaultUser, /, fact_id: str, *, user_id: str | None = None
+    default: DefaultUser,
+    /,
+    fact_id: str,
+    *,
+    user_id: str | None = None,
+    team: str | None = None,
 ) -> Plan[list[Fact]]:
     """Return a fact with those that it replaced and those that replaced it, oldest first."""
-    every = yield from _all_facts(default, user_id)
+    every = yield from _all_facts(default, user_id, team)
     first = _fact_of(every, fact_id)
     by_id = {fact.fact_id: fact for fact in every}
     line, pending = {first.fact_id}, [first]
@@ -203,6 +225,7 @@ def events(
     after: Time = None,
     before: Time = None,
     order: Literal["newest", "oldest"] = "newest",
+    team: str | None = None,
 ) -> PagePlan[ListedEvent]:
     """Iterate over the turns of a user, complete, in the order of their times."""
     user = yield from default.resolve(user_id)
@@ -217,6 +240,7 @@ def events(
             order=order,
             limit=PAGE_MAX,
             cursor=cursor,
+            team=team,
         )
         page = yield requests.list_events(query)
         yield page.events
@@ -231,9 +255,10 @@ def facts(
     user_id: str | None = None,
     status: Literal["current", "superseded", "expired", "removed", "all"] = "current",
     as_of: Time = None,
+    team: str | None = None,
 ) -> PagePlan[Fact]:
     """Iterate over the facts of a user, newest first."""
-    yield from _facts(default, user_id, "facts", status, as_of)
+    yield from _facts(default, user_id, team, which="facts", status=status, as_of=as_of)
 
 
 def instructions(
@@ -243,17 +268,21 @@ def instructions(
     user_id: str | None = None,
     status: Literal["current", "superseded", "expired", "removed", "all"] = "current",
     as_of: Time = None,
+    team: str | None = None,
 ) -> PagePlan[Fact]:
     """Iterate over the standing instructions and preferences of a user, newest first."""
-    yield from _facts(default, user_id, "instructions", status, as_of)
+    fields = {"which": "instructions", "status": status, "as_of": as_of}
+    yield from _facts(default, user_id, team, **fields)
 
 
-def sessions(default: DefaultUser, /, *, user_id: str | None = None) -> PagePlan[ListedSession]:
+def sessions(
+    default: DefaultUser, /, *, user_id: str | None = None, team: str | None = None
+) -> PagePlan[ListedSession]:
     """Iterate over the sessions of a user, latest turn first."""
     user = yield from default.resolve(user_id)
     cursor = None
     while True:
-        query = _valid(SessionsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor)
+        query = _valid(SessionsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor, team=team)
         page = yield requests.list_sessions(query)
         yield page.sessions
         if (cursor := page.next) is None:
@@ -261,7 +290,7 @@ def sessions(default: DefaultUser, /, *, user_id: str | None = None) -> PagePlan
 
 
 def _facts(
-    default: DefaultUser, user_id: str | None, which: str, status: str, as_of: Time
+    default: DefaultUser, user_id: str | None, team: str | None, **fields: Any
 ) -> PagePlan[Fact]:
     user = yield from default.resolve(user_id)
     below = None
@@ -269,11 +298,10 @@ def _facts(
         query = _valid(
             FactsQuery,
             user_id=user,
-            which=which,
-            status=status,
-            as_of=as_of,
             limit=PAGE_MAX,
             below=below,
+            team=team,
+            **fields,
         )
         page = yield requests.list_facts(query)
         yield page.facts
@@ -281,9 +309,9 @@ def _facts(
             return
 
 
-def _all_facts(default: DefaultUser, user_id: str | None) -> Plan[list[Fact]]:
+def _all_facts(default: DefaultUser, user_id: str | None, team: str | None) -> Plan[list[Fact]]:
     items: list[Fact] = []
-    steps, answer = _facts(default, user_id, "all", "all", None), None
+    steps, answer = _facts(default, user_id, team, which="all", status="all"), None
     while True:
         try:
             step = steps.send(answer)
@@ -293,6 +321,10 @@ def _all_facts(default: DefaultUser, user_id: str | None) -> Plan[list[Fact]]:
             items, answer = items + step, None
         else:
             answer = yield step
+
+
+def _in_team(team: str | None) -> TeamQuery | None:
+    return None if team is None else _valid(TeamQuery, team=team)
 
 
 def _is_fact(item_id: str) -> bool:
