@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -268,10 +269,49 @@ def test_delete_all_erases_one_user_or_one_session(client: Client) -> None:
 def test_options_of_the_protocol_are_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="call search_memory"):
         client.search("x", interact=True)
-    with pytest.raises(TypeError, match="search\\(\\) takes no limit"):
-        client.search("x", limit=3)
     with pytest.raises(ValueError, match="query_text: String should have at least 1 character"):
         client.search("")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda c: c.search("x", limit=3),
+            "search() takes no limit: the number of hits is `top_k`.",
+        ),
+        (
+            lambda c: c.search("x", filters={}),
+            "search() takes no filters: name the user in `user_id`",
+        ),
+        (lambda c: c.search("x", run_id="a"), "a search covers all sessions"),
+        (lambda c: c.get_all(filters={}), "the session in `session_id`"),
+        (lambda c: c.add("x", metadata={}), "add() takes no metadata: a turn has no other fields"),
+        (lambda c: c.add("x", infer=False), "add() takes no infer: no model reads"),
+        (lambda c: c.add("x", run_id="a"), "add() takes no run_id: it is `session_id` here."),
+        (lambda c: c.add("x", agent_id="a"), "memory belongs to users"),
+        (lambda c: c.add("x", colour="a"), "add() takes no colour. It takes content, user_id"),
+        (lambda c: c.add("x", "mia"), 'as in add(…, user_id="mia")'),
+        (lambda c: c.add(), "missing 1 required positional argument: 'content'"),
+        (lambda c: c.update("f_0", data="x"), "update() takes no data: the new words are `text`."),
+        (lambda c: Client(api_key="sk_0"), "Client() takes no api_key: it is `key` here."),
+        (lambda c: AsyncClient(host="h"), "AsyncClient() takes no host: the address is `base_url`"),
+        (lambda c: list(c.events(limit=3)), "events() takes no limit: it is an iterator"),
+    ],
+)
+def test_arguments_of_other_libraries_are_explained(
+    client: Client, call: Callable[[Any], object], message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(client)
+
+    assert message in str(caught.value)
+
+
+def test_one_message_is_a_turn() -> None:
+    [turn] = turns_of({"role": "user", "content": "I am vegetarian."})
+
+    assert turn.query == "I am vegetarian."
 
 
 def test_async_client_has_the_same_verbs(url: str, key: str) -> None:

@@ -21,6 +21,7 @@ from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.sessions import ListedSession, SessionsQuery
 from ..protocol.teams import TeamQuery
 from . import requests
+from .argument_hints import unknown_arguments
 from .plans import DefaultUser, PagePlan, Plan
 from .results import AddResult, SearchResult
 from .turns import Content, batches, turns_of
@@ -87,10 +88,13 @@ def search(
     """
     unknown = options.keys() - (MemoryQuery.model_fields.keys() - PROTOCOL_FIELDS)
     if unknown:
-        raise TypeError(
-            f"search() takes no {', '.join(sorted(unknown))}. For a search that counts as a step "
-            "of the protocol, call search_memory(MemoryQuery(...))."
-        )
+        message = unknown_arguments("search", unknown)
+        if unknown & PROTOCOL_FIELDS:
+            message += (
+                " For a search that counts as a step of the protocol, call "
+                "search_memory(MemoryQuery(...))."
+            )
+        raise TypeError(message)
     user = yield from default.resolve(user_id)
     body = _valid(
         MemoryQuery,
