@@ -217,8 +217,10 @@ def test_facts_are_updated_with_their_history_and_turns_are_not(client: Client) 
     ]
     with pytest.raises(ValueError, match="A turn is kept word for word"):
         client.update(turn, "Mia lives in Köln.")
-    with pytest.raises(ValueError, match="has no fact"):
+    with pytest.raises(NotFoundError, match=r"user mia has no fact f_unknown.*pass its user_id"):
         client.history("f_unknown", user_id="mia")
+    with pytest.raises(NotFoundError, match=f"user owner has no fact {fact_id}"):
+        client.get(fact_id)
 
 
 def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
@@ -294,8 +296,8 @@ def test_options_of_the_protocol_are_refused(client: Client) -> None:
         (lambda c: c.add("x", "mia"), 'as in add(…, user_id="mia")'),
         (lambda c: c.add(), "missing 1 required positional argument: 'content'"),
         (lambda c: c.update("f_0", data="x"), "update() takes no data: the new words are `text`."),
-        (lambda c: Client(api_key="sk_0"), "Client() takes no api_key: it is `key` here."),
-        (lambda c: AsyncClient(host="h"), "AsyncClient() takes no host: the address is `base_url`"),
+        (lambda c: type(c)(api_key="sk_0"), "Client() takes no api_key: it is `key` here."),
+        (lambda c: type(c)(host="h"), "Client() takes no host: the address is `base_url`"),
         (lambda c: list(c.events(limit=3)), "events() takes no limit: it is an iterator"),
     ],
 )

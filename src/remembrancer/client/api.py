@@ -76,7 +76,7 @@ class _Verbs:
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
         """Create a client. Raises TypeError, with what to do, for an unknown argument."""
-        _, *parameters = inspect.signature(cls.__init__).parameters
+        parameters = list(inspect.signature(cls.__init__).parameters)[1:]
         if unknown := kwargs.keys() - set(parameters):
             raise TypeError(unknown_arguments(cls.__name__, unknown, parameters))
         return super().__new__(cls)

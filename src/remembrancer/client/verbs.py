@@ -8,6 +8,7 @@ account's name.
 from __future__ import annotations
 
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +23,7 @@ from ..protocol.sessions import ListedSession, SessionsQuery
 from ..protocol.teams import TeamQuery
 from . import requests
 from .argument_hints import unknown_arguments
+from .errors import NotFoundError
 from .plans import DefaultUser, PagePlan, Plan
 from .results import AddResult, SearchResult
 from .turns import Content, batches, turns_of
@@ -119,13 +121,13 @@ def get(
     user_id: str | None = None,
     team: str | None = None,
 ) -> Plan[Event | Fact]:
-    """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError for an unknown turn.
+    """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
 
-    Raises ValueError for a fact that the user does not have.
+    A turn is found by its id alone. A fact is looked up among those of the user.
     """
     if _is_fact(item_id):
-        every = yield from _all_facts(default, user_id, team)
-        return _fact_of(every, item_id)
+        _, fact = yield from _find_fact(default, item_id, user_id, team)
+        return fact
     event: Event = yield requests.get_event(item_id, _in_team(team))
     return event
 
@@ -206,9 +208,11 @@ def history(
     user_id: str | None = None,
     team: str | None = None,
 ) -> Plan[list[Fact]]:
-    """Return a fact with those that it replaced and those that replaced it, oldest first."""
-    every = yield from _all_facts(default, user_id, team)
-    first = _fact_of(every, fact_id)
+    """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+    Raises NotFoundError for a fact that the user does not have.
+    """
+    every, first = yield from _find_fact(default, fact_id, user_id, team)
     by_id = {fact.fact_id: fact for fact in every}
     line, pending = {first.fact_id}, [first]
     while pending:
@@ -313,18 +317,31 @@ def _facts(
             return
 
 
-def _all_facts(default: DefaultUser, user_id: str | None, team: str | None) -> Plan[list[Fact]]:
-    items: list[Fact] = []
-    steps, answer = _facts(default, user_id, team, which="all", status="all"), None
+def _find_fact(
+    default: DefaultUser, fact_id: str, user_id: str | None, team: str | None
+) -> Plan[tuple[list[Fact], Fact]]:
+    """Return all facts of the user or the team, and the one with this id. Raises NotFoundError."""
+    user = yield from default.resolve(user_id)
+    every: list[Fact] = []
+    steps, answer = _facts(default, user, team, which="all", status="all"), None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration:
-            return items
+            break
         if isinstance(step, list):
-            items, answer = items + step, None
+            every, answer = every + step, None
         else:
             answer = yield step
+    for fact in every:
+        if fact.fact_id == fact_id:
+            return every, fact
+    detail = (
+        f"The team {team} has no fact {fact_id}."
+        if team
+        else f"The user {user} has no fact {fact_id}. If it is another user's, pass its user_id."
+    )
+    raise NotFoundError(HTTPStatus.NOT_FOUND, {"detail": detail})
 
 
 def _in_team(team: str | None) -> TeamQuery | None:
@@ -333,13 +350,6 @@ def _in_team(team: str | None) -> TeamQuery | None:
 
 def _is_fact(item_id: str) -> bool:
     return item_id.startswith("f_")
-
-
-def _fact_of(every: list[Fact], fact_id: str) -> Fact:
-    for fact in every:
-        if fact.fact_id == fact_id:
-            return fact
-    raise ValueError(f"The user has no fact {fact_id!r}.")
 
 
 def _valid(model: type[M], **fields: Any) -> M:
