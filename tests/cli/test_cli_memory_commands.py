@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import pty
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import Cli
+from command import Cli, on_a_terminal
 from service import new_key, serving
 from starlette.applications import Starlette
 
@@ -41,38 +38,6 @@ def cli(client: Client, context: Context, folder: Path) -> Cli:
         "REMEMBRANCER_KEY": new_key(context),
     }
     return cli
-
-
-def on_a_terminal(cli: Cli, *words: str, **environment: str) -> str:
-    """Return the output of a command on a terminal of 80 columns and 24 lines."""
-    main, side = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "remembrancer", *words],
-        stdin=side,
-        stdout=side,
-        stderr=subprocess.PIPE,
-        env={
-            **cli.environment,
-            "COLUMNS": "80",
-            "LINES": "24",
-            "TERM": "xterm",
-            **environment,
-        },
-    )
-    os.close(side)
-    output = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        output += part
-    _, errors = process.communicate(timeout=60)
-    os.close(main)
-    assert process.returncode == 0, errors.decode()
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.decode()).replace("\r\n", "\n")
 
 
 def test_text_is_remembered_and_found(cli: Cli, client: Client) -> None:

@@ -132,10 +132,11 @@ def serve(
 
 @app.command()
 def login(url: ServiceUrl = None) -> None:
-    """Save the service's key for commands, hooks and programs of this user.
+    """Save the key of the service for this user.
 
-    Asks for the key, or reads it from stdin, checks it with the service and writes it to
-    ~/.config/remembrancer/key, and the address beside it to `url` (mode 0600).
+    Commands, hooks and programs use it. Asks for the key, or reads it from stdin, checks it with
+    the service and writes it to ~/.config/remembrancer/key, and the address beside it to `url`
+    (mode 0600).
     """
     from .login import login as save_key
 
@@ -192,7 +193,7 @@ def import_file(
     ] = False,
     data: DataFolder = None,
 ) -> None:
-    """Import conversations and facts from a file, an archive or a folder.
+    """Import conversations and facts from a file or folder.
 
     Works while a server is running. Run the command again to continue an interrupted import.
     """
@@ -232,9 +233,10 @@ def export_file(
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
-    """Write the memory of an account, or of some of its users, to a file.
+    """Write the memory of an account to a file.
 
-    Works while a server is running. `remembrancer import` reads the file.
+    With --user-id, only that of some of its users. Works while a server is running. `remembrancer
+    import` reads the file.
     """
     from .exchange import export_to
 
@@ -323,7 +325,10 @@ def mcp_stdio(
         bool, typer.Option(help="Hooks search and store for the agent: ask it for neither.")
     ] = False,
 ) -> None:
-    """Serve MCP over standard input and output, for agents that start their own tools."""
+    """Serve MCP over standard input and output.
+
+    For agents that start their own tools.
+    """
     import asyncio
 
     from ..client import AsyncClient
@@ -355,10 +360,11 @@ def install(
     remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
 ) -> None:
-    """Configure an agent to use this memory: hooks and tools in the agent's own files.
+    """Configure an agent to use this memory.
 
-    Shows the changes and asks before writing them. A removal for the user also deletes the agent's
-    queued turns and state, and the key file if no other agent needs it.
+    Writes hooks and tools to the agent's own files. Shows the changes and asks before writing them.
+    A removal for the user also deletes the agent's queued turns and state, and the files of the key
+    and its address if no other agent needs them.
     """
     from ..install.leftovers import Leftovers
     from .install import install, leftovers, plan, question
@@ -404,7 +410,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Import a small conversation into a new memory and ask three questions."""
+    """Import a small conversation and ask three questions."""
     from .demo import run_demo
 
     run_demo(print, keep)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..context import Context, Records
     from ..settings import Settings
 
+_NEVER_BROKEN = frozenset({"id", "key", "may", "state", "last used"})
 DataFolder = Annotated[
     Path | None,
     typer.Option(
@@ -103,7 +104,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in ("id", "key", "state"))
+        table.add_column(column, overflow="fold", no_wrap=column in _NEVER_BROKEN)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # no markup: labels may contain [brackets]
     Console().print(table)

@@ -225,9 +225,10 @@ def sessions(
     output: Output = OutputFormat.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """List the sessions of a user, latest turn first, or read the turns of one, oldest first.
+    """List the sessions of a user, or read one.
 
-    Needs a running service and its key (`remembrancer login`).
+    Sessions are listed latest turn first, the turns of one oldest first. Needs a running service
+    and its key (`remembrancer login`).
     """
     with service_client(url) as client:
         if session_id is None:
