@@ -186,8 +186,13 @@ def test_long_table_goes_to_the_pager(cli: Cli, client: Client, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["search", ""], 2, "query_text: String should have at least 1 character"),
-        (["search", "x", "--after", "yesterday"], 2, "a time must be a string in RFC 3339"),
+        (["search", ""], 2, "query: String should have at least 1 character"),
+        (
+            ["search", "x", "--after", "yesterday"],
+            2,
+            "remembrancer: after: a time must be a string",
+        ),
+        (["remember", "x", "--occurred-at", "1 May"], 2, "or a day, such as 2026-03-01"),
         (["search", "x", "--url", "ftp://h"], 2, "must be an http:// or https:// URL"),
         (["search", "x", "--url", "http://127.0.0.1:9"], 1, "Start it with `remembrancer serve`"),
         (["remember", " "], 2, "nothing is stored"),

@@ -118,6 +118,18 @@ def test_other_content_is_refused_with_what_was_expected(
     assert list(client.events(user_id="mia")) == []
 
 
+def test_times_may_be_days(client: Client) -> None:
+    client.add("The garlic is in the ground.", occurred_at="2025-10-12")
+    client.add("The garlic has leaves.", occurred_at="2025-11-02")
+
+    [event] = client.events(after="2025-11-02")
+
+    assert event.occurred_at == "2025-11-02T00:00:00.000Z"
+    assert len(client.search("garlic", before="2025-11-02")) == 1
+    with pytest.raises(ValueError, match=r"^before: a time .*, or a day, such as 2026-03-01$"):
+        client.search("garlic", before="yesterday")
+
+
 def test_many_turns_go_in_several_requests(client: Client) -> None:
     turns = turns_of([{"role": "user", "content": "x" * 200_000}] * 2)
     texts = [("user", f"question {n}") for n in range(501)]
@@ -271,7 +283,7 @@ def test_delete_all_erases_one_user_or_one_session(client: Client) -> None:
 def test_options_of_the_protocol_are_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="call search_memory"):
         client.search("x", interact=True)
-    with pytest.raises(ValueError, match="query_text: String should have at least 1 character"):
+    with pytest.raises(ValueError, match="query: String should have at least 1 character"):
         client.search("")
 
 

@@ -5,7 +5,6 @@ They owe no duties: searches count no step, and turns belong to none.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -80,8 +79,8 @@ class SearchScope:
         """Return the arguments of `Client.search`."""
         teams = "all" if "all" in (self.teams or ()) else self.teams
         return {
-            "after": _time(self.after),
-            "before": _time(self.before),
+            "after": self.after,
+            "before": self.before,
             **({"teams": teams} if teams else {}),
         }
 
@@ -163,7 +162,7 @@ def remember(
             user_id=user_id,
             session_id=turn.session_id,
             topic=turn.topic,
-            occurred_at=_time(turn.occurred_at),
+            occurred_at=turn.occurred_at,
             team=turn.team,
         )
     document = {
@@ -323,11 +322,6 @@ def _without_turns(result: SearchResult) -> str:
     *first, last = parts
     named = f"{', '.join(first)} and {last}" if first else last
     return f"No turn matches; {named} {'does' if counts.total() == 1 else 'do'}."
-
-
-def _time(text: str | None) -> str | None:
-    """Return a time; a day begins at midnight, UTC."""
-    return f"{text}T00:00:00Z" if text and re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text
 
 
 def _first(items: Iterable[T], limit: int) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The plain verbs of the clients: `add`, `search` and what belongs to them.
 
+Times are datetimes with an offset, texts in RFC 3339, or days, which begin at midnight, UTC.
 They owe no duties: `add` stores turns that belong to no step, and `search` is a pure read. Every
 call without a `user_id` uses the same user: that of the client, else the key's pin, else the
 account's name.
@@ -7,6 +8,8 @@ account's name.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -31,6 +34,9 @@ from .turns import Content, batches, turns_of
 M = TypeVar("M", bound=BaseModel)
 Time: TypeAlias = datetime | str | None
 PAGE_MAX = 100  # items of a page
+TIMES = frozenset({"after", "before", "as_of", "occurred_at", "expires_at"})
+ARGUMENTS: Mapping[int | str, str] = {"query_text": "query"}  # of the verbs, by the field they fill
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 # Fields of a search that belong to the protocol of a turn.
 PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
 
@@ -55,7 +61,7 @@ def add(
     """
     fields = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
     try:
-        turns = turns_of(content, **{name: one for name, one in fields.items() if one is not None})
+        turns = turns_of(content, **_present(fields))
     except ValidationError as error:
         raise _invalid(error) from None
     user = yield from default.resolve(user_id)
@@ -355,15 +361,27 @@ def _is_fact(item_id: str) -> bool:
 def _valid(model: type[M], **fields: Any) -> M:
     """Return a message of these fields without those that are None. Raises ValueError."""
     try:
-        return model(**{name: value for name, value in fields.items() if value is not None})
+        return model(**_present(fields))
     except ValidationError as error:
         raise _invalid(error) from None
 
 
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are not None. A day becomes the time at which it begins, in UTC."""
+    present = {name: value for name, value in fields.items() if value is not None}
+    for name in TIMES & present.keys():
+        if isinstance(present[name], str) and _DAY.fullmatch(present[name]):
+            present[name] += "T00:00:00Z"
+    return present
+
+
 def _invalid(error: ValidationError) -> ValueError:
     """Return the error for a person: each field with what is wrong, without the values."""
-    faults = [
-        f"{'.'.join(map(str, fault['loc'])) or 'the call'}: {fault['msg']}"
-        for fault in error.errors()
-    ]
+    faults = []
+    for fault in error.errors():
+        first, *rest = fault["loc"] or ("the call",)
+        place = ".".join(map(str, (ARGUMENTS.get(first, first), *rest)))
+        message = fault["msg"].removeprefix("Value error, ")
+        day = ", or a day, such as 2026-03-01" if first in TIMES and "RFC 3339" in message else ""
+        faults.append(f"{place}: {message}{day}")
     return ValueError("; ".join(faults))
