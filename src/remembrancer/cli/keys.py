@@ -136,7 +136,7 @@ def list_keys(
 def _short_row(key: Key, now_ms: int) -> tuple[str, ...]:
     """Return the cells of a key for a terminal of 80 columns: times are days."""
     account = key.account if key.user_id is None else f"{key.account}\nuser {key.user_id}"
-    state = key.state(now_ms)
+    state: str = key.state(now_ms)
     if key.expires_ms is not None and state == "good":
         state = f"good until\n{_day(key.expires_ms)}"
     return (
