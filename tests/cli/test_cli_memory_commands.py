@@ -132,13 +132,13 @@ def test_memory_of_a_team_is_written_and_read(cli: Cli, client: Client) -> None:
     cli("remember", "The rake of the club is behind the shed.", "--team", "Garden")
     client.add_fact(FactAdd(user_id="owner", text="The club meets on Mondays.", team="Garden"))
 
-    found = cli.table("search", "rake", "--teams", "all")
+    hits = cli.table("search", "rake", "--teams", "all")
 
-    assert {(row["team"], row["text"]) for row in found if row["kind"] == "turn"} == {
+    assert {(row["team"], row["text"]) for row in hits if row["kind"] == "turn"} == {
         ("", "My own rake is red."),
         ("Garden", "The rake of the club is behind the shed."),
     }
-    assert cli.table("search", "rake", "--teams", "Garden") == found
+    assert cli.table("search", "rake", "--teams", "Garden") == hits
     assert [row["text"] for row in cli.table("facts", "--team", "Garden")] == [
         "The club meets on Mondays."
     ]

@@ -39,17 +39,17 @@ _HINTS = {
 _UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
-def unknown_arguments(call: str, names: Iterable[str], known: Iterable[str] = ()) -> str:
+def unknown_arguments(call: str, names: Iterable[str], parameters: Iterable[str] = ()) -> str:
     """Return the message for arguments that a call does not have, each with what to use.
 
-    `known` are the names that it has, for arguments without a hint.
+    `parameters` are the names that it has, for arguments without a hint.
     """
     sentences = []
     for name in sorted(names):
         hint = _HINTS.get(f"{call} {name}") or _HINTS.get(name)
         sentences.append(f"{call}() takes no {name}{f': {hint}' if hint else ''}.")
-        if not hint and known:
-            sentences.append(f"It takes {', '.join(known)}.")
+        if not hint and parameters:
+            sentences.append(f"It takes {', '.join(parameters)}.")
     return " ".join(sentences)
 
 

@@ -32,7 +32,7 @@ class AddResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class OtherMatch:
     """A fact, an instruction, a preference or a summary that a search found.
 
     `kind` says which. Instructions and preferences have no score and no time.
@@ -92,7 +92,7 @@ class SearchResult(Sequence[Hit]):
         return self.answer.shared_cubes
 
     @property
-    def others(self) -> list[Finding]:
+    def others(self) -> list[OtherMatch]:
         """Return the facts, instructions and summaries that match, in one list."""
         return [
             *map(_of_fact, self.facts),
@@ -136,8 +136,8 @@ class SearchResult(Sequence[Hit]):
         return "\n".join(lines) or "nothing matches"
 
 
-def _of_fact(fact: FactHit) -> Finding:
-    return Finding(
+def _of_fact(fact: FactHit) -> OtherMatch:
+    return OtherMatch(
         kind="fact",
         id=fact.fact_id,
         text=fact.text,
@@ -148,12 +148,12 @@ def _of_fact(fact: FactHit) -> Finding:
     )
 
 
-def _of_instruction(one: InstructionHit) -> Finding:
-    return Finding(kind=one.kind, id=one.instruction_id, text=one.text, source=one.source)
+def _of_instruction(one: InstructionHit) -> OtherMatch:
+    return OtherMatch(kind=one.kind, id=one.instruction_id, text=one.text, source=one.source)
 
 
-def _of_summary(one: SummaryHit) -> Finding:
-    return Finding(
+def _of_summary(one: SummaryHit) -> OtherMatch:
+    return OtherMatch(
         kind="summary",
         id=one.l1_id or f"map {one.map_version}",
         text=one.text,
