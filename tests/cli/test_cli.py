@@ -9,13 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Cli
+from command import Cli, on_a_terminal
 
 import remembrancer
 from remembrancer.accounts import keys
 from remembrancer.accounts.keys import KeyRefused
+from remembrancer.cli.app import app
 from remembrancer.context import Context
 from remembrancer.store.folder_lock import hold
+
+GROUPS = [group.name or "" for group in app.registered_groups]
+YEAR_MS = 365 * 86_400_000
 
 
 @pytest.fixture
@@ -102,6 +106,32 @@ def test_keys_list_shows_no_secrets(cli: Cli, context: Context) -> None:
     assert (bob["user_id"], bob["may"], bob["state"]) == ("any", "write", "revoked")
     assert cli.table("keys", "list", "--account", "bob") == [bob]
     assert new.key.reveal()[3:15] not in cli("keys", "list").stdout
+
+
+def test_keys_list_breaks_no_word_on_a_terminal(cli: Cli, context: Context) -> None:
+    """Times are days there; a pipe gets all columns."""
+    keys.create(context, account="owner", label="Claude Code on the laptop")
+    new = keys.create(context, account="robot", user_id="mia", has_protocol=False)
+    keys.create(context, account="robot", expires_in_ms=100 * YEAR_MS)
+    keys.authenticate(context, new.key.reveal())
+
+    lines = on_a_terminal(cli, "keys", "list").splitlines()
+
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines).split()
+    for text in ("Claude Code laptop robot", "user mia", "write no protocol", "good until"):
+        assert set(text.split()) <= set(words)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", words[-1])
+    assert "created" in cli("keys", "list").stdout
+
+
+@pytest.mark.parametrize("group", [[], *([name] for name in GROUPS)])
+def test_lists_of_commands_are_whole_at_80_columns(cli: Cli, group: list[str]) -> None:
+    cli.environment["COLUMNS"] = "80"
+    lines = cli(*group, "--help").stdout.splitlines()
+
+    assert [line for line in lines[1:] if line.endswith("...")] == []
+    assert "Commands:" in lines
 
 
 def test_accounts_list_shows_role_and_active_keys(cli: Cli, context: Context) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import pty
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import Cli
+from command import Cli, on_a_terminal
 from service import new_key, serving
 from starlette.applications import Starlette
 
@@ -21,6 +18,7 @@ from remembrancer.client import Client
 from remembrancer.context import Context
 from remembrancer.protocol.compliance import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
+from remembrancer.protocol.teams import TeamCreate
 
 
 @pytest.fixture
@@ -42,44 +40,12 @@ def cli(client: Client, context: Context, folder: Path) -> Cli:
     return cli
 
 
-def on_a_terminal(cli: Cli, *words: str, **environment: str) -> str:
-    """Return the output of a command on a terminal of 80 columns and 24 lines."""
-    main, side = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "remembrancer", *words],
-        stdin=side,
-        stdout=side,
-        stderr=subprocess.PIPE,
-        env={
-            **cli.environment,
-            "COLUMNS": "80",
-            "LINES": "24",
-            "TERM": "xterm",
-            **environment,
-        },
-    )
-    os.close(side)
-    output = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        output += part
-    _, errors = process.communicate(timeout=60)
-    os.close(main)
-    assert process.returncode == 0, errors.decode()
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.decode()).replace("\r\n", "\n")
-
-
 def test_text_is_remembered_and_found(cli: Cli, client: Client) -> None:
     """Nothing is owed: the turn belongs to no step, and the search counts none."""
     event_id = cli("remember", "The ferry leaves at 9:40.", "--topic", "trip").stdout.strip()
     [row] = cli.table("search", "when does the ferry leave")
 
-    assert row["event_id"] == event_id
+    assert (row["kind"], row["id"]) == ("turn", event_id)
     assert row["text"] == "The ferry leaves at 9:40."
     figures = client.agent_compliance(ComplianceQuery(user_id="owner")).total
     assert (figures.searches, figures.remembered.of) == (0, 0)
@@ -117,7 +83,32 @@ def test_json_and_csv_hold_everything(cli: Cli, client: Client) -> None:
     assert answer["user_id"] == "owner"
     assert answer["hits"][0]["response"] == 'say "c"\nd'
     assert (row["query"], row["response"], row["topic"]) == ("a, b", 'say "c"\nd', "t")
-    assert row["event_id"] == answer["hits"][0]["event_id"]
+    assert (row["kind"], row["id"]) == ("turn", answer["hits"][0]["event_id"])
+
+
+def test_search_lists_facts_and_instructions_below_the_turns(cli: Cli, client: Client) -> None:
+    """A memory that another product's facts were imported into has no turns."""
+    for text in ("Mia is allergic to penicillin.", "Always answer Mia in German, please."):
+        client.add_fact(FactAdd(user_id="mia", text=text))
+    words = ("search", "allergic to penicillin", "--user-id", "mia")
+
+    process = cli(*words)
+    rows = cli.table(*words)
+
+    assert process.stderr == "No turn matches; 1 fact and 1 instruction do.\n"
+    assert [(row["kind"], row["text"]) for row in rows] == [
+        ("fact", "Mia is allergic to penicillin."),
+        ("instruction", "Always answer Mia in German, please."),
+    ]
+    answer = json.loads(cli(*words, "--json").stdout)
+    listed = csv.DictReader(cli(*words, "--output", "csv").stdout.splitlines(keepends=True))
+    assert [row["kind"] for row in listed] == ["fact", "instruction"]
+    assert answer["facts"][0]["fact_id"] == rows[0]["id"]
+
+    client.add("Penicillin gives me a rash.", user_id="mia")
+
+    assert [row["kind"] for row in cli.table(*words)] == ["turn", "fact", "instruction"]
+    assert cli(*words).stderr == ""
 
 
 def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:
@@ -133,6 +124,28 @@ def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:
     assert [one["session_id"] for one in sessions] == ["second", "first"]
     assert turn["text"] == "two \u2192 three"
     assert [one["text"] for one in json.loads(cli("facts", "--user-id", "mia", "--json").stdout)]
+
+
+def test_memory_of_a_team_is_written_and_read(cli: Cli, client: Client) -> None:
+    client.create_team(TeamCreate(name="Garden"))
+    client.add("My own rake is red.")
+    cli("remember", "The rake of the club is behind the shed.", "--team", "Garden")
+    client.add_fact(FactAdd(user_id="owner", text="The club meets on Mondays.", team="Garden"))
+
+    hits = cli.table("search", "rake", "--teams", "all")
+
+    assert {(row["team"], row["text"]) for row in hits if row["kind"] == "turn"} == {
+        ("", "My own rake is red."),
+        ("Garden", "The rake of the club is behind the shed."),
+    }
+    assert cli.table("search", "rake", "--teams", "Garden") == hits
+    assert [row["text"] for row in cli.table("facts", "--team", "Garden")] == [
+        "The club meets on Mondays."
+    ]
+    assert len(cli.table("sessions", "--team", "Garden")) == 1
+    [turn] = cli.table("sessions", "default", "--team", "Garden")
+    assert turn["text"] == "The rake of the club is behind the shed."
+    assert cli("facts", "--team", "Nobody's").returncode == 1
 
 
 def test_limit_says_that_there_are_more(cli: Cli, client: Client) -> None:
@@ -173,8 +186,13 @@ def test_long_table_goes_to_the_pager(cli: Cli, client: Client, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["search", ""], 2, "query_text: String should have at least 1 character"),
-        (["search", "x", "--after", "yesterday"], 2, "a time must be a string in RFC 3339"),
+        (["search", ""], 2, "query: String should have at least 1 character"),
+        (
+            ["search", "x", "--after", "yesterday"],
+            2,
+            "remembrancer: after: a time must be a string",
+        ),
+        (["remember", "x", "--occurred-at", "1 May"], 2, "or a day, such as 2026-03-01"),
         (["search", "x", "--url", "ftp://h"], 2, "must be an http:// or https:// URL"),
         (["search", "x", "--url", "http://127.0.0.1:9"], 1, "Start it with `remembrancer serve`"),
         (["remember", " "], 2, "nothing is stored"),
@@ -219,7 +237,7 @@ def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> N
 
     process = login(f"{key}\n")
 
-    assert f"The key of the account owner (user owner) is saved in {path}." in process.stdout
+    assert f"The key of the account owner (user owner) is saved in {path}, " in process.stdout
     assert key not in process.stdout + process.stderr
     assert (path.read_text(), path.stat().st_mode & 0o777) == (f"{key}\n", 0o600)
     assert cli("search", "x").returncode == 0
@@ -232,7 +250,14 @@ def test_login_saves_a_key_that_the_service_accepts(cli: Cli, folder: Path) -> N
         text=True,
         check=True,
     )
-    assert f"export REMEMBRANCER_URL={url}" in named.stdout
+    saved = path.with_name("url")
+    assert f"its address {url} beside it" in named.stdout
+    assert (saved.read_text(), saved.stat().st_mode & 0o777) == (f"{url}\n", 0o600)
+    assert cli("search", "x").returncode == 0
+    assert "127.0.0.1:9" in cli("search", "x", URL="http://127.0.0.1:9").stderr
+    saved.chmod(0o644)
+    refused = cli("search", "x")
+    assert (refused.returncode, f"chmod 600 {saved}" in refused.stderr) == (2, True)
 
 
 def test_help_explains_commands(cli: Cli) -> None:

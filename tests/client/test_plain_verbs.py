@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from remembrancer.client import (
     UnreachableError,
     plans,
 )
-from remembrancer.client.credentials import find_key, find_url, write_key
+from remembrancer.client.credentials import find_key, find_url, url_file, write_key
 from remembrancer.client.errors import NotFoundError
 from remembrancer.client.turns import batches, turns_of
 from remembrancer.protocol.compliance import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
+from remembrancer.protocol.teams import TeamCreate
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -116,6 +118,18 @@ def test_other_content_is_refused_with_what_was_expected(
     assert list(client.events(user_id="mia")) == []
 
 
+def test_times_may_be_days(client: Client) -> None:
+    client.add("The garlic is in the ground.", occurred_at="2025-10-12")
+    client.add("The garlic has leaves.", occurred_at="2025-11-02")
+
+    [event] = client.events(after="2025-11-02")
+
+    assert event.occurred_at == "2025-11-02T00:00:00.000Z"
+    assert len(client.search("garlic", before="2025-11-02")) == 1
+    with pytest.raises(ValueError, match=r"^before: a time .*, or a day, such as 2026-03-01$"):
+        client.search("garlic", before="yesterday")
+
+
 def test_many_turns_go_in_several_requests(client: Client) -> None:
     turns = turns_of([{"role": "user", "content": "x" * 200_000}] * 2)
     texts = [("user", f"question {n}") for n in range(501)]
@@ -143,7 +157,28 @@ def test_search_result_is_a_sequence_of_hits(client: Client) -> None:
     assert [hit.event_id for hit in result] == [hit.event_id for hit in result.hits]
     assert "Chalk white." in str(result)
     assert "Chalk white." in result.text
-    assert str(client.search("anything", user_id="nobody")) == "no hits"
+    nothing = client.search("anything", user_id="nobody")
+    assert (str(nothing), bool(nothing)) == ("nothing matches", False)
+
+
+def test_search_result_without_hits_prints_its_facts(client: Client) -> None:
+    client.add_fact(FactAdd(user_id="mia", text="Mia is allergic to penicillin."))
+
+    result = client.search("allergic to penicillin", user_id="mia")
+
+    assert (len(result), bool(result)) == (0, True)
+    assert str(result) == "fact  Mia is allergic to penicillin."
+    assert [(one.kind, one.id) for one in result.others] == [("fact", result.facts[0].fact_id)]
+
+
+def test_search_result_marks_a_fact_that_was_replaced(client: Client) -> None:
+    bonn = client.add_fact(FactAdd(user_id="mia", text="Mia lives in Bonn.")).fact
+    client.update(bonn.fact_id, "Mia lives in Köln.")
+
+    printed = str(client.search("Where did Mia live in the past?", user_id="mia"))
+
+    assert "fact  Mia lives in Köln." in printed
+    assert "fact  Mia lives in Bonn. (superseded)" in printed
 
 
 def test_calls_without_a_user_use_the_same_one(client: Client, url: str, key: str) -> None:
@@ -194,8 +229,33 @@ def test_facts_are_updated_with_their_history_and_turns_are_not(client: Client) 
     ]
     with pytest.raises(ValueError, match="A turn is kept word for word"):
         client.update(turn, "Mia lives in Köln.")
-    with pytest.raises(ValueError, match="has no fact"):
+    with pytest.raises(NotFoundError, match=r"user mia has no fact f_unknown.*pass its user_id"):
         client.history("f_unknown", user_id="mia")
+    with pytest.raises(NotFoundError, match=f"user owner has no fact {fact_id}"):
+        client.get(fact_id)
+
+
+def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
+    client.create_team(TeamCreate(name="Garden"))
+    client.add("My own rake is red.")
+    turn = client.add("The rake is behind the shed.", team="Garden").event_id
+    added = client.add_fact(FactAdd(text="The club meets on Mondays.", team="Garden"))
+    rule = client.add_fact(FactAdd(text="Always answer the club in German.", team="Garden"))
+
+    assert [event.event_id for event in client.events(team="Garden")] == [turn]
+    assert [event.event_id for event in client.get_all(team="Garden")] == [turn]
+    assert client.get(turn, team="Garden").author is not None
+    assert len(list(client.facts(team="Garden"))) == 2
+    assert [one.fact_id for one in client.instructions(team="Garden")] == [rule.fact.fact_id]
+    assert [one.turns for one in client.sessions(team="Garden")] == [1]
+    newer = client.update(added.fact.fact_id, "The club meets on Tuesdays.", team="Garden").fact
+    assert len(client.history(newer.fact_id, team="Garden")) == 2
+    sources = [hit.source and hit.source.team for hit in client.search("rake", teams="all")]
+    assert sorted(sources, key=str) == ["Garden", None]
+    client.delete(turn, team="Garden")
+    client.delete(newer.fact_id, team="Garden")
+    assert list(client.events(team="Garden")) == []
+    assert [event.query for event in client.events()] == ["My own rake is red."]
 
 
 def test_delete_erases_turns_and_facts(client: Client) -> None:
@@ -223,10 +283,49 @@ def test_delete_all_erases_one_user_or_one_session(client: Client) -> None:
 def test_options_of_the_protocol_are_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="call search_memory"):
         client.search("x", interact=True)
-    with pytest.raises(TypeError, match="search\\(\\) takes no limit"):
-        client.search("x", limit=3)
-    with pytest.raises(ValueError, match="query_text: String should have at least 1 character"):
+    with pytest.raises(ValueError, match="query: String should have at least 1 character"):
         client.search("")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda c: c.search("x", limit=3),
+            "search() takes no limit: the number of hits is `top_k`.",
+        ),
+        (
+            lambda c: c.search("x", filters={}),
+            "search() takes no filters: name the user in `user_id`",
+        ),
+        (lambda c: c.search("x", run_id="a"), "a search covers all sessions"),
+        (lambda c: c.get_all(filters={}), "the session in `session_id`"),
+        (lambda c: c.add("x", metadata={}), "add() takes no metadata: a turn has no other fields"),
+        (lambda c: c.add("x", infer=False), "add() takes no infer: no model reads"),
+        (lambda c: c.add("x", run_id="a"), "add() takes no run_id: it is `session_id` here."),
+        (lambda c: c.add("x", agent_id="a"), "memory belongs to users"),
+        (lambda c: c.add("x", colour="a"), "add() takes no colour. It takes content, user_id"),
+        (lambda c: c.add("x", "mia"), 'as in add(…, user_id="mia")'),
+        (lambda c: c.add(), "missing 1 required positional argument: 'content'"),
+        (lambda c: c.update("f_0", data="x"), "update() takes no data: the new words are `text`."),
+        (lambda c: type(c)(api_key="sk_0"), "Client() takes no api_key: it is `key` here."),
+        (lambda c: type(c)(host="h"), "Client() takes no host: the address is `base_url`"),
+        (lambda c: list(c.events(limit=3)), "events() takes no limit: it is an iterator"),
+    ],
+)
+def test_arguments_of_other_libraries_are_explained(
+    client: Client, call: Callable[[Any], object], message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(client)
+
+    assert message in str(caught.value)
+
+
+def test_one_message_is_a_turn() -> None:
+    [turn] = turns_of({"role": "user", "content": "I am vegetarian."})
+
+    assert turn.query == "I am vegetarian."
 
 
 def test_async_client_has_the_same_verbs(url: str, key: str) -> None:
@@ -253,10 +352,18 @@ def test_key_is_found_in_the_environment_and_then_in_the_file(tmp_path: Path) ->
 
     assert find_key(home) == "sk_file"
     assert find_key({**home, "REMEMBRANCER_KEY": "sk_variable"}) == "sk_variable"
-    assert (find_url({}), find_url({"REMEMBRANCER_URL": "http://h"})) == (
-        "http://127.0.0.1:8460",
-        "http://h",
-    )
+
+
+def test_address_is_that_of_the_environment_then_of_the_login(tmp_path: Path) -> None:
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+    other = {**home, "REMEMBRANCER_KEY_FILE": str(tmp_path / "work")}
+    assert find_url(home) == "http://127.0.0.1:8460"
+    write_key(url_file(home), "http://saved")
+    write_key(url_file(other), "http://work")
+
+    assert find_url(home) == "http://saved"
+    assert find_url(other) == "http://work"  # each key file has an address of its own
+    assert find_url({**home, "REMEMBRANCER_URL": "http://h"}) == "http://h"
 
 
 def test_key_that_was_found_is_sent_to_no_address_of_the_program(
@@ -265,6 +372,21 @@ def test_key_that_was_found_is_sent_to_no_address_of_the_program(
     """A program that names another service must name its key, too."""
     monkeypatch.setenv("REMEMBRANCER_KEY", key)
 
+    with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
+        client.search("x")
+
+
+def test_saved_key_is_sent_only_where_the_login_says(
+    url: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REMEMBRANCER_URL", raising=False)
+    monkeypatch.delenv("REMEMBRANCER_KEY", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    write_key(url_file(), url)
+    write_key(tmp_path / "remembrancer" / "key", key)
+
+    with Client() as client:
+        assert client.search("x").user_id == "owner"
     with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
         client.search("x")
 

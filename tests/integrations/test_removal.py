@@ -48,7 +48,10 @@ def trust(home: Path, keys: list[str]) -> None:
 def test_removal_deletes_settings_state_and_key(
     cli: Cli, home: Path, key_file: Path, dead_url: str
 ) -> None:
+    key_file.with_name("url").write_text(dead_url, "utf-8")
+    key_file.with_name("url").chmod(0o600)
     cli("install", "claude-code", "--yes")
+    assert dead_url in (home / ".claude" / "settings.json").read_text("utf-8")
     Agent(home, dead_url, "sk_0").trigger("SessionStart")
     before = files_in(home)
 

@@ -66,9 +66,9 @@ def models(
     ],
     data: DataFolder = None,
 ) -> None:
-    """Allow or forbid language models on other machines to read an account's memory.
+    """Allow or forbid language models on other machines.
 
-    Models on this machine are always allowed.
+    They would read the account's memory. Models on this machine are always allowed.
     """
     from .. import accounts
 

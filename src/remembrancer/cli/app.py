@@ -41,6 +41,7 @@ from .commands import (
     print_table,
     say_created,
     service_key,
+    service_url,
 )
 from .output import AsJson, takes_json, wants_json
 
@@ -133,10 +134,11 @@ def serve(
 
 @app.command()
 def login(url: ServiceUrl = None) -> None:
-    """Save the service's key for commands, hooks and programs of this user.
+    """Save the key of the service for this user.
 
-    Asks for the key, or reads it from stdin, checks it with the service and writes it to
-    ~/.config/remembrancer/key (mode 0600).
+    Commands, hooks and programs use it. Asks for the key, or reads it from stdin, checks it with
+    the service and writes it to ~/.config/remembrancer/key, and the address beside it to `url`
+    (mode 0600).
     """
     from .login import login as save_key
 
@@ -193,7 +195,7 @@ def import_file(
     ] = False,
     data: DataFolder = None,
 ) -> None:
-    """Import conversations and facts from a file, an archive or a folder.
+    """Import conversations and facts from a file or folder.
 
     Works while a server is running. Run the command again to continue an interrupted import.
     """
@@ -237,9 +239,10 @@ def export_file(
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
-    """Write the memory of an account, or of some of its users, to a file.
+    """Write the memory of an account to a file.
 
-    Works while a server is running. `remembrancer import` reads the file.
+    With --user-id, only that of some of its users. Works while a server is running. `remembrancer
+    import` reads the file.
     """
     from .exchange import export_to
 
@@ -299,7 +302,6 @@ def chat(
 
     The service's key is read from REMEMBRANCER_KEY, else from ~/.config/remembrancer/key.
     """
-    from ..client.credentials import find_url
     from ..settings import SettingInvalid, from_environment
     from .chat import chat_model, run_chat, terminal_chat
 
@@ -310,7 +312,7 @@ def chat(
     try:
         endpoint = chat_model(model, base_url, model_key)
         terminal = terminal_chat(
-            url or find_url(),
+            service_url(url),
             key,
             endpoint,
             user_id=user_id,
@@ -329,15 +331,17 @@ def mcp_stdio(
         bool, typer.Option(help="Hooks search and store for the agent: ask it for neither.")
     ] = False,
 ) -> None:
-    """Serve MCP over standard input and output, for agents that start their own tools."""
+    """Serve MCP over standard input and output.
+
+    For agents that start their own tools.
+    """
     import asyncio
 
     from ..client import AsyncClient
-    from ..client.credentials import find_url
     from ..mcp.server import serve_stdio
     from ..settings import SettingInvalid
 
-    base_url, key = url or find_url(), service_key()
+    base_url, key = service_url(url), service_key()
     try:
         client = AsyncClient(base_url, key, timeout_s=900.0)
     except ValueError as error:
@@ -362,10 +366,11 @@ def install(
     remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
 ) -> None:
-    """Configure an agent to use this memory: hooks and tools in the agent's own files.
+    """Configure an agent to use this memory.
 
-    Shows the changes and asks before writing them. A removal for the user also deletes the agent's
-    queued turns and state, and the key file if no other agent needs it.
+    Writes hooks and tools to the agent's own files. Shows the changes and asks before writing them.
+    A removal for the user also deletes the agent's queued turns and state, and the files of the key
+    and its address if no other agent needs them.
     """
     from ..install.leftovers import Leftovers
     from .install import install, leftovers, plan, question
@@ -411,7 +416,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Import a small conversation into a new memory and ask three questions."""
+    """Import a small conversation and ask three questions."""
     from .demo import run_demo
 
     run_demo(print, keep)

@@ -27,9 +27,10 @@ def backup(
     ] = False,
     data: DataFolder = None,
 ) -> None:
-    """Write a backup of the whole service: rows, created files, settings and audit head.
+    """Write a backup of the whole service.
 
-    Works while a server is running. Store the printed audit head elsewhere.
+    It holds rows, created files, settings and the audit head. Works while a server is running.
+    Store the printed audit head elsewhere.
     """
     from .backup import summary, verify_backup, write
 
@@ -62,7 +63,7 @@ def archive(
     once: Annotated[bool, typer.Option("--once", help="Archive once, then exit.")] = False,
     data: DataFolder = None,
 ) -> None:
-    """Archive a SQLite store and its files continuously, until stopped.
+    """Archive a SQLite store and its files until stopped.
 
     Works while a server is running. `remembrancer restore FOLDER --at TIME` restores it as of a
     moment.
@@ -91,10 +92,10 @@ def restore(
     ] = None,
     data: DataFolder = None,
 ) -> None:
-    """Restore a backup or an archive into an empty data folder and an empty store.
+    """Restore a backup or an archive.
 
-    Verifies everything before and the store after. Run it again after an interruption. An older
-    schema is migrated.
+    Needs an empty data folder and an empty store. Verifies everything before and the store after.
+    Run it again after an interruption. An older schema is migrated.
     """
     from .backup import restore_from, summary
 

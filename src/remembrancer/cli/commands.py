@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 SQLITE_FILE = "remembrancer.sqlite3"  # as in Settings.store_url
+_NEVER_BROKEN = frozenset({"id", "key", "may", "state", "last used"})
 DataFolder = Annotated[
     Path | None,
     typer.Option(
@@ -29,7 +30,7 @@ DataFolder = Annotated[
 ServiceUrl = Annotated[
     str | None,
     typer.Option(
-        help="Address of the service. Default: REMEMBRANCER_URL.",
+        help="Address of the service. Default: REMEMBRANCER_URL, else that of the login.",
         show_default=False,
     ),
 ]
@@ -115,6 +116,20 @@ def service_key() -> str:
     return read_service_key()
 
 
+def service_url(url: str | None) -> str:
+    """Return the address of the service: that of `--url`, else of the environment or the login.
+
+    Raises SettingInvalid.
+    """
+    from ..client.credentials import KeyMissingError, find_url
+    from ..settings import SettingInvalid
+
+    try:
+        return url or find_url()
+    except KeyMissingError as error:
+        raise SettingInvalid(str(error)) from error
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows to stdout: as a table on a terminal, else separated by tabs."""
     if not sys.stdout.isatty():
@@ -128,7 +143,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in ("id", "key", "state"))
+        table.add_column(column, overflow="fold", no_wrap=column in _NEVER_BROKEN)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # no markup: labels may contain [brackets]
     Console().print(table)

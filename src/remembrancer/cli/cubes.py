@@ -27,7 +27,10 @@ COLUMNS = ("id", "status", "kind", "topic", "useful", "useless", "helped", "fail
 
 @app.command("list")
 def list_cubes(context: typer.Context, account: Account = None, data: DataFolder = None) -> None:
-    """List the lessons of an account, with their votes and how turns that used them ended."""
+    """List the lessons of an account, with votes and outcomes.
+
+    An outcome is how a turn that used the lesson ended.
+    """
     from ..accounts import caller_for
     from ..cubes import pack_store
 

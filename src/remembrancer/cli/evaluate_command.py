@@ -33,10 +33,10 @@ def evaluate(
     url: ServiceUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure search with your own questions: recall, precision, and why a turn was missed.
+    """Measure search with your own questions.
 
-    Searches are pure reads: they count no step and owe nothing. Needs a running service and its key
-    (`remembrancer login`).
+    Prints recall, precision, and why a turn was missed. Searches are pure reads: they count no step
+    and owe nothing. Needs a running service and its key (`remembrancer login`).
     """
     from .evaluation import evaluate as measure
     from .evaluation import read_questions

@@ -93,11 +93,19 @@ def read_questions(path: Path) -> list[Question]:
 def evaluate(
     client: Client, questions: Sequence[Question], *, user_id: str | None, top_k: int
 ) -> Evaluation:
-    """Search for every question, as a pure read, and compare the hits with the expected turns."""
+    """Search for every question, as a pure read, and compare the hits with the expected turns.
+
+    Raises SettingInvalid for a user without turns, whose name is probably mistyped.
+    """
     result = Evaluation(top_k=top_k, questions=len(questions))
     default = user_id or client.own_key().user_id
     users = {one.user_id or default for one in questions}
     stored = {user: _StoredTurns(client, user) for user in sorted(users)}
+    for user, turns in stored.items():
+        if not turns.texts:
+            raise SettingInvalid(
+                f"The user {user} has no turns. Name one with --user-id, or in `user_id` of a line."
+            )
     answers = [
         _ask(client, one, user, stored[user])
         for one, user in ((one, one.user_id or default) for one in questions)
@@ -175,7 +183,7 @@ def _summarize(result: Evaluation, answers: Sequence[_Answered]) -> None:
     without = [one for one in answers if not one.question.expected]
     result.without_answer = len(without)
     result.median_ms = round(statistics.median(one.ms for one in answers), 1)
-    for most in sorted({1, 5, result.top_k}):
+    for most in sorted({most for most in (1, 5, result.top_k) if most <= result.top_k}):
         result.recall[str(most)] = _mean(_share(one.ranks, most) for one in with_answer)
     result.precision = _mean(_precision(one.ranks, result.top_k) for one in with_answer)
     firsts = [min((rank for rank in one.ranks if rank), default=None) for one in with_answer]

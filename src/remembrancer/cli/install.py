@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..client.address import normalize_base_url
-from ..client.credentials import URL_NAME
+from ..client.credentials import find_url
 from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY
 from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, diff, write
@@ -26,9 +26,7 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
     if scope not in ("user", "project"):
         raise SettingInvalid("--scope must be user or project.")
     try:
-        base = normalize_base_url(
-            url or from_environment(URL_NAME) or DEFAULT_URL, "--url", DEFAULT_URL
-        )
+        base = normalize_base_url(url or find_url(), "--url", DEFAULT_URL)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     options = _options(scope, base, remove=remove)
@@ -54,7 +52,8 @@ def leftovers(agent: str, scope: str, *, is_configured: bool) -> Leftovers:
     others = set(configured_agents(with_unreadable=True)) - {agent}
     if others or not (is_configured or states.files) or not key.is_file():
         return states
-    return Leftovers(files=(*states.files, key), unsent=states.unsent)
+    saved = [path for path in (key, key.with_name("url")) if path.is_file()]
+    return Leftovers(files=(*states.files, *saved), unsent=states.unsent)
 
 
 def configured_agents(*, with_unreadable: bool) -> list[str]:

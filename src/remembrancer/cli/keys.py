@@ -17,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Create, list and revoke API keys. Works while a server is running.",
 )
+DAY_CHARACTERS = len("2026-01-01")
 _COLUMNS = (
     "id",
     "key",
@@ -29,6 +30,7 @@ _COLUMNS = (
     "expires",
     "last used",
 )
+_SHORT_COLUMNS = ("id", "key", "account", "label", "may", "state", "last used")
 
 
 @app.command("create")
@@ -100,11 +102,17 @@ def list_keys(
     ] = None,
     data: DataFolder = None,
 ) -> None:
-    """List keys. Only the first characters of each key are known."""
+    """List keys. Only the first characters of each key are known.
+
+    A terminal shows days for times, and not when a key was created. Pipe the list for all columns.
+    """
     from ..accounts import keys
 
     with open_store_records(context, data) as records:
         rows, now_ms = keys.list_keys(records, account), records.clock()
+    if sys.stdout.isatty():
+        print_table(_SHORT_COLUMNS, [_short_row(key, now_ms) for key in rows])
+        return
     print_table(
         _COLUMNS,
         [
@@ -123,6 +131,27 @@ def list_keys(
             for key in rows
         ],
     )
+
+
+def _short_row(key: Key, now_ms: int) -> tuple[str, ...]:
+    """Return the cells of a key for a terminal of 80 columns: times are days."""
+    account = key.account if key.user_id is None else f"{key.account}\nuser {key.user_id}"
+    state: str = key.state(now_ms)
+    if key.expires_ms is not None and state == "good":
+        state = f"good until\n{_day(key.expires_ms)}"
+    return (
+        str(key.id),
+        f"{PREFIX}{key.hint}…",
+        account,
+        key.label,
+        _may(key).replace(", ", "\n"),
+        state,
+        _day(key.last_used_ms),
+    )
+
+
+def _day(ms: int | None) -> str:
+    return format_time(ms)[:DAY_CHARACTERS]
 
 
 def _may(key: Key) -> str:

@@ -1,4 +1,4 @@
-"""The work of `remembrancer login`: write the key of the service to the user's key file."""
+"""The work of `remembrancer login`: write the key and the address of the service to files."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import sys
 import typer
 
 from ..client import Client, Retry
-from ..client.credentials import KEY_NAME, URL_NAME, find_url, key_file, write_key
+from ..client.credentials import KEY_NAME, URL_NAME, key_file, url_file, write_key
 from ..settings import SettingInvalid, from_environment
+from .commands import service_url
 
 
 def login(url: str | None) -> str:
-    """Read a key, check it with the service, write it to the key file, and return what was done.
+    """Read a key, check it with the service, save it with the address, and return what was done.
 
     Raises SettingInvalid for a key that cannot be one, and ClientError if the service rejects it.
     """
-    base_url = url or find_url()
+    base_url = service_url(url)
     key = _read_key()
     try:
         with Client(base_url, key, retry=Retry(times=1)) as client:
@@ -24,14 +25,16 @@ def login(url: str | None) -> str:
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     path = key_file()
+    write_key(url_file(), base_url)  # first: the new key must not meet the old address
     write_key(path, key)
     may = ", read-only" if own.read_only else ""
+    whose = f"account {own.account} (user {own.user_id}{may})"
     lines = [
-        f"The key of the account {own.account} (user {own.user_id}{may}) is saved in {path}.",
-        "Commands, hooks and `Client()` of your programs use it.",
+        f"The key of the {whose} is saved in {path}, its address {base_url} beside it.",
+        "Commands and `Client()` of your programs use both, hooks use the key.",
     ]
-    if base_url != find_url():
-        lines.append(f"For later commands, name its address: export {URL_NAME}={base_url}")
+    if from_environment(URL_NAME) not in (None, "", base_url):
+        lines.append(f"{URL_NAME} is set in this shell and comes first.")
     if from_environment(KEY_NAME):
         lines.append(f"{KEY_NAME} is set in this shell and comes first.")
     return "\n".join(lines)

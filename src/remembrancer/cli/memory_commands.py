@@ -5,23 +5,24 @@ They owe no duties: searches count no step, and turns belong to none.
 
 from __future__ import annotations
 
-import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from pydantic import BaseModel
 
-from .commands import ServiceUrl, service_key
-from .output import AsJson, Output, OutputFormat, print_list
+from .commands import ServiceUrl, service_key, service_url
+from .output import AsJson, Output, OutputFormat, print_list, takes_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..client import Client
+    from ..client import Client, SearchResult
 
 T = TypeVar("T", bound=BaseModel)
 STDIN = "-"
@@ -54,54 +55,82 @@ OccurredAt = Annotated[
         show_default=False,
     ),
 ]
+Team = Annotated[
+    str | None,
+    typer.Option("--team", help="Team whose memory to use: its name or id.", show_default=False),
+]
 
 
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Options that say where a search looks."""
+
+    after: After = None
+    before: Before = None
+    teams: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Team to search besides your own memory, or `all`. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the arguments of `Client.search`."""
+        teams = "all" if "all" in (self.teams or ()) else self.teams
+        return {
+            "after": self.after,
+            "before": self.before,
+            **({"teams": teams} if teams else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """Options that say where and when a turn belongs."""
+
+    session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default"
+    topic: Annotated[
+        str | None, typer.Option(help="Topic: a word or a line.", show_default=False)
+    ] = None
+    occurred_at: OccurredAt = None
+    team: Team = None
+
+
+@takes_options
 def search(
     query: Annotated[
         str, typer.Argument(metavar="QUERY", help="Question or words, in any language.")
     ],
     user_id: User = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Most hits.")] = 5,
-    after: After = None,
-    before: Before = None,
+    scope: SearchScope = SearchScope(),
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Search memory, best hit first. Counts no step and owes nothing.
 
+    Facts, instructions and summaries that match follow the turns; `kind` says what a row is.
+
     Needs a running service and its key (`remembrancer login`).
     """
     with service_client(url) as client:
-        result = client.search(
-            query, user_id=user_id, top_k=top_k, after=_time(after), before=_time(before)
-        )
+        result = client.search(query, user_id=user_id, top_k=top_k, **scope.fields())
     answer = result.answer.model_dump(mode="json")
-    rows = [
-        {
-            "event_id": hit.event_id,
-            "score": f"{hit.score:.2f}",
-            "date": hit.occurred_at[:10],
-            "occurred_at": hit.occurred_at,
-            "session_id": hit.session_id,
-            "topic": hit.topic,
-            "query": hit.query,
-            "response": hit.response,
-            "text": _both(hit.query, hit.response),
-        }
-        for hit in result
-    ]
+    rows = _matches(result, is_marked=output is OutputFormat.TABLE)
     _print(
         rows,
-        ("score", "date", "event_id", "text"),
+        ("kind", *(("team",) if scope.teams else ()), "score", "date", "id", "text"),
         output,
         as_json=as_json,
         document={"user_id": result.user_id, **answer},
     )
-    if not rows:
-        print("No turn matches.", file=sys.stderr)
+    if not result.hits:
+        print(_without_turns(result), file=sys.stderr)
 
 
+@takes_options
 def remember(
     text: Annotated[
         str,
@@ -116,11 +145,7 @@ def remember(
         ),
     ] = "",
     user_id: User = None,
-    session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default",
-    topic: Annotated[
-        str | None, typer.Option(help="Topic: a word or a line.", show_default=False)
-    ] = None,
-    occurred_at: OccurredAt = None,
+    turn: TurnOptions = TurnOptions(),
     url: ServiceUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -135,9 +160,10 @@ def remember(
         added = client.add(
             (text, response),
             user_id=user_id,
-            session_id=session_id,
-            topic=topic,
-            occurred_at=_time(occurred_at),
+            session_id=turn.session_id,
+            topic=turn.topic,
+            occurred_at=turn.occurred_at,
+            team=turn.team,
         )
     document = {
         "event_id": added.event_id,
@@ -163,6 +189,7 @@ def facts(
         bool,
         typer.Option("--instructions", help="List standing instructions and preferences instead."),
     ] = False,
+    team: Team = None,
     limit: Limit = 50,
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
@@ -174,7 +201,7 @@ def facts(
     """
     with service_client(url) as client:
         items = client.instructions if instructions else client.facts
-        listed = _first(items(user_id=user_id, status=status), limit)
+        listed = _first(items(user_id=user_id, status=status, team=team), limit)
     rows = [{**fact, "date": fact["valid_from"][:10]} for fact in listed]
     if not rows:
         print("There are no such facts of this user.", file=sys.stderr)
@@ -191,20 +218,22 @@ def sessions(
         ),
     ] = None,
     user_id: User = None,
+    team: Team = None,
     limit: Limit = 50,
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """List the sessions of a user, latest turn first, or read the turns of one, oldest first.
+    """List the sessions of a user, or read one.
 
-    Needs a running service and its key (`remembrancer login`).
+    Sessions are listed latest turn first, the turns of one oldest first. Needs a running service
+    and its key (`remembrancer login`).
     """
     with service_client(url) as client:
         if session_id is None:
-            listed = _first(client.sessions(user_id=user_id), limit)
+            listed = _first(client.sessions(user_id=user_id, team=team), limit)
         else:
-            turns = client.events(user_id=user_id, session_id=session_id, order="oldest")
+            turns = client.events(user_id=user_id, session_id=session_id, order="oldest", team=team)
             listed = _first(turns, limit)
     if not listed:
         what = "sessions" if session_id is None else "turns of this session"
@@ -228,20 +257,71 @@ def sessions(
 def service_client(url: str | None) -> Iterator[Client]:
     """Yield a client of the service. Raises SettingInvalid for arguments that it refuses."""
     from ..client import Client, Retry
-    from ..client.credentials import find_url
     from ..settings import SettingInvalid
 
     key = service_key()
     try:
-        with Client(url or find_url(), key, retry=Retry(times=1)) as client:
+        with Client(service_url(url), key, retry=Retry(times=1)) as client:
             yield client
     except (ValueError, TypeError) as error:
         raise SettingInvalid(str(error)) from error
 
 
-def _time(text: str | None) -> str | None:
-    """Return a time; a day begins at midnight, UTC."""
-    return f"{text}T00:00:00Z" if text and re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text
+def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
+    """Return a row for each turn, then for each fact, instruction and summary.
+
+    A superseded fact says so in its text if texts are marked.
+    """
+    turns = [
+        {
+            "kind": "turn",
+            "id": hit.event_id,
+            "score": f"{hit.score:.2f}",
+            "date": hit.occurred_at[:10],
+            "occurred_at": hit.occurred_at,
+            "session_id": hit.session_id,
+            "topic": hit.topic,
+            "team": hit.source and hit.source.team,
+            "status": None,
+            "query": hit.query,
+            "response": hit.response,
+            "text": _both(hit.query, hit.response),
+        }
+        for hit in result
+    ]
+    others = [
+        {
+            "kind": one.kind,
+            "id": one.id,
+            "score": None if one.score is None else f"{one.score:.2f}",
+            "date": one.time and one.time[:10],
+            "occurred_at": one.time,
+            "session_id": one.session_id,
+            "topic": one.topic,
+            "team": one.source and one.source.team,
+            "status": one.status,
+            "query": None,
+            "response": None,
+            "text": one.marked_text if is_marked else one.text,
+        }
+        for one in result.others
+    ]
+    return [*turns, *others]
+
+
+def _without_turns(result: SearchResult) -> str:
+    """Return a sentence that no turn matches, and what does."""
+    counts = Counter(one.kind for one in result.others)
+    if not counts:
+        return "No turn matches."
+    plurals = {"summary": "summaries"}
+    parts = [
+        f"{count} {kind if count == 1 else plurals.get(kind, f'{kind}s')}"
+        for kind, count in counts.items()
+    ]
+    *first, last = parts
+    named = f"{', '.join(first)} and {last}" if first else last
+    return f"No turn matches; {named} {'does' if counts.total() == 1 else 'do'}."
 
 
 def _first(items: Iterable[T], limit: int) -> list[dict[str, Any]]:
@@ -271,8 +351,8 @@ def _print(
 
 
 def _csv(row: dict[str, Any]) -> set[str]:
-    """Return the columns of CSV: `text` only where it is not made of the two sides."""
-    return set(row) - ({"text"} if "query" in row else set())
+    """Return the columns of CSV: `text` only where some of the rows have no two sides."""
+    return set(row) - ({"text"} if "query" in row and "kind" not in row else set())
 
 
 def _both(query: str, response: str) -> str:

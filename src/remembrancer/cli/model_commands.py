@@ -13,9 +13,9 @@ app = typer.Typer(no_args_is_help=True, help="Test the configured language model
 
 @app.command("check")
 def check(context: typer.Context, data: DataFolder = None) -> None:
-    """Send a request to each model of each slot; show its speed and features.
+    """Test each model: its speed and features.
 
-    Works while a server is running.
+    Sends a request to each model of each slot. Works while a server is running.
     """
     from .models import check_models
 

@@ -7,6 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import wraps
 from typing import Annotated, Any
@@ -30,6 +31,35 @@ Output = Annotated[
     typer.Option("--output", help="Format. A table that is no terminal's is separated by tabs."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter that is a dataclass of options with those options.
+
+    For a command with more options than a function has parameters.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups = {
+        name: [one.name for one in fields(parameter.annotation)]
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, options in groups.items():
+            kind = signature.parameters[name].annotation
+            values[name] = kind(**{option: values.pop(option) for option in options})
+        command(**values)
+
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        inner = inspect.signature(parameter.annotation, eval_str=True) if name in groups else None
+        parameters += inner.parameters.values() if inner else [parameter]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
 
 
 def takes_json(command: Callable[..., None]) -> Callable[..., None]:
@@ -103,7 +133,7 @@ def _print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> N
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in ("score", "date", "turns"))
+        table.add_column(name, overflow="fold", no_wrap=name in ("kind", "score", "date", "turns"))
     for row in rows:
         texts = [cell(row[name]) for name in columns]
         table.add_row(*(Text(_shortened(text)) for text in texts))  # no markup in stored text

@@ -26,7 +26,7 @@ from .commands import fail
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Start the service with the machine (systemd), remove it, show its state.",
+    help="Install, remove or show the service of systemd.",
 )
 System = Annotated[
     bool,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -15,6 +16,7 @@ from .. import __version__
 from . import requests, verbs
 from .address import is_valid_key, normalize_base_url
 from .api_request import ApiRequest, other
+from .argument_hints import unknown_arguments
 from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
 from .plans import DefaultUser, Pages, Verb
@@ -71,6 +73,13 @@ class _Verbs:
     """The plain verbs of both clients, which owe no duties."""
 
     __slots__ = ()
+
+    def __new__(cls, *_: Any, **kwargs: Any) -> Self:
+        """Create a client. Raises TypeError, with what to do, for an unknown argument."""
+        parameters = list(inspect.signature(cls.__init__).parameters)[1:]
+        if unknown := kwargs.keys() - set(parameters):
+            raise TypeError(unknown_arguments(cls.__name__, unknown, parameters))
+        return super().__new__(cls)
 
     add = Verb(verbs.add)
     search = Verb(verbs.search)
@@ -246,8 +255,9 @@ class Client(_Verbs, _Endpoints):
     ) -> None:
         """Connect lazily: nothing is sent before the first request.
 
-        Without `base_url`, the address is that of REMEMBRANCER_URL, else the default one of
-        `remembrancer serve`, and a missing `key` is that of REMEMBRANCER_KEY, else of the key file.
+        Without `base_url`, the address is that of REMEMBRANCER_URL, else the one that `remembrancer
+        login` saved, else the default one of `remembrancer serve`, and a missing `key` is that of
+        REMEMBRANCER_KEY, else of the key file.
         `user_id` is the user of plain calls that name none. `timeout_s` limits each network
         operation. Pass a `transport` for proxies or custom certificates. Raises ValueError for an
         invalid URL or key, and KeyMissingError if no key was found.

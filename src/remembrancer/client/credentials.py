@@ -1,4 +1,4 @@
-"""Address and key of the service from the environment and the key file of the user."""
+"""Address and key of the service from the environment and the files of the user."""
 
 from __future__ import annotations
 
@@ -9,16 +9,31 @@ from pathlib import Path
 SERVICE_URL = "http://127.0.0.1:8460"  # the default address of `remembrancer serve`
 URL_NAME, KEY_NAME = "REMEMBRANCER_URL", "REMEMBRANCER_KEY"
 KEY_FILE_NAME = "REMEMBRANCER_KEY_FILE"
-KEY_BYTES_MAX = 4096
+FILE_BYTES_MAX = 4096
 
 
 class KeyMissingError(ValueError):
-    """There is no key of the service, or its file cannot be used. The message says what to do."""
+    """There is no key of the service, or a file of `remembrancer login` cannot be used.
+
+    The message says what to do.
+    """
 
 
 def find_url(environment: Mapping[str, str] | None = None) -> str:
-    """Return the address of the service: REMEMBRANCER_URL, else the default address."""
-    return (os.environ if environment is None else environment).get(URL_NAME) or SERVICE_URL
+    """Return the address of the service: REMEMBRANCER_URL, else the saved or default address.
+
+    Raises KeyMissingError if other users can read the file, which is also a file of the key.
+    """
+    environment = os.environ if environment is None else environment
+    if url := environment.get(URL_NAME):
+        return url
+    path = url_file(environment)
+    try:
+        return _own_text(path)
+    except FileNotFoundError:
+        return SERVICE_URL
+    except OSError as error:
+        raise KeyMissingError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def find_key(environment: Mapping[str, str] | None = None) -> str:
@@ -43,8 +58,19 @@ def default_key_file(environment: Mapping[str, str] | None = None) -> Path:
     return (Path(config) if config else Path.home() / ".config") / "remembrancer" / "key"
 
 
+def url_file(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the path of the file with the address that the saved key is for.
+
+    It is `url` beside the key file; for the file of REMEMBRANCER_KEY_FILE, its name with `.url`,
+    because several such files may be in one folder.
+    """
+    path = key_file(environment)
+    is_default = path == default_key_file(environment)
+    return path.with_name("url" if is_default else f"{path.name}.url")
+
+
 def write_key(path: Path, key: str) -> None:
-    """Write a key file that only its owner can read. It replaces the file at once."""
+    """Write a file for a key or its address that only its owner can read, at once."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -59,17 +85,22 @@ def write_key(path: Path, key: str) -> None:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            if status.st_mode & 0o077 or status.st_uid != os.geteuid():
-                raise KeyMissingError(f"{path} must be readable only by you: chmod 600 {path}")
-            text = file.read(KEY_BYTES_MAX).decode("utf-8", "replace").strip()
+        return _own_text(path)
     except OSError as error:
         raise KeyMissingError(
             f"Set {KEY_NAME} to the service's key, or write it to {path} (mode 0600): "
             "`remembrancer login` does. `remembrancer serve` prints a key when its data folder is "
             "new, and `remembrancer keys create` makes another."
         ) from error
+
+
+def _own_text(path: Path) -> str:
+    """Return the text of a file that only its owner can read. Raises KeyMissingError, OSError."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_mode & 0o077 or status.st_uid != os.geteuid():
+            raise KeyMissingError(f"{path} must be readable only by you: chmod 600 {path}")
+        text = file.read(FILE_BYTES_MAX).decode("utf-8", "replace").strip()
     if not text:
-        raise KeyMissingError(f"{path} is empty. Write the service's key to it.")
+        raise KeyMissingError(f"{path} is empty. Run `remembrancer login` to write it again.")
     return text

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlia
 from ..protocol.own_key import OwnKey
 from . import requests
 from .api_request import ApiRequest
+from .argument_hints import wrong_call
 
 if TYPE_CHECKING:
     from .api import AsyncClient, Client
@@ -58,7 +59,7 @@ class Verb(Generic[P, A]):
         plan = self.plan
 
         def run(self: Client, *args: P.args, **kwargs: P.kwargs) -> A:
-            steps, answer = plan(self.default_user, *args, **kwargs), None
+            steps, answer = begin(plan, self.default_user, args, kwargs), None
             while True:
                 try:
                     request = steps.send(answer)
@@ -67,7 +68,7 @@ class Verb(Generic[P, A]):
                 answer = self.send(request)
 
         async def run_async(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> A:
-            steps, answer = plan(self.default_user, *args, **kwargs), None
+            steps, answer = begin(plan, self.default_user, args, kwargs), None
             while True:
                 try:
                     request = steps.send(answer)
@@ -94,7 +95,7 @@ class Pages(Generic[P, T]):
         plan = self.plan
 
         def run(self: Client, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-            steps, answer = plan(self.default_user, *args, **kwargs), None
+            steps, answer = begin(plan, self.default_user, args, kwargs), None
             while True:
                 try:
                     step = steps.send(answer)
@@ -107,7 +108,7 @@ class Pages(Generic[P, T]):
         async def run_async(
             self: AsyncClient, *args: P.args, **kwargs: P.kwargs
         ) -> AsyncIterator[T]:
-            steps, answer = plan(self.default_user, *args, **kwargs), None
+            steps, answer = begin(plan, self.default_user, args, kwargs), None
             while True:
                 try:
                     step = steps.send(answer)
@@ -119,6 +120,18 @@ class Pages(Generic[P, T]):
                         yield item
 
         return bound(run_async if inspect.iscoroutinefunction(owner.send) else run, plan, client)  # type: ignore[attr-defined]
+
+
+def begin(
+    plan: Callable[..., A], default: DefaultUser, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> A:
+    """Return a plan for these arguments. Raises TypeError, with what to do, if they do not fit."""
+    try:
+        return plan(default, *args, **kwargs)  # of a generator: nothing runs yet
+    except TypeError as error:
+        _, *parameters = inspect.signature(plan).parameters
+        message = wrong_call(plan.__name__, error, args, kwargs, parameters)
+        raise TypeError(message) from None
 
 
 def bound(method: Any, plan: Callable[..., Any], client: Any) -> Any:

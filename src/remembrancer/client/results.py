@@ -8,7 +8,7 @@ from typing import overload
 
 from ..protocol.cubes import SharedCube
 from ..protocol.recalled import answer_items, fenced_items
-from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, SummaryHit
+from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemorySource, SummaryHit
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 
@@ -31,11 +31,36 @@ class AddResult:
         return self.event_ids[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherMatch:
+    """A fact, an instruction, a preference or a summary that a search found.
+
+    `kind` says which. Instructions and preferences have no score and no time.
+    """
+
+    kind: str
+    id: str
+    text: str
+    status: str = "current"  # a fact that another one replaced is `superseded`
+    score: float | None = None  # 0..1, higher is better
+    time: str | None = None  # time from which a fact holds (RFC 3339, UTC)
+    session_id: str | None = None
+    topic: str | None = None
+    source: MemorySource | None = None  # of a search that names teams
+
+    @property
+    def marked_text(self) -> str:
+        """Return the text, with its status unless it is current."""
+        return self.text if self.status == "current" else f"{self.text} ({self.status})"
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult(Sequence[Hit]):
     """The answer of a search: a sequence of its hits, best first.
 
-    Printed, it is one line per hit. `answer` is the complete answer of the service.
+    It is true if anything matches: a turn, a fact, an instruction, a summary or a lesson. Printed,
+    it is one line for each hit, then for each of the others. `answer` is the complete answer of the
+    service.
     """
 
     answer: MemoryAnswer
@@ -67,6 +92,15 @@ class SearchResult(Sequence[Hit]):
         return self.answer.shared_cubes
 
     @property
+    def others(self) -> list[OtherMatch]:
+        """Return the facts, instructions and summaries that match, in one list."""
+        return [
+            *map(_of_fact, self.facts),
+            *map(_of_instruction, self.instructions),
+            *map(_of_summary, self.summaries),
+        ]
+
+    @property
     def answerable(self) -> float:
         """Return the chance that any hit answers the query, in 0..1."""
         return self.answer.answerable
@@ -83,6 +117,9 @@ class SearchResult(Sequence[Hit]):
     def __len__(self) -> int:
         return len(self.answer.hits)
 
+    def __bool__(self) -> bool:
+        return bool(self.hits or self.others or self.shared_cubes)
+
     @overload
     def __getitem__(self, index: int) -> Hit: ...
     @overload
@@ -91,12 +128,48 @@ class SearchResult(Sequence[Hit]):
         return self.answer.hits[index]
 
     def __str__(self) -> str:
-        return "\n".join(map(_line, self.answer.hits)) or "no hits"
+        lines = [
+            *(_line(f"{hit.score:.2f}  {hit.occurred_at[:10]}", _both(hit)) for hit in self.hits),
+            *(_line(one.kind, one.marked_text) for one in self.others),
+            *(_line("lesson", f"{one.topic}: {one.essence}") for one in self.shared_cubes),
+        ]
+        return "\n".join(lines) or "nothing matches"
 
 
-def _line(hit: Hit) -> str:
-    text = " ".join(f"{hit.query} / {hit.response}".split())
-    text = text.removeprefix("/ ").removesuffix(" /")
+def _of_fact(fact: FactHit) -> OtherMatch:
+    return OtherMatch(
+        kind="fact",
+        id=fact.fact_id,
+        text=fact.text,
+        status=fact.status,
+        score=fact.score,
+        time=fact.valid_from,
+        source=fact.source,
+    )
+
+
+def _of_instruction(one: InstructionHit) -> OtherMatch:
+    return OtherMatch(kind=one.kind, id=one.instruction_id, text=one.text, source=one.source)
+
+
+def _of_summary(one: SummaryHit) -> OtherMatch:
+    return OtherMatch(
+        kind="summary",
+        id=one.l1_id or f"map {one.map_version}",
+        text=one.text,
+        score=one.score,
+        session_id=one.session_id,
+        topic=one.topic,
+        source=one.source,
+    )
+
+
+def _both(hit: Hit) -> str:
+    return f"{hit.query} / {hit.response}".strip().removeprefix("/ ").removesuffix(" /")
+
+
+def _line(beginning: str, text: str) -> str:
+    text = " ".join(text.split())
     if len(text) > LINE_CHARACTERS_MAX:
         text = f"{text[: LINE_CHARACTERS_MAX - 1]}\u2026"
-    return f"{hit.score:.2f}  {hit.occurred_at[:10]}  {text}"
+    return f"{beginning}  {text}"

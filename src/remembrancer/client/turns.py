@@ -10,7 +10,7 @@ from ..protocol import limits
 from ..protocol.memory_batch import BatchTurn
 from .message_text import message_text, readable
 
-Content: TypeAlias = str | tuple[str, str] | Sequence[Mapping[str, Any]]
+Content: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 USER_ROLES = frozenset({"user", "human"})
 ASSISTANT_ROLES = frozenset({"assistant", "ai", "model"})
 # What an agent is told, and what its tools return, is neither side of a turn.
@@ -32,10 +32,12 @@ def turns_of(content: Content, **fields: Any) -> list[BatchTurn]:
     """Return the turns of a content, oldest first, each with these other fields.
 
     A text is one turn without a response, a pair is one turn, and a list of messages
-    (`{"role": …, "content": …}`) has a turn for each message of the user. The time of a message
-    (`created_at` or `occurred_at`) is that of its turn. Raises TypeError for another content, and
-    ValueError if it has no text.
+    (`{"role": …, "content": …}`), or one of them, has a turn for each message of the user. The time
+    of a message (`created_at` or `occurred_at`) is that of its turn. Raises TypeError for another
+    content, and ValueError if it has no text.
     """
+    if isinstance(content, Mapping):
+        content = [content]
     if isinstance(content, str):
         sides = [_Sides([content], [])]
     elif isinstance(content, tuple):

@@ -1,5 +1,6 @@
 """The plain verbs of the clients: `add`, `search` and what belongs to them.
 
+Times are datetimes with an offset, texts in RFC 3339, or days, which begin at midnight, UTC.
 They owe no duties: `add` stores turns that belong to no step, and `search` is a pure read. Every
 call without a `user_id` uses the same user: that of the client, else the key's pin, else the
 account's name.
@@ -7,7 +8,10 @@ account's name.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -19,7 +23,10 @@ from ..protocol.memory import Event
 from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.sessions import ListedSession, SessionsQuery
+from ..protocol.teams import TeamQuery
 from . import requests
+from .argument_hints import unknown_arguments
+from .errors import NotFoundError
 from .plans import DefaultUser, PagePlan, Plan
 from .results import AddResult, SearchResult
 from .turns import Content, batches, turns_of
@@ -27,6 +34,9 @@ from .turns import Content, batches, turns_of
 M = TypeVar("M", bound=BaseModel)
 Time: TypeAlias = datetime | str | None
 PAGE_MAX = 100  # items of a page
+TIMES = frozenset({"after", "before", "as_of", "occurred_at", "expires_at"})
+ARGUMENTS: Mapping[int | str, str] = {"query_text": "query"}  # of the verbs, by the field they fill
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 # Fields of a search that belong to the protocol of a turn.
 PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
 
@@ -41,22 +51,24 @@ def add(
     topic: str | None = None,
     occurred_at: Time = None,
     expires_at: Time = None,
+    team: str | None = None,
 ) -> Plan[AddResult]:
     """Store what was said: a text, a pair (query, response), or the messages of a chat.
 
     The turns are durable and the next search finds them. They owe no duties. All of them are
-    stored, or none, unless they exceed one request (500 turns or half a megabyte).
+    stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is the id
+    or the name of a team in whose memory to store them.
     """
     fields = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
     try:
-        turns = turns_of(content, **{name: one for name, one in fields.items() if one is not None})
+        turns = turns_of(content, **_present(fields))
     except ValidationError as error:
         raise _invalid(error) from None
     user = yield from default.resolve(user_id)
     event_ids: list[str] = []
     notes: list[str] = []
     for batch in batches(turns):
-        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=session_id)
+        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=session_id, team=team)
         written: BatchWritten = yield requests.save_batch(body)
         event_ids += [receipt.event_id for receipt in written.receipts]
         notes += [receipt.detail for receipt in written.receipts if receipt.detail]
@@ -79,14 +91,18 @@ def search(
 ) -> Plan[SearchResult]:
     """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
 
-    `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or `as_of`.
+    `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
+    `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
     """
     unknown = options.keys() - (MemoryQuery.model_fields.keys() - PROTOCOL_FIELDS)
     if unknown:
-        raise TypeError(
-            f"search() takes no {', '.join(sorted(unknown))}. For a search that counts as a step "
-            "of the protocol, call search_memory(MemoryQuery(...))."
-        )
+        message = unknown_arguments("search", unknown)
+        if unknown & PROTOCOL_FIELDS:
+            message += (
+                " For a search that counts as a step of the protocol, call "
+                "search_memory(MemoryQuery(...))."
+            )
+        raise TypeError(message)
     user = yield from default.resolve(user_id)
     body = _valid(
         MemoryQuery,
@@ -103,15 +119,22 @@ def search(
     return SearchResult(answer, user)
 
 
-def get(default: DefaultUser, /, item_id: str, *, user_id: str | None = None) -> Plan[Event | Fact]:
-    """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError for an unknown turn.
+def get(
+    default: DefaultUser,
+    /,
+    item_id: str,
+    *,
+    user_id: str | None = None,
+    team: str | None = None,
+) -> Plan[Event | Fact]:
+    """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
 
-    Raises ValueError for a fact that the user does not have.
+    A turn is found by its id alone. A fact is looked up among those of the user.
     """
     if _is_fact(item_id):
-        every = yield from _all_facts(default, user_id)
-        return _fact_of(every, item_id)
-    event: Event = yield requests.get_event(item_id)
+        _, fact = yield from _find_fact(default, item_id, user_id, team)
+        return fact
+    event: Event = yield requests.get_event(item_id, _in_team(team))
     return event
 
 
@@ -122,10 +145,11 @@ def get_all(
     user_id: str | None = None,
     session_id: str | None = None,
     limit: int = 100,
+    team: str | None = None,
 ) -> Plan[list[ListedEvent]]:
     """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
     items: list[ListedEvent] = []
-    steps, answer = events(default, user_id=user_id, session_id=session_id), None
+    steps, answer = events(default, user_id=user_id, session_id=session_id, team=team), None
     while len(items) < limit:
         try:
             step = steps.send(answer)
@@ -138,7 +162,9 @@ def get_all(
     return items[:limit]
 
 
-def update(default: DefaultUser, /, fact_id: str, text: str) -> Plan[FactStored]:
+def update(
+    default: DefaultUser, /, fact_id: str, text: str, *, team: str | None = None
+) -> Plan[FactStored]:
     """Change the wording of a fact. The old wording stays as a superseded fact.
 
     Raises ValueError for the id of a turn: turns are verbatim and never change.
@@ -149,17 +175,20 @@ def update(default: DefaultUser, /, fact_id: str, text: str) -> Plan[FactStored]
             f"{fact_id!r} is not the id of a fact. A turn is kept word for word and never changes: "
             "add a new one, or delete it."
         )
-    stored: FactStored = yield requests.change_fact(fact_id, _valid(FactChange, text=text))
+    change = _valid(FactChange, text=text, team=team)
+    stored: FactStored = yield requests.change_fact(fact_id, change)
     return stored
 
 
-def delete(default: DefaultUser, /, item_id: str) -> Plan[EventErased | FactRemoved]:
+def delete(
+    default: DefaultUser, /, item_id: str, *, team: str | None = None
+) -> Plan[EventErased | FactRemoved]:
     """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
     del default  # an id belongs to its user
     if _is_fact(item_id):
-        removed: FactRemoved = yield requests.remove_fact(item_id)
+        removed: FactRemoved = yield requests.remove_fact(item_id, _in_team(team))
         return removed
-    erased: EventErased = yield requests.erase_event(item_id)
+    erased: EventErased = yield requests.erase_event(item_id, _in_team(team))
     return erased
 
 
@@ -178,11 +207,18 @@ def delete_all(
 
 
 def history(
-    default: DefaultUser, /, fact_id: str, *, user_id: str | None = None
+    default: DefaultUser,
+    /,
+    fact_id: str,
+    *,
+    user_id: str | None = None,
+    team: str | None = None,
 ) -> Plan[list[Fact]]:
-    """Return a fact with those that it replaced and those that replaced it, oldest first."""
-    every = yield from _all_facts(default, user_id)
-    first = _fact_of(every, fact_id)
+    """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+    Raises NotFoundError for a fact that the user does not have.
+    """
+    every, first = yield from _find_fact(default, fact_id, user_id, team)
     by_id = {fact.fact_id: fact for fact in every}
     line, pending = {first.fact_id}, [first]
     while pending:
@@ -203,6 +239,7 @@ def events(
     after: Time = None,
     before: Time = None,
     order: Literal["newest", "oldest"] = "newest",
+    team: str | None = None,
 ) -> PagePlan[ListedEvent]:
     """Iterate over the turns of a user, complete, in the order of their times."""
     user = yield from default.resolve(user_id)
@@ -217,6 +254,7 @@ def events(
             order=order,
             limit=PAGE_MAX,
             cursor=cursor,
+            team=team,
         )
         page = yield requests.list_events(query)
         yield page.events
@@ -231,9 +269,10 @@ def facts(
     user_id: str | None = None,
     status: Literal["current", "superseded", "expired", "removed", "all"] = "current",
     as_of: Time = None,
+    team: str | None = None,
 ) -> PagePlan[Fact]:
     """Iterate over the facts of a user, newest first."""
-    yield from _facts(default, user_id, "facts", status, as_of)
+    yield from _facts(default, user_id, team, which="facts", status=status, as_of=as_of)
 
 
 def instructions(
@@ -243,17 +282,21 @@ def instructions(
     user_id: str | None = None,
     status: Literal["current", "superseded", "expired", "removed", "all"] = "current",
     as_of: Time = None,
+    team: str | None = None,
 ) -> PagePlan[Fact]:
     """Iterate over the standing instructions and preferences of a user, newest first."""
-    yield from _facts(default, user_id, "instructions", status, as_of)
+    fields = {"which": "instructions", "status": status, "as_of": as_of}
+    yield from _facts(default, user_id, team, **fields)
 
 
-def sessions(default: DefaultUser, /, *, user_id: str | None = None) -> PagePlan[ListedSession]:
+def sessions(
+    default: DefaultUser, /, *, user_id: str | None = None, team: str | None = None
+) -> PagePlan[ListedSession]:
     """Iterate over the sessions of a user, latest turn first."""
     user = yield from default.resolve(user_id)
     cursor = None
     while True:
-        query = _valid(SessionsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor)
+        query = _valid(SessionsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor, team=team)
         page = yield requests.list_sessions(query)
         yield page.sessions
         if (cursor := page.next) is None:
@@ -261,7 +304,7 @@ def sessions(default: DefaultUser, /, *, user_id: str | None = None) -> PagePlan
 
 
 def _facts(
-    default: DefaultUser, user_id: str | None, which: str, status: str, as_of: Time
+    default: DefaultUser, user_id: str | None, team: str | None, **fields: Any
 ) -> PagePlan[Fact]:
     user = yield from default.resolve(user_id)
     below = None
@@ -269,11 +312,10 @@ def _facts(
         query = _valid(
             FactsQuery,
             user_id=user,
-            which=which,
-            status=status,
-            as_of=as_of,
             limit=PAGE_MAX,
             below=below,
+            team=team,
+            **fields,
         )
         page = yield requests.list_facts(query)
         yield page.facts
@@ -281,43 +323,65 @@ def _facts(
             return
 
 
-def _all_facts(default: DefaultUser, user_id: str | None) -> Plan[list[Fact]]:
-    items: list[Fact] = []
-    steps, answer = _facts(default, user_id, "all", "all", None), None
+def _find_fact(
+    default: DefaultUser, fact_id: str, user_id: str | None, team: str | None
+) -> Plan[tuple[list[Fact], Fact]]:
+    """Return all facts of the user or the team, and the one with this id. Raises NotFoundError."""
+    user = yield from default.resolve(user_id)
+    every: list[Fact] = []
+    steps, answer = _facts(default, user, team, which="all", status="all"), None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration:
-            return items
+            break
         if isinstance(step, list):
-            items, answer = items + step, None
+            every, answer = every + step, None
         else:
             answer = yield step
+    for fact in every:
+        if fact.fact_id == fact_id:
+            return every, fact
+    detail = (
+        f"The team {team} has no fact {fact_id}."
+        if team
+        else f"The user {user} has no fact {fact_id}. If it is another user's, pass its user_id."
+    )
+    raise NotFoundError(HTTPStatus.NOT_FOUND, {"detail": detail})
+
+
+def _in_team(team: str | None) -> TeamQuery | None:
+    return None if team is None else _valid(TeamQuery, team=team)
 
 
 def _is_fact(item_id: str) -> bool:
     return item_id.startswith("f_")
 
 
-def _fact_of(every: list[Fact], fact_id: str) -> Fact:
-    for fact in every:
-        if fact.fact_id == fact_id:
-            return fact
-    raise ValueError(f"The user has no fact {fact_id!r}.")
-
-
 def _valid(model: type[M], **fields: Any) -> M:
     """Return a message of these fields without those that are None. Raises ValueError."""
     try:
-        return model(**{name: value for name, value in fields.items() if value is not None})
+        return model(**_present(fields))
     except ValidationError as error:
         raise _invalid(error) from None
 
 
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are not None. A day becomes the time at which it begins, in UTC."""
+    present = {name: value for name, value in fields.items() if value is not None}
+    for name in TIMES & present.keys():
+        if isinstance(present[name], str) and _DAY.fullmatch(present[name]):
+            present[name] += "T00:00:00Z"
+    return present
+
+
 def _invalid(error: ValidationError) -> ValueError:
     """Return the error for a person: each field with what is wrong, without the values."""
-    faults = [
-        f"{'.'.join(map(str, fault['loc'])) or 'the call'}: {fault['msg']}"
-        for fault in error.errors()
-    ]
+    faults = []
+    for fault in error.errors():
+        first, *rest = fault["loc"] or ("the call",)
+        place = ".".join(map(str, (ARGUMENTS.get(first, first), *rest)))
+        message = fault["msg"].removeprefix("Value error, ")
+        day = ", or a day, such as 2026-03-01" if first in TIMES and "RFC 3339" in message else ""
+        faults.append(f"{place}: {message}{day}")
     return ValueError("; ".join(faults))
