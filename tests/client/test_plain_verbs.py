@@ -409,3 +409,11 @@ def test_verbs_have_signatures_and_documentation() -> None:
     assert (AsyncClient.add.__doc__ or "").startswith("Store what was said")
     assert inspect.iscoroutinefunction(AsyncClient.add)
     assert json.dumps(Client.events.__name__) == '"events"'
+
+
+def test_users_share_the_default_session_without_a_note(client: Client) -> None:
+    """Its turns name no session, so no later request takes another user's memory for its own."""
+    notes = [client.add("I like tea.", user_id=user).notes for user in ("mia", "alice", "mia")]
+
+    assert notes == [(), (), ()]
+    assert client.add("Whose is it?").user_id not in ("mia", "alice")

@@ -33,6 +33,7 @@ from .turns import Content, batches, turns_of
 
 M = TypeVar("M", bound=BaseModel)
 Time: TypeAlias = datetime | str | None
+DEFAULT_SESSION = "default"  # of a request that names none
 PAGE_MAX = 100  # items of a page
 TIMES = frozenset({"after", "before", "as_of", "occurred_at", "expires_at"})
 ARGUMENTS: Mapping[int | str, str] = {"query_text": "query"}  # of the verbs, by the field they fill
@@ -47,7 +48,7 @@ def add(
     content: Content,
     *,
     user_id: str | None = None,
-    session_id: str = "default",
+    session_id: str = DEFAULT_SESSION,
     topic: str | None = None,
     occurred_at: Time = None,
     expires_at: Time = None,
@@ -65,10 +66,12 @@ def add(
     except ValidationError as error:
         raise _invalid(error) from None
     user = yield from default.resolve(user_id)
+    # Not named, the default session is nobody's: several users may share it without a note.
+    named = None if session_id == DEFAULT_SESSION else session_id
     event_ids: list[str] = []
     notes: list[str] = []
     for batch in batches(turns):
-        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=session_id, team=team)
+        body = _valid(TurnBatch, turns=batch, user_id=user, session_id=named, team=team)
         written: BatchWritten = yield requests.save_batch(body)
         event_ids += [receipt.event_id for receipt in written.receipts]
         notes += [receipt.detail for receipt in written.receipts if receipt.detail]
