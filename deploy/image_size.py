@@ -95,9 +95,9 @@ def copy(stage: Stage, rest: str, stages: dict[str, Stage]) -> None:
 def tracked() -> list[str]:
     """Return the files of the build context (Containerfile.dockerignore)."""
     rules = FILE.with_name("Containerfile.dockerignore").read_text("utf-8").splitlines()
-    kept = [rule.removeprefix("!") for rule in rules if rule.startswith("!")]
+    patterns = [rule.removeprefix("!") for rule in rules if rule.startswith("!")]
     listed = subprocess.run(  # noqa: S603
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *kept],  # noqa: S607
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns],  # noqa: S607
         cwd=ROOT,
         check=True,
         capture_output=True,

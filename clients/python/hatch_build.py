@@ -36,10 +36,10 @@ class VersionHook(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the version. Raises ValueError if the sources have none."""
         code = (sources(Path(self.root)) / "__init__.py").read_text("utf-8")
-        found = re.search(r'^__version__ = "([^"]+)"$', code, re.MULTILINE)
-        if found is None:
+        version = re.search(r'^__version__ = "([^"]+)"$', code, re.MULTILINE)
+        if version is None:
             raise ValueError("src/remembrancer/__init__.py has no __version__")
-        metadata["version"] = found[1]
+        metadata["version"] = version[1]
 
 
 class SourcesHook(BuildHookInterface[Any]):
