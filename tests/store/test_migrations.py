@@ -236,14 +236,14 @@ insert into closed_duties (id, account_id, session, step, duty, reason, created_
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_turns_that_take_part_are_counted_in_existing_sessions(tmp_path: Path, engine: str) -> None:
-    """Those since the last L1, and since the last cube_nothing; imports owe nothing."""
+    """Those of `remember` since the last L1, and of steps since the last cube_nothing."""
     url = store_with_rows(tmp_path, engine, 23, SESSIONS_OF_AGENTS)
 
     with closing(open_store(url, durability="normal")) as store:
         rows = store.read(lambda tx: tx.all("select * from sessions order by id"))
         keys = store.read(lambda tx: tx.all("select protocol from keys"))
 
-    assert [(row.turns_without_l1, row.turns_without_cube) for row in rows] == [(2, 1), (0, 0)]
+    assert [(row.turns_without_l1, row.turns_without_cube) for row in rows] == [(2, 1), (1, 0)]
     assert keys == []
 
 

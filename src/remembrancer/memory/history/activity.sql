@@ -19,10 +19,14 @@ select day, count(*) as turns from (
 ) as latest group by day order by day;
 
 -- first_turn: When the earliest turn of a space occurred
-select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms, id limit 1;
+select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id
+    and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
+order by occurred_ms, id limit 1;
 
 -- last_turn: When the latest turn of a space occurred
-select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms desc, id desc limit 1;
+select occurred_ms from events where account_id = :account_id and id >> 32 = :space_id
+    and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)  -- row-level security hides the first condition from PostgreSQL's planner
+order by occurred_ms desc, id desc limit 1;
 
 -- sessions_between: The sessions of a space whose latest turn is in a period, latest first
 select sessions.session_id, sessions.turns, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms
@@ -66,14 +70,18 @@ where shown_events.account_id = :account_id and shown_events.session = :session 
 order by events.id desc limit :most;
 
 -- steps_by_day: Count the searches of an account by day, the turns due and remembered after them, and the replies due and sealed
-select steps.asked_ms / 86400000 as day, count(*) as searches, sum(case when steps.hits > 0 then 1 else 0 end) as answered,
-    sum(case when after.step is null and sessions.remembered_step >= steps.step then 1
-        when after.step is not null and instr(after.owed, 'turnless') = 0 then 1 else 0 end) as turns_due,
-    sum(case when after.step is null and sessions.remembered_step >= steps.step then 1
-        when after.step is not null and instr(after.owed, 'turnless') = 0 and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
-    sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 then 1 else 0 end) as seals_due,
-    sum(case when after.step is not null and instr(after.owed, 'sealless') = 0 and instr(after.owed, 'seal_') = 0 then 1 else 0 end) as sealed
-from steps cross join sessions
-left join steps as after on after.account_id = steps.account_id and after.session = steps.session and after.step = steps.step + 1
-where steps.account_id = :account_id and steps.asked_ms >= :low and sessions.account_id = steps.account_id and sessions.id = steps.session
-group by steps.asked_ms / 86400000 order by day;
+select counted.day, count(*) as searches, sum(case when counted.hits > 0 then 1 else 0 end) as answered,
+    sum(case when counted.owed is null and counted.remembered_step >= counted.step then 1
+        when counted.owed is not null and instr(counted.owed, 'turnless') = 0 then 1 else 0 end) as turns_due,
+    sum(case when counted.owed is null and counted.remembered_step >= counted.step then 1
+        when counted.owed is not null and instr(counted.owed, 'turnless') = 0 and instr(counted.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
+    sum(case when counted.owed is not null and instr(counted.owed, 'sealless') = 0 then 1 else 0 end) as seals_due,
+    sum(case when counted.owed is not null and instr(counted.owed, 'sealless') = 0 and instr(counted.owed, 'seal_') = 0 then 1 else 0 end) as sealed
+from (
+    select steps.asked_ms / 86400000 as day, steps.step, steps.hits, (
+        select sessions.remembered_step from sessions where sessions.account_id = :account_id and sessions.id = steps.session
+    ) as remembered_step, (
+        select after.owed from steps as after where after.account_id = :account_id and after.session = steps.session and after.step = steps.step + 1
+    ) as owed  -- null: no search came after it
+    from steps where steps.account_id = :account_id and steps.asked_ms >= :low
+) as counted group by counted.day order by counted.day;

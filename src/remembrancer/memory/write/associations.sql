@@ -82,12 +82,14 @@ select event_id, query, response from events where account_id = :account_id and 
 
 -- topics_of_latest: The topics of the latest turns of a space, the most frequent first
 select topic, count(*) as turns from (
-    select topic from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms desc, id desc limit :newest
+    select topic from events where account_id = :account_id and id >> 32 = :space_id and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)
+    order by occurred_ms desc, id desc limit :newest
 ) as latest where topic is not null and topic <> '' group by topic order by turns desc, topic limit :most;
 
 -- entities_of_topics: How many of the latest turns of topics, a JSON array, have each of some entities, another one
 select latest.topic, event_entities.key, count(*) as turns from (
-    select id, topic from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms desc, id desc limit :newest
+    select id, topic from events where account_id = :account_id and id >> 32 = :space_id and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)
+    order by occurred_ms desc, id desc limit :newest
 ) as latest cross join event_entities  -- join order: the latest turns first, not all entities of the account
 where event_entities.account_id = :account_id and event_entities.event = latest.id
     and latest.topic in (select value from json_each(:topics)) and event_entities.key in (select value from json_each(:keys))
@@ -103,6 +105,7 @@ group by sessions.session_id order by turns desc, sessions.session_id limit :mos
 
 -- sessions_of_topic: The sessions that most of the latest turns with a topic are in
 select sessions.session_id, count(*) as turns from (
-    select session, topic from events where account_id = :account_id and id >> 32 = :space_id order by occurred_ms desc, id desc limit :newest
+    select session, topic from events where account_id = :account_id and id >> 32 = :space_id and id >= (cast(:space_id as bigint) << 32) and id < ((cast(:space_id as bigint) + 1) << 32)
+    order by occurred_ms desc, id desc limit :newest
 ) as latest join sessions on sessions.account_id = :account_id and sessions.id = latest.session
 where latest.topic = :topic group by sessions.session_id order by turns desc, sessions.session_id limit :most;
