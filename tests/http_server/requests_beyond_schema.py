@@ -98,10 +98,13 @@ def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
         "/v1/chat/completions": user_has_spoken,
         "/v1/embeddings": can_be_embedded,
         "/v1/responses": is_a_plain_response,
+        "/api/v7/teams": has_a_line_as_name,
+        "/api/v7/teams/{team_id}": has_a_line_as_name,
     }
     rule = rules.get(case.operation.path)
     is_refused = rule is not None and not rule(body)
     names_more = names_a_time(case) or names_a_range(case) or needs_a_reranker(case)
+    names_more = names_more or names_a_team(body)
     return names_more or has_part_of_a_cube(body) or is_refused
 
 
@@ -186,6 +189,23 @@ def names_a_time(case: Any) -> bool:
     return is_at_the_end or bool(
         names & {*(case.query or {}), *(key for one in bodies for key in one)}
     )
+
+
+def names_a_team(body: Any) -> bool:
+    """Return True for a request in teams: only some parts go together with one or with several.
+
+    A schema cannot state this (specification.md#team-search).
+    """
+    return isinstance(body, dict) and (body.get("team") or body.get("teams")) is not None
+
+
+def has_a_line_as_name(body: Any) -> bool:
+    """Return True if the name of a team is one printable line, as names of accounts are.
+
+    A schema cannot list all control characters.
+    """
+    name = body.get("name") if isinstance(body, dict) else None
+    return not isinstance(name, str) or (bool(name.strip()) and name.strip().isprintable())
 
 
 def names_a_range(case: Any) -> bool:
