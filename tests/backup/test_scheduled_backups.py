@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from remembrancer.backup.restore import restore_backup
 from remembrancer.backup.verify import verify
 from remembrancer.context import Context, open_records
 from remembrancer.http.metrics import Metrics
+from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.server.scheduled_backups import ScheduledBackups, check_folder
@@ -52,11 +53,6 @@ def scheduled(context: Context, metrics: Metrics | None = None) -> ScheduledBack
     return ScheduledBackups(context.settings, context.store, report)
 
 
-def quiet(_title: str, _rows: int) -> nullcontext[Callable[[int], None]]:
-    """Show no progress."""
-    return nullcontext(lambda _: None)
-
-
 def names(context: Context) -> list[str]:
     """Return the names in the folder of backups."""
     return sorted(path.name for path in Path(context.settings.backup_folder).iterdir())
@@ -71,7 +67,7 @@ def test_first_backup_is_written_at_once_and_restores(context: Context, tmp_path
     assert folder.name == "backup-20261124T120000Z"
     verify(folder)
     settings = Settings(data=tmp_path / "restored", embedder="none")
-    restore_backup(settings, folder, progress=quiet)
+    restore_backup(settings, folder, progress=no_progress)
     with closing(open_records(settings)) as restored:
         row = restored.store.read(lambda tx: tx.one("select event_id, response from events"))
         assert tuple(row) == (turn.event_id, "Shed.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from remembrancer.accounts.accounts import ensure_account
 from remembrancer.accounts.teams import TeamUnknown, enter
 from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange.export import export
-from remembrancer.memory.exchange.restore import restore
+from remembrancer.memory.exchange.restore import no_progress, restore
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
@@ -49,11 +49,6 @@ def team_with_a_turn(context: Context) -> str:
     remember(context, member, Turn(query="Where is the rake?", response="Behind the shed."))
     add_fact(context, member, FactAdd(text="The shed is green."))
     return team
-
-
-def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Report no progress."""
-    return nullcontext(lambda _: None)
 
 
 def search(context: Context, caller: Caller) -> MemoryAnswer:
@@ -99,7 +94,7 @@ def test_export_of_a_member_holds_nothing_of_the_team(context: Context, tmp_path
 def test_copy_holds_teams_with_members_and_authors(context: Context, tmp_path: Path) -> None:
     team_with_a_turn(context)
     target = open_store(f"sqlite:{tmp_path / 'copy.sqlite3'}", durability="normal")
-    copy(context.store, target, place="", progress=silent)
+    copy(context.store, target, place="", progress=no_progress)
     finish(target)
 
     with closing(testing.context(tmp_path / "copied", store=target)) as copied:

@@ -13,13 +13,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..client import Client
-from ..protocol.events import EventsQuery
 from ..protocol.limits import TOP_K_MAX
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..settings import SettingInvalid
 
 QUESTIONS_MAX = 10_000
-PAGE = 100  # events of a page
 ANSWERABLE_MIN = 0.5  # what hooks and chat require, see `min_answerable`
 _EVENT_ID = re.compile(r"e_[0-9a-z]+")
 _WORD = re.compile(r"[^\W_]{3,}")
@@ -120,14 +118,9 @@ class _StoredTurns:
     """The turns of a user, to find those that have a text."""
 
     def __init__(self, client: Client, user_id: str) -> None:
-        self.texts: dict[str, str] = {}
-        cursor = None
-        while True:
-            page = client.list_events(EventsQuery(user_id=user_id, limit=PAGE, cursor=cursor))
-            self.texts |= {one.event_id: f"{one.query}\n{one.response}" for one in page.events}
-            cursor = page.next
-            if cursor is None:
-                break
+        self.texts = {
+            one.event_id: f"{one.query}\n{one.response}" for one in client.events(user_id=user_id)
+        }
         self._plain = {event: _plain(text) for event, text in self.texts.items()}
 
     def with_text(self, expected: str) -> set[str]:

@@ -163,7 +163,8 @@ def search(query: str) -> list[PageMatch]:
         return []
     events = view["event"]
     scores = lexical_scores(view, parsed.words).score
-    scores *= np.array([_weight(section, view, parsed.words) for section in sections], "f4")[events]
+    for part in np.flatnonzero(scores).tolist():
+        scores[part] *= _weight(sections[int(events[part])], view, parsed.words)
     order = np.argsort(-scores, kind="stable")
     numbers = dict.fromkeys(int(events[part]) for part in order if scores[part] > 0)
     results = []

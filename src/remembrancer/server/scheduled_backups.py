@@ -7,12 +7,12 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ..backup.manifest import MANIFEST, BackupDamaged
 from ..backup.write import BackupExists, write_backup
+from ..memory.exchange.restore import no_progress
 from ..permissions.audit import AuditBroken
 from ..settings import SettingInvalid, Settings
 from ..store import Store, StoreUnavailable
@@ -82,7 +82,7 @@ class ScheduledBackups:
             self._report("", newest)
             return None
         target = self._folder / now.strftime(_FORMAT)
-        write_backup(self._settings, target, progress=_silent)
+        write_backup(self._settings, target, progress=no_progress)
         self._retry_at = None
         _log.info("scheduled backup written: %s", target)
         self._report("written", _time_of(target))
@@ -108,11 +108,6 @@ class ScheduledBackups:
 
 def _folder(settings: Settings) -> Path:
     return Path(settings.backup_folder).expanduser().resolve()
-
-
-def _silent(_title: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Show no progress."""
-    return nullcontext(lambda _rows: None)
 
 
 def _time_of(backup: Path) -> datetime:

@@ -39,7 +39,7 @@ class RestoreResult:
     without_cube: int  # votes on cubes that the target does not have
 
 
-def no_progress(_phase: str, _records: int) -> AbstractContextManager[Advance]:
+def no_progress(_phase: str, _records: int) -> AbstractContextManager[Callable[[int], None]]:
     """Report no progress."""
     return nullcontext(lambda _: None)
 
