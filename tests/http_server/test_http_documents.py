@@ -346,3 +346,18 @@ def test_openapi_json_is_the_generated_document(http: Http) -> None:
     app: Any = http.client.app
 
     assert json.loads(http.get("/openapi.json").content) == openapi.document(app.state.routes)
+
+
+def test_every_integer_parameter_has_a_maximum(app: Starlette) -> None:
+    """Clients can tell from the schema that a number which no database holds is refused."""
+    integers = {
+        f"{method} {path} {parameter['name']}": schema
+        for path, item in openapi.document(app.state.routes)["paths"].items()
+        for method, operation in item.items()
+        for parameter in operation.get("parameters", [])
+        for schema in [parameter["schema"], *parameter["schema"].get("anyOf", [])]
+        if schema.get("type") == "integer"
+    }
+
+    assert integers
+    assert not [name for name, s in integers.items() if not {"maximum", "exclusiveMaximum"} & {*s}]

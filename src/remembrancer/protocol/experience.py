@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .cubes import CubeId, Status
-from .message import Id, Message, example
+from .message import Id, Message, RowNumber, example
 
 Count = Annotated[int, Field(ge=0)]
 Difference = Annotated[float, Field(ge=-1, le=1)]
@@ -24,7 +24,7 @@ class EffectQuery(Message):
         int, Field(ge=1, le=limits.EFFECTS_LISTED_MAX, description="Maximum number of cubes.")
     ] = 20
     below: Annotated[
-        int | None, Field(ge=1, description="Continue below this number: `next` of a page.")
+        RowNumber | None, Field(description="Continue below this number: `next` of a page.")
     ] = None
 
 

@@ -7,7 +7,17 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Detail, Id, InTeam, Message, Misfit, example
+from .message import (
+    ABSENT_IF_NONE,
+    Body,
+    Detail,
+    Id,
+    InTeam,
+    Message,
+    Misfit,
+    RowNumber,
+    example,
+)
 from .search import Author
 from .text import Moment, Telling
 
@@ -102,8 +112,7 @@ class FactsQuery(Message):
         int, Field(ge=1, le=limits.FACTS_LISTED_MAX, description="Facts on a page.")
     ] = 50
     below: Annotated[
-        int | None,
-        Field(ge=1, lt=1 << 62, description="`next` of the page before: where this one begins."),
+        RowNumber | None, Field(description="`next` of the page before: where this one begins.")
     ] = None
     team: InTeam = None
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
+from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, RowNumber, example
 from .service_keys import mask_service_keys
 from .text import Text
 
@@ -181,9 +181,7 @@ class FileQuery(Message):
             description="Version whose text to return. Default: the newest.",
         ),
     ] = None
-    below: Annotated[
-        int | None, Field(ge=1, lt=1 << 62, description="`next` of the previous page.")
-    ] = None
+    below: Annotated[RowNumber | None, Field(description="`next` of the previous page.")] = None
     user_id: Annotated[
         Id | None, Field(description="User whose files to use. Default: the user of the key.")
     ] = None

@@ -106,6 +106,8 @@ Id = Annotated[
     Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX),
     AfterValidator(require_no_service_key),
 ]
+# `next` of a page whose rows have numbers. The bound is beyond every row and within SQL's integers.
+RowNumber = Annotated[int, Field(ge=1, lt=1 << 62)]
 InTeam = Annotated[
     Id | None,
     Field(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from . import limits
 from .forget import Erased
-from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, example
+from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, RowNumber, example
 from .permissions import AuditEntry
 from .receipts import SignedReceipt
 from .text import Text
@@ -215,7 +215,7 @@ class TeamAuditQuery(Message):
         int, Field(ge=1, le=limits.AUDIT_LISTED_MAX, description="Most entries on a page.")
     ] = 50
     before: Annotated[
-        int | None, Field(ge=1, description="`next` of the page before: only older entries.")
+        RowNumber | None, Field(description="`next` of the page before: only older entries.")
     ] = None
 
 
