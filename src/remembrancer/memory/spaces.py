@@ -83,7 +83,7 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
             names.remove(name)
             content = segments.open(space.id, name, partial(_is_current, context, tx, numbers))
             if content is not None:
-                index.attach(content, name.high)
+                index.attach(content, name.high, events=space.events_made)
             continue
         following = [one.low for one in names if one.low > low]
         high = min(low + ROWS_AT_ONCE, space.events_made, *following)

@@ -182,13 +182,15 @@ class SpaceIndex:
         self.next_event = next_event
         self._view = None
 
-    def attach(self, segment: IndexRange, next_event: int) -> None:
+    def attach(self, segment: IndexRange, next_event: int, *, events: int = 0) -> None:
         """Append a range of events that is mapped; they come after all events in the index.
 
-        Its vectors and postings stay in the file.
+        Its vectors and postings stay in the file. `events` is the number of events that the index
+        will have, if known: memory for them is reserved once.
         """
         start, parts = self._size, len(segment)
-        self._reserve(start + parts)
+        following = (start + parts) * max(events - next_event, 0) // max(next_event, 1)
+        self._reserve(start + parts, following)
         span = slice(start, start + parts)
         for name, values in segment.columns.items():
             self._columns[name][span] = values
@@ -348,10 +350,10 @@ class SpaceIndex:
         ends = (lasts + span.start).tolist()
         last_of_session.update(zip(session[lasts].tolist(), ends, strict=True))
 
-    def _reserve(self, parts: int) -> None:
-        """Make the columns long enough for so many parts."""
+    def _reserve(self, parts: int, following: int = 0) -> None:
+        """Make the columns long enough for so many parts, and for those that will follow."""
         if parts > len(self._alive):
-            capacity = max(64, parts + parts // 2)
+            capacity = max(64, parts + max(parts // 2, following + following // 8))
             self._columns = {
                 name: _resized(array, capacity) for name, array in self._columns.items()
             }
