@@ -11,7 +11,8 @@ import re
 import threading
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -167,39 +168,34 @@ def _merge_overlaps(spans: Sequence[tuple[int, int, str]]) -> Iterator[DetectedS
         yield last
 
 
-class _Technique(NamedTuple):
-    """A way to instruct a reader: its patterns, each with the texts one of which it needs."""
+class _Techniques(NamedTuple):
+    """The ways to instruct a reader, and their patterns by the texts one of which each needs."""
 
-    name: str
-    patterns: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]
+    names: tuple[str, ...]  # in the order of the table
+    patterns: Mapping[str, Sequence[tuple[str, re.Pattern[str]]]]  # each with its technique
 
-    def is_in(self, plain: str) -> bool:
-        """Return True if a normalised text in lower case has one of the patterns.
+    def of(self, plain: str) -> set[str]:
+        """Return the techniques that a normalised text in lower case has a pattern of.
 
         Searching for a pattern takes a hundred times as long as searching for literal text, so a
         long turn without that text is read in a fraction of the time.
         """
-        return any(
-            (not needed or any(text in plain for text in needed)) and pattern.search(plain)
-            for needed, pattern in self.patterns
-        )
+        possible = {one for text in self.patterns if text in plain for one in self.patterns[text]}
+        return {technique for technique, pattern in possible if pattern.search(plain)}
 
 
 @lru_cache(maxsize=1)
-def _techniques() -> tuple[_Technique, ...]:
-    table = tomllib.loads(
+def _techniques() -> _Techniques:
+    table: dict[str, dict[str, list[str]]] = tomllib.loads(
         resources.files(__package__).joinpath("screening.toml").read_text("utf-8")
     )
-    return tuple(
-        _Technique(
-            name,
-            tuple(
-                (needed_texts(pattern), re.compile(pattern, re.MULTILINE))
-                for pattern in map(_plain, row["patterns"])
-            ),
-        )
-        for name, row in table.items()
-    )
+    patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
+    for name, row in table.items():
+        for pattern in map(_plain, row["patterns"]):
+            compiled = re.compile(pattern, re.MULTILINE)
+            for text in needed_texts(pattern) or ("",):  # every text has the empty one
+                patterns[text].append((name, compiled))
+    return _Techniques(tuple(table), patterns)
 
 
 def _plain(text: str) -> str:
@@ -215,13 +211,9 @@ def instruction_like(text: str) -> tuple[str, ...]:
 
     Empty for most texts.
     """
-    plain = _plain(text).lower()
-    techniques = {one.name for one in _techniques() if one.is_in(plain)}
+    plain, techniques = _plain(text).lower(), _techniques()
+    found = techniques.of(plain)
     if not plain.isascii() and _LATIN.search(plain):
         disguised = plain.translate(_LOOK_ALIKES)
-        techniques |= (
-            {one.name for one in _techniques() if one.is_in(disguised)}
-            if disguised != plain
-            else set()
-        )
-    return tuple(one.name for one in _techniques() if one.name in techniques)
+        found |= techniques.of(disguised) if disguised != plain else set()
+    return tuple(name for name in techniques.names if name in found)
