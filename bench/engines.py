@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -243,6 +244,12 @@ class Engines:
     def adding(self, clock: Clock) -> list[list[str]]:
         """Return table rows: the time to add one event on each system, without embedding."""
         measurements = {name: Measurement() for name in (SQLITE, MEMORY, BASELINE)}
+        systems = {SQLITE: self.sqlite, MEMORY: self.memory}
+        # The baseline has no accounts: finding the caller is left out.
+        adding = {
+            name: partial(remember, context, caller_for(context))
+            for name, context in systems.items()
+        }
         for number in range(ADDED):
             text = (
                 f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and "
@@ -250,11 +257,8 @@ class Engines:
             )
             turn = Turn(query=text, response="", user_id="u0", session_id="adding")
             self.baseline.add(0, 1 << 30 | number << 1, text)  # warm-up: computes the vector
-            for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
-                clock.take(
-                    measurements[name],
-                    lambda context=context, turn=turn: remember(context, caller_for(context), turn),  # type: ignore[misc]
-                )
+            for name, add in adding.items():
+                clock.take(measurements[name], partial(add, turn))
             clock.take(
                 measurements[BASELINE],
                 lambda number=number, text=text: self.baseline.add(

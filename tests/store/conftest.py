@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from engines import ENGINES, empty_store
@@ -14,6 +14,9 @@ import remembrancer
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.store import Store, open_store
+
+if TYPE_CHECKING:
+    from remembrancer.store.postgresql.dialect import BoundStatement
 
 
 @pytest.fixture(params=ENGINES)
@@ -57,24 +60,27 @@ def database(tmp_path: Path) -> Iterator[Context]:
 
 
 @pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list of the statements that PostgreSQL's driver executes from now on."""
-    import psycopg  # imported here: other tests of this folder run without the driver
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return a list of the requests that PostgreSQL gets from now on: the statements of each.
 
-    from remembrancer.store.postgresql.pool import Connection
+    Each takes a round trip, except the commit of a read, whose result nobody awaits.
+    """
+    # imported here: other tests of this folder run without the driver
+    from remembrancer.store.postgresql.connection import Connection
 
-    executed: list[str] = []
+    executed: list[list[str]] = []
+    request, rollback = Connection.request, Connection.rollback
 
-    def recorded(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-        def execute(target: Any, *values: Any, **options: Any) -> Any:
-            text = name or values[0]
-            executed.append(text.decode() if isinstance(text, bytes) else str(text))
-            return function(target, *values, **options)
+    def recorded(connection: Connection, statements: Sequence[BoundStatement]) -> Any:
+        executed.append([one.sql.decode() for one in statements])
+        return request(connection, statements)
 
-        return execute
+    def rolled_back(connection: Connection) -> None:
+        executed.append(["rollback"])
+        rollback(connection)
 
-    monkeypatch.setattr(psycopg.Cursor, "execute", recorded(psycopg.Cursor.execute))
-    monkeypatch.setattr(Connection, "rollback", recorded(Connection.rollback, "rollback"))
+    monkeypatch.setattr(Connection, "request", recorded)
+    monkeypatch.setattr(Connection, "rollback", rolled_back)
     return executed
 
 

@@ -260,8 +260,8 @@ def store_with_rows(folder: Path, engine: str, number: int, rows: str) -> str:
     with psycopg.connect(url) as connection:
         table = "create table schema_version (number bigint not null)"
         connection.execute(f"{table}; insert into schema_version values ({number})".encode())
-        for text in (of_account(None), *sql, rows):
-            connection.execute(text.encode())
+        for text in (of_account(None).sql, *(text.encode() for text in (*sql, rows))):
+            connection.execute(text)
     return url
 
 

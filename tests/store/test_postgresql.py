@@ -327,13 +327,13 @@ def test_malformed_url_is_an_invalid_setting() -> None:
     [
         ("select 1", "select 1", ()),
         ("select '50%' -- :not", "select '50%' -- :not", ()),
-        ("select :a, :b_2, :a", "select %(a)s, %(b_2)s, %(a)s", ("a", "b_2")),
+        ("select :a, :b_2, :a", "select $1, $2, $1", ("a", "b_2")),
         (
             "select ':no', \":no\", x::text, '%' where x = :yes",
-            "select ':no', \":no\", x::text, '%%' where x = %(yes)s",
+            "select ':no', \":no\", x::text, '%' where x = $1",
             ("yes",),
         ),
-        ("select 'it''s :no' || :yes", "select 'it''s :no' || %(yes)s", ("yes",)),
+        ("select 'it''s :no' || :yes", "select 'it''s :no' || $1", ("yes",)),
     ],
 )
 def test_placeholders_in_strings_and_comments_are_ignored(

@@ -90,7 +90,8 @@ def test_connection_timeout_error_names_the_pool_size(url: str) -> None:
     with closing(open_store(url, pool=Pool(connections=2, statement_seconds=1))) as store:
         started, finish = threading.Barrier(3), threading.Event()
 
-        def keep(_tx: Transaction) -> None:
+        def keep(tx: Transaction) -> None:
+            tx.one("select 1 as one")  # which takes a connection
             started.wait(20)
             finish.wait(20)
 

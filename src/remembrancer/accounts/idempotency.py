@@ -51,13 +51,13 @@ def idempotent(
     if (stored := _first_answer(tx, request, now_ms)) is not None:
         return stored
     answer = make()
-    tx.run(
+    tx.later(
         SQL.delete_old_answers,
         account_id=request.account_id,
         key_id=request.key_id,
         kept_since_ms=now_ms - _VALID_MS,
     )
-    tx.run(
+    tx.later(
         SQL.add_answer,
         **_key_values(request),
         body_digest=request.body_digest,

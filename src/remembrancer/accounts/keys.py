@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, NoReturn
@@ -318,21 +319,22 @@ def is_user_of_session(
 
 def name_session_user(
     tx: Transaction, caller: Caller, user_id: str, session_id: str | None, now_ms: int
-) -> str | None:
+) -> Callable[[], str | None]:
     """Record that a request names this user_id with a session, if it is to be recorded.
 
-    Return a reminder if the key named another one with it within a day; None if not.
+    Returns a function that returns a reminder if the key named another one with it within a day,
+    else None. Call it after other statements: it waits for this one (Transaction.later).
     """
     if not records_user(caller, session_id):
-        return None
-    row = tx.one(
+        return lambda: None
+    rows = tx.later(
         SQL.name_user,
         key_id=caller.key_id,
         session_id=session_id,
         user_id=user_id,
         now_ms=now_ms,
     )
-    return user_reminder(row, user_id, session_id, now_ms)
+    return lambda: user_reminder(rows()[0], user_id, session_id, now_ms)
 
 
 def user_reminder(row: Row, user_id: str, session_id: str | None, now_ms: int) -> str | None:

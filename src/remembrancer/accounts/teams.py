@@ -165,7 +165,7 @@ def caller_in(caller: Caller, team: Membership, user_id: str | None = None) -> C
 
 def sign_event(tx: Transaction, member: TeamMember, row: int) -> None:
     """Record the member that wrote a turn of a team. `row` is its row id."""
-    tx.run(SQL.set_event_author, id=row, **_author_values(member))
+    tx.later(SQL.set_event_author, id=row, **_author_values(member))
 
 
 def sign_fact(tx: Transaction, caller: Caller, row: int) -> None:

@@ -50,7 +50,7 @@ def vote(
         )
         counts, status = count_votes(tx, cube.id)
         reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
-        notices = (service_key_warning(request.reason), reminder)
+        notices = (service_key_warning(request.reason), reminder())
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(
             voted=True,

@@ -303,7 +303,7 @@ def count_search(context: Context, caller: Caller, search: SearchToRecord) -> Co
         if row.step != counts.step + 1:  # another search of the session was counted meanwhile
             space = search_space(tx, user_id, query.session_id, counts=True)
             counts = replace(_session_counts(context, query, space), step=row.step - 1)
-            tx.run(
+            tx.later(
                 SEARCH_SQL.set_owed,
                 session=row.session,
                 step=row.step,
@@ -372,7 +372,7 @@ def record_hits(tx: Transaction, *, session: int, step: int, answer: MemoryAnswe
     """
     event_ids = citable_events(answer)
     if event_ids:
-        tx.run(SQL.note_hits, session=session, step=step, event_ids=json.dumps(event_ids))
+        tx.later(SQL.note_hits, session=session, step=step, event_ids=json.dumps(event_ids))
 
 
 def citable_events(answer: MemoryAnswer) -> list[str]:

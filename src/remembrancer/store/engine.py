@@ -73,6 +73,13 @@ class Transaction(Protocol):
     def all(self, sql: str, **values: Any) -> list[Row]:
         """Return all rows, in the order of the query."""
 
+    def later(self, sql: str, **values: Any) -> Callable[[], list[Row]]:
+        """Execute one statement at the latest with the next one, or with the commit.
+
+        Returns a function that returns its rows. A networked engine sends such statements together,
+        in one round trip; an error is raised by what sends them.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:

@@ -84,7 +84,7 @@ def summarize(
             message_count=summary.message_count,
         )
         space = tx.one(SPACES.space_by_id, id=space_id)
-        warning = " ".join(filter(None, (stored.warning, intake.notice, reminder))) or None
+        warning = " ".join(filter(None, (stored.warning, intake.notice, reminder()))) or None
         is_due = is_l2_due(space.l1_count, space.l1_mapped)
         return SummarySaved(
             saved=True, l1_id=stored.l1_id, l2_due=is_due, ratio=stored.ratio, warning=warning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -86,30 +86,57 @@ def link_changes(
     keys = sorted(state_keys(message))
     if keys:
         tx.run(SQL.add_keys, space_id=space_id, keys=_json(keys), event=event)
-    return link_related(tx, event, keys, message, occurred_ms)
+    related = related_turns(tx, keys, space_id=space_id, but=event)
+    return link_related(tx, event, related(), message, occurred_ms)
+
+
+def related_turns(
+    tx: Transaction,
+    keys: Sequence[str],
+    *,
+    space_id: int | None = None,
+    user_id: str | None = None,
+    but: int = 0,
+) -> Callable[[], list[Row]]:
+    """Request earlier turns with a common key: those about the same attribute first.
+
+    The space is that of `space_id` or of `user_id`; `but` is the row of a turn to leave out.
+    Returns a function that returns the rows, see Transaction.later.
+    """
+    if not keys:
+        return list
+    rows = tx.later(
+        SQL.related,
+        space_id=space_id,
+        user_id=user_id,
+        id=but,
+        # Many turns share a word; they must not displace the few that share the attribute.
+        attributes=_json(key for key in keys if "|" in key),
+        words=_json(key for key in keys if "|" not in key),
+        most=RELATED_MAX,
+    )
+    return lambda: list({row.id: row for row in reversed(rows())}.values())[::-1]
 
 
 def link_related(
-    tx: Transaction, event: int, keys: list[str], message: str, occurred_ms: int
+    tx: Transaction, event: int, related: Sequence[Row], message: str, occurred_ms: int
 ) -> TurnLinks:
     """Link a turn (its row) with turns of which it gives another value for the same thing.
 
-    The one that occurred later is the newer one. Only the user's messages are compared; `keys` are
-    the `state_keys` of this one.
+    The one that occurred later is the newer one. Only the user's messages are compared; `related`
+    are the `related_turns`.
     """
-    if not keys:
-        return TurnLinks()
     space_id = space_of(event)
     supersedes: list[str] = []
     may_supersede: list[str] = []
-    for other in _related(tx, space_id, event, keys):
+    for other in related:
         is_older = other.occurred_ms <= occurred_ms
         texts = (other.query, message) if is_older else (message, other.query)
         replacement = change(*texts)
         if replacement is None:
             continue
         older, newer = (other.id, event) if is_older else (event, other.id)
-        tx.run(
+        tx.later(
             SQL.add_change,
             space_id=space_id,
             older=older,
@@ -119,20 +146,6 @@ def link_related(
         if is_older:
             (supersedes if replacement.certain else may_supersede).append(other.event_id)
     return TurnLinks(supersedes=supersedes, may_supersede=may_supersede[:HINTS_MAX])
-
-
-def _related(tx: Transaction, space_id: int, event: int, keys: list[str]) -> list[Row]:
-    """Return earlier turns with a common key: those about the same attribute first."""
-    rows = tx.all(
-        SQL.related,
-        space_id=space_id,
-        id=event,
-        # Many turns share a word; they must not displace the few that share the attribute.
-        attributes=_json(key for key in keys if "|" in key),
-        words=_json(key for key in keys if "|" not in key),
-        most=RELATED_MAX,
-    )
-    return list({row.id: row for row in reversed(rows)}.values())[::-1]
 
 
 def _json(keys: Iterable[str]) -> str:

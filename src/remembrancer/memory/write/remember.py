@@ -28,11 +28,13 @@ from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
 from .parts import NO_EVIDENCE, PreparedParts, prepare_parts
 from .turns import (
+    NewTurn,
     SessionAddress,
     StepTurn,
     TurnTimes,
     add_turn,
     begin_turn,
+    new_turn,
     open_place,
     update_index,
 )
@@ -102,14 +104,15 @@ class _TurnWrite:
     event_id: str | None = None
     event_row: int | None = None
     erased: list[ErasedEvents | None] = field(default_factory=list)
+    new: NewTurn | None = None  # the turn of this request
     is_withdrawn: bool = False  # the user asked not to remember the turn
 
     def answer(self) -> Remembered:
         """Write every part and return the answer."""
         now_ms = self.context.clock()
-        reminder = None
+        named = None
         if self.turn.user_id is not None:
-            reminder = name_session_user(
+            named = name_session_user(
                 self.tx, self.caller, self.user_id, self.turn.named_session, now_ms
             )
         session = self._open(now_ms)
@@ -122,6 +125,7 @@ class _TurnWrite:
         if self.parts.l1 is not None or self.parts.map is not None or any(self.erased):
             session = self.tx.one(SQL.session_state, session=session.id)
         owes = self.caller.has_protocol
+        reminder = named() if named is not None else None
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
@@ -168,7 +172,8 @@ class _TurnWrite:
             named_ms=self._named_ms,
             since_ms=now_ms - _DUPLICATE_MS,
         )
-        return begin_turn(self.context, self.tx, address, text, entry, step)
+        self.new = new_turn(self.tx, self.user_id, text, entry)
+        return begin_turn(self.context, self.tx, address, self.new, step)
 
     @property
     def _named_ms(self) -> int | None:
@@ -180,8 +185,8 @@ class _TurnWrite:
         return None if self.turn.task_done is None else not self.turn.task_done
 
     def _store_turn(self, session: Row) -> None:
-        text, entry = self.parts.text, self.parts.entry
-        if text is None or entry is None:
+        new = self.new
+        if new is None:
             if self.turn.has_turn:
                 self._skip("turn")
             if self.turn.replaces is not None:
@@ -189,15 +194,14 @@ class _TurnWrite:
                 self._add_receipt("replaces", "skipped", self.turn.replaces, detail)
             return
         if session.number is None:
-            self._note_duplicate(session, text)
+            self._note_duplicate(session, new.text)
         else:
             times = TurnTimes(offset_minutes(self.turn.occurred_at), self.expires.turn_ms)
             stored = add_turn(
                 self.context,
                 self.tx,
                 session,
-                text,
-                entry,
+                new,
                 remembered=self.caller.has_protocol,
                 times=times,
                 member=self.caller.member,
@@ -205,7 +209,7 @@ class _TurnWrite:
             self.event_id, self.event_row = stored.event_id, stored.row
             self.erased.append(stored.links.erased)
             self.is_withdrawn = stored.links.is_withdrawn
-            notices = (self._supersede_drafts(session, text), stored.links.notice)
+            notices = (self._supersede_drafts(session, new.text), stored.links.notice)
             self._add_receipt(
                 "turn", "stored", stored.event_id, " ".join(filter(None, notices)) or None
             )
@@ -225,7 +229,7 @@ class _TurnWrite:
         )
         self.event_id, self.event_row = duplicate.event_id, duplicate.id
         task_open = None if self._task_open is None else int(self._task_open)
-        self.tx.run(
+        self.tx.later(
             SQL.note_remembered,
             session=session.id,
             remembered=int(self.caller.has_protocol),
@@ -381,7 +385,7 @@ class _TurnWrite:
             improves=self.turn.cube_improves,
             expires_ms=self.expires.cube_ms,
         )
-        self.tx.run(SQL.note_cube, session=session.id)
+        self.tx.later(SQL.note_cube, session=session.id)
         notices = " ".join(filter(None, (stored.refused, stored.notice)))
         self._add_receipt("cube", "stored", stored.cube_id, notices or None)
         return stored.message
@@ -390,7 +394,7 @@ class _TurnWrite:
         if self.turn.duty is None:
             return
         reason = self.parts.reason
-        self.tx.run(
+        self.tx.later(
             SQL.close_duty,
             session=session.id,
             step=session.step,
@@ -399,7 +403,7 @@ class _TurnWrite:
             now_ms=now_ms,
         )
         if self.turn.duty == "cube_nothing":
-            self.tx.run(SQL.close_cube_duty, session=session.id)
+            self.tx.later(SQL.close_cube_duty, session=session.id)
             self._add_receipt("duty", "stored", detail="No cube was created from this turn.")
             return
         rated = cubes.close_ratings(self.tx, session=session.id, reason=reason, now_ms=now_ms)
@@ -414,5 +418,5 @@ class _TurnWrite:
     def _close_task(self, session: Row) -> None:
         if not self.turn.task_done:
             return
-        self.tx.run(SQL.close_task, session=session.id)
+        self.tx.later(SQL.close_task, session=session.id)
         self._add_receipt("task_done", "stored")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
@@ -21,11 +21,11 @@ from ...search.text.near_duplicates import NEAR_DUPLICATE
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Row, Transaction, embedder_id, load_queries
-from ..changes import state_keys, withdrawal_in
+from ..changes import Withdrawal, state_keys, withdrawal_in
 from ..facts.from_turns import store_instructions
 from ..spaces import SQL, ErasedEvents, row_id
 from .associations import associate
-from .links import TurnLinks, link_related, withdraw
+from .links import TurnLinks, link_related, related_turns, withdraw
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
 NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
@@ -92,8 +92,39 @@ def store_turn(
 
     The turn opens no task and ends none.
     """
-    place = begin_turn(context, tx, address, text, entry)
-    return add_turn(context, tx, place, text, entry, times=times, member=member)
+    turn = new_turn(tx, address.user_id, text, entry)
+    place = begin_turn(context, tx, address, turn)
+    return add_turn(context, tx, place, turn, times=times, member=member)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTurn:
+    """A turn to be stored, and what its message is about."""
+
+    text: EventText
+    entry: IndexEntry
+    message: str  # of the user, without machine notices
+    withdrawal: Withdrawal | None
+    keys: list[str]
+    related: Callable[[], list[Row]]  # earlier turns that it may change
+
+
+def new_turn(tx: Transaction, user_id: str, text: EventText, entry: IndexEntry) -> NewTurn:
+    """Return a turn of a user that is to be stored.
+
+    Call it before `begin_turn`, which sends its request for related turns.
+    """
+    message = "" if entry.is_machine_notice else without_notices(text.query)
+    withdrawal = withdrawal_in(message)
+    keys = [] if withdrawal else sorted(state_keys(message))
+    return NewTurn(
+        text=text,
+        entry=entry,
+        message=message,
+        withdrawal=withdrawal,
+        keys=keys,
+        related=related_turns(tx, keys, user_id=user_id),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +141,17 @@ def begin_turn(
     context: Context,
     tx: Transaction,
     address: SessionAddress,
-    text: EventText,
-    entry: IndexEntry,
+    turn: NewTurn,
     step: StepTurn | None = None,
 ) -> Row:
     """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
 
     `step` None: the turn belongs to no step. Its `number` is None if the same turn is stored.
     """
-    own, now_ms = step or StepTurn(), context.clock()
+    own, now_ms, text, entry = step or StepTurn(), context.clock(), turn.text, turn.entry
     # Nobody spoke in a machine notice, so it leaves no task open.
     is_silent = own.task_open is None or (own.task_open and entry.is_machine_notice)
-    return tx.one(
+    place = tx.one(
         TURN_SQL.begin_turn,
         user_id=address.user_id,
         session_id=address.session_id,
@@ -136,7 +166,11 @@ def begin_turn(
         in_session=int(entry.twin is not None and entry.twin.in_session),
         remembered=int(step is not None and step.in_protocol),
         task_open=None if is_silent else int(bool(own.task_open)),
+        derived_by=entry.by,
     )
+    if place.embedder is None:
+        return place._replace(embedder=embedder_id(tx, entry.by, make=True))
+    return place
 
 
 def open_place(context: Context, tx: Transaction, address: SessionAddress) -> Row:
@@ -153,8 +187,7 @@ def add_turn(
     context: Context,
     tx: Transaction,
     place: Row,
-    text: EventText,
-    entry: IndexEntry,
+    turn: NewTurn,
     *,
     remembered: bool = False,
     times: TurnTimes = NOW_FOR_EVER,
@@ -162,15 +195,14 @@ def add_turn(
 ) -> StoredTurn:
     """Write a counted turn, of its session's step if `remembered`, by a `member` of a team."""
     row, event_id = row_id(place.space_id, place.number), context.ids("e_")
+    text, entry = turn.text, turn.entry
     if place.original is not None:
         entry = as_repeated(entry)
-    message = "" if entry.is_machine_notice else without_notices(text.query)
-    withdrawal = withdrawal_in(message)
-    keys = [] if withdrawal else sorted(state_keys(message))
-    index = _index_values(row, place.id, text.occurred_ms, entry)
-    if not tx.run(
+    tx.later(
         TURN_SQL.add_turn,
+        id=row,
         space_id=place.space_id,
+        session=place.id,
         event_id=event_id,
         step=place.step if remembered else None,
         topic=text.topic,
@@ -179,30 +211,31 @@ def add_turn(
         flags=",".join(entry.flags),
         twin=None if entry.twin is None else entry.twin.number,
         repeats=place.original,
+        occurred_ms=text.occurred_ms,
         occurred_offset=times.offset_minutes,
         created_ms=context.clock(),
         expires_ms=times.expires_ms,
         entities=json.dumps(entry.entities, ensure_ascii=False),
-        keys=json.dumps(keys, ensure_ascii=False),
-        **index,
-    ):  # the embedder has no number yet
-        embedder_id(tx, entry.by, make=True)
-        tx.run(SQL.add_index, **index)
+        keys=json.dumps(turn.keys, ensure_ascii=False),
+        words=entry.words,
+        vectors=entry.vectors,
+        embedder=place.embedder,
+    )
     if member is not None:
         sign_event(tx, member, row)
     place_of = {"space_id": place.space_id, "event": row}
-    if withdrawal is not None:
-        links = withdraw(context, tx, withdrawal=withdrawal, member=member, **place_of)
+    if turn.withdrawal is not None:
+        links = withdraw(context, tx, withdrawal=turn.withdrawal, member=member, **place_of)
     else:
         store_instructions(
             context,
             tx,
             **place_of,
             session=place.id,
-            message=message,
+            message=turn.message,
             occurred_ms=text.occurred_ms,
         )
-        links = link_related(tx, row, keys, message, text.occurred_ms)
+        links = link_related(tx, row, turn.related(), turn.message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
@@ -260,8 +293,9 @@ def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> Non
                 context.segments.advance(events.space_id, events.numbers, **revisions)
 
 
-def _index_values(row: int, session: int, occurred_ms: int, entry: IndexEntry) -> dict[str, Any]:
-    return {
+def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
+    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
+    index = {
         "id": row,
         "session": session,
         "occurred_ms": occurred_ms,
@@ -269,11 +303,6 @@ def _index_values(row: int, session: int, occurred_ms: int, entry: IndexEntry) -
         "vectors": entry.vectors,
         "derived_by": entry.by,
     }
-
-
-def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
-    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
-    index = _index_values(row, session, occurred_ms, entry)
     if not tx.run(SQL.add_index, **index):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_index, **index)
@@ -332,12 +361,14 @@ class SessionUsers:
         self._context, self._tx, self.caller = context, tx, caller
         self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
 
-    def user_of(self, place: EventPlace) -> tuple[str, str | None]:
-        """Return the user_id to store a turn under, and a reminder or None."""
+    def user_of(self, place: EventPlace) -> tuple[str, Callable[[], str | None]]:
+        """Return the user_id to store a turn under, and a function that returns a reminder or
+        None.
+        """
         tx, caller, session = self._tx, self.caller, place.named_session
         user_id = session_user_id(tx, caller, place.user_id, session)
         if place.user_id is None or self._recorded.get(session) == user_id:
-            return user_id, None
+            return user_id, lambda: None
         self._recorded[session] = user_id
         return user_id, name_session_user(tx, caller, user_id, session, self._context.clock())
 
@@ -359,7 +390,7 @@ def store_screened(
     stored = store_turn(
         context, tx, address, turn.text, entry, times=turn.times, member=users.caller.member
     )
-    notices = (turn.notice, reminder, stored.links.notice)
+    notices = (turn.notice, reminder(), stored.links.notice)
     return stored, user_id, " ".join(filter(None, notices)) or None
 
 

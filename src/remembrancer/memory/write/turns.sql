@@ -52,7 +52,8 @@ select spaces.id as space_id, spaces.l1_count, spaces.l1_mapped, case when chang
     :remembered = 1 and sessions.step > 0 and exists (
         select 1 from events where events.account_id = :account_id and events.session = sessions.id and events.step = sessions.step
             and events.query = :query and events.superseded_by is null
-    ) as has_drafts
+    ) as has_drafts,
+    (select id from embedders where name = :derived_by) as embedder
 from spaces join sessions on sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
 where spaces.account_id = :account_id and spaces.user_id = :user_id;
 
@@ -103,10 +104,11 @@ select space.id as space_id, space.l1_count, space.l1_mapped,
     :remembered = 1 and place.step > 0 and exists (
         select 1 from events where events.account_id = :account_id and events.session = place.id and events.step = place.step
             and events.query = :query and events.superseded_by is null
-    ) as has_drafts
+    ) as has_drafts,
+    (select id from embedders where name = :derived_by) as embedder
 from space cross join place;
 
--- add_turn: Store the text of a turn, what it is about, and its index entry if its embedder has a number
+-- add_turn: Store the text of a turn, what it is about, and its index entry
 insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms)
 values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms);
 insert into event_entities (account_id, space_id, key, event)
@@ -121,7 +123,7 @@ on conflict (account_id, space_id, key, other) do update set events = entity_pai
 insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :id from json_each(:keys) where true on conflict do nothing;
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
-select :account_id, :id, :session, :occurred_ms, :words, embedders.id, :vectors from embedders where embedders.name = :derived_by;
+values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
 
 -- add_turn [postgresql]: one statement
 with event as (
@@ -144,4 +146,4 @@ with event as (
     select :account_id, :space_id, value, :id from json_each(:keys) where true on conflict do nothing
 )
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
-select :account_id, :id, :session, :occurred_ms, :words, embedders.id, cast(:vectors as bytea) from embedders where embedders.name = :derived_by;
+values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);

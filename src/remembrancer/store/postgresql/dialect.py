@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,36 +11,42 @@ import psycopg
 from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import Format
+from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg.types.string import StrDumper
 
-from ..engine import Row
 from ..queries import NamedStatement
 
 _TOKEN = re.compile(
     r"""(?P<literal> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | :: )
-    | :(?P<name>[a-z_][a-z0-9_]*) | (?P<percent>%)""",
+    | :(?P<name>[a-z_][a-z0-9_]*)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _BLOB = re.compile(r"cast\(([a-z_.]+) as blob\)")  # the bytes of a text, as SQLite gives them
-_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
+_CHANGES = (b"INSERT", b"UPDATE", b"DELETE", b"MERGE")
+
+
+class BoundStatement(NamedTuple):
+    """A statement with `$1`, `$2`, … and their values."""
+
+    sql: bytes
+    values: tuple[Any, ...] = ()
+    is_constant: bool = True  # False: its text differs each time, so it is not prepared
 
 
 class PreparedQuery(NamedTuple):
-    """A statement in the driver's form, and the names of its values."""
+    """A statement in the protocol's form, and the names of its values in the order of `$1`, …"""
 
     sql: bytes
     names: tuple[str, ...]
 
-    def values(self, values: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the values of the statement; None if it has none. Raises KeyError for a missing
-        one.
-        """
-        return {name: values[name] for name in self.names} or None
+    def bind(self, values: dict[str, Any]) -> BoundStatement:
+        """Return the statement with its values. Raises KeyError for a missing one."""
+        return BoundStatement(self.sql, tuple([values[name] for name in self.names]))
 
 
 def prepare(sql: str) -> PreparedQuery:
-    """Return a statement in the driver's form: `:name` becomes `%(name)s`.
+    """Return a statement in the protocol's form: `:name` becomes `$1`.
 
     A query's variant for PostgreSQL replaces the common form.
     """
@@ -60,42 +65,25 @@ def for_postgresql(sql: str) -> str:
 
 @lru_cache(maxsize=4096)  # more than there are named queries
 def _translated(sql: str) -> PreparedQuery:
-    names = tuple(dict.fromkeys(match["name"] for match in _TOKEN.finditer(sql) if match["name"]))
+    names: dict[str, int] = {}
 
     def translate(match: re.Match[str]) -> str:
-        if match["name"]:
-            return f"%({match['name']})s"
-        text = match[0]
-        # without values the driver does not interpret percent signs
-        return text.replace("%", "%%") if names else text
+        if not match["name"]:
+            return match[0]
+        return f"${names.setdefault(match['name'], len(names) + 1)}"
 
-    return PreparedQuery(_TOKEN.sub(translate, sql).encode(), names)
+    return PreparedQuery(_TOKEN.sub(translate, sql).encode(), tuple(names))
 
 
-def changed_rows(cursor: psycopg.Cursor[Any]) -> int:
-    """Return the number of rows that the last statement changed; 0 for a query."""
-    return cursor.rowcount if (cursor.statusmessage or "").startswith(_CHANGES) else 0
-
-
-def cursor_of(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
-    """Return a cursor that yields named rows in binary format."""
-    return connection.cursor(row_factory=named_rows, binary=True)
-
-
-def has_rows(cursor: psycopg.Cursor[Any]) -> bool:
-    """Return True if the last statement returns rows, even none; cheaper than `description`."""
-    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
-
-
-def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
-    """Return a row factory for named tuples; unusable column names become positions."""
-    result = cursor.pgresult
-    names = (result.fname(place) for place in range(result.nfields)) if result is not None else ()
-    return _row_class(tuple(names))._make  # type: ignore[no-any-return]
+def changed_rows(result: PGresult) -> int:
+    """Return the number of rows that a statement changed; 0 for a query."""
+    is_change = (result.command_status or b"").startswith(_CHANGES)
+    return result.command_tuples or 0 if is_change else 0
 
 
 @lru_cache(maxsize=4096)
-def _row_class(names: tuple[bytes | None, ...]) -> Any:
+def row_class(names: tuple[bytes | None, ...]) -> Any:
+    """Return a class of named tuples; unusable column names become positions."""
     columns = [(name or b"").decode() for name in names]
     return namedtuple("Row", columns, rename=True)  # noqa: PYI024
 
@@ -133,8 +121,8 @@ class _BoolDumper(Int8Dumper):
 def register_adapters(connection: psycopg.Connection[Any]) -> None:
     """Make the connection exchange values as SQLite does.
 
-    Integers are always sent as 64 bits: `id << 32` would overflow smaller ones. Rows come in binary
-    (`cursor_of`): bytes as text are twice as long, and loading an index takes twice the time.
+    Integers are always sent as 64 bits: `id << 32` would overflow smaller ones. Rows come in
+    binary: bytes as text are twice as long, and loading an index takes twice the time.
     """
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)

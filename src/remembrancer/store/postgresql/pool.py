@@ -4,42 +4,20 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
-from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq.abc import PGresult
 
 from ...settings import SettingInvalid
-from ..engine import Pool, StoreUnavailable, StoreUnreachable
-from .dialect import cursor_of, has_rows, register_adapters
+from ..engine import OutcomeUnknown, Pool, Row, StoreUnavailable, StoreUnreachable
+from .connection import Connection
+from .dialect import BoundStatement
 
 T = TypeVar("T")
-
-
-class Connection(psycopg.Connection[Any]):
-    """A connection that is closed if the server does not respond in time.
-
-    The server's own time limits do not help if it hangs itself, or the network in between does.
-    """
-
-    patience_s: float | None = None  # for the response to one statement
-    has_hung = False
-
-    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Wait for the response. Raises OperationalError, and then the connection is closed."""
-        timeout = self.patience_s if timeout is None else timeout
-        try:
-            return super().wait(gen, interval, timeout)
-        except psycopg.OperationalError as error:
-            if error.sqlstate or self.closed:  # the server responded, or is gone
-                raise
-            self.has_hung = True
-            self.close()
-            raise psycopg.OperationalError(f"no response within {timeout} s") from error
-
 
 APPLICATION = "remembrancer"  # application_name of our connections
 # within a transaction, before the server ends it and releases its locks
@@ -51,7 +29,6 @@ RESPONSE_SECONDS = 3
 LOCKS_MAX = 4
 # maximum delay before connecting again, after one failure and after many
 _FIRST_PAUSE_S, _PAUSE_S_MAX = 0.05, 1.0
-_PREPARED_AFTER = 5  # a statement is prepared after this many uses on a connection
 
 FAILURES = (
     psycopg.OperationalError,
@@ -62,6 +39,7 @@ FAILURES = (
 )
 _NO_ACCOUNT = 0  # not the id of any account
 _SYNCHRONOUS = {"full": "on", "normal": "off"}
+UNFLUSHED = BoundStatement(b"set local synchronous_commit = off")
 # Names are hashed with the schema's, so stores that share a database do not block each other. One
 # order for all, against deadlocks.
 _LOCK_NAMES = """
@@ -71,10 +49,10 @@ select {lock}(number) from (
 ) as numbers
 """
 # A lock lasts as long as its transaction; keepalives let the server notice a machine that is down.
-
 _KEEP_ALIVE = (
-    "; set local tcp_keepalives_idle = 20; set local tcp_keepalives_interval = 10"
-    "; set local tcp_keepalives_count = 3"
+    BoundStatement(b"set local tcp_keepalives_idle = 20"),
+    BoundStatement(b"set local tcp_keepalives_interval = 10"),
+    BoundStatement(b"set local tcp_keepalives_count = 3"),
 )
 # The transaction is idle while the lock is held. Set after the lock query, because a snapshot lasts
 # until the next statement, and an index
@@ -125,13 +103,15 @@ def sessions_at(url: str) -> int:
     return int(sessions)
 
 
-def of_account(account_id: int | None) -> str:
+def of_account(account_id: int | None) -> BoundStatement:
     """Return the statement that sets the account of a transaction for the row policies.
 
     With None, the transaction sees the rows of all accounts.
     """
     number = _NO_ACCOUNT if account_id is None else int(account_id)
-    return f"; set local remembrancer.account_id = {number}"
+    return BoundStatement(
+        f"set local remembrancer.account_id = {number}".encode(), is_constant=False
+    )
 
 
 class Connections:
@@ -144,12 +124,15 @@ class Connections:
 
     def __init__(self, url: str, *, durability: str, pool: Pool | None = None) -> None:
         self._url, self.address = url, address_of(url)
-        self.is_spread = False  # distributed by Citus, see `_send`
         self._pool = pool or Pool()
-        self._settings = (
-            f"; set local statement_timeout = '{self._pool.statement_seconds}s'"
-            f"; set local idle_in_transaction_session_timeout = '{IDLE_SECONDS_MAX}s'"
-            f"; set local synchronous_commit = {_SYNCHRONOUS[durability]}"
+        # A statement each: Citus repeats a `set local` on its workers by repeating its message.
+        self._settings = tuple(
+            BoundStatement(f"set local {setting}".encode())
+            for setting in (
+                f"statement_timeout = '{self._pool.statement_seconds}s'",
+                f"idle_in_transaction_session_timeout = '{IDLE_SECONDS_MAX}s'",
+                f"synchronous_commit = {_SYNCHRONOUS[durability]}",
+            )
         )
         self._idle: list[Connection] = []
         self._in_use = 0
@@ -162,45 +145,48 @@ class Connections:
         self._closed = False
         self._closing = threading.Event()  # ends the delays before connecting again
 
-    def begin(self, mode: str = "", setup: str = "", *, is_bounded: bool = True) -> Connection:
-        """Return a connection in a new transaction: `mode` of begin, then the statements of
-        `setup`.
+    def beginning(
+        self, mode: str = "", setup: Sequence[BoundStatement] = ()
+    ) -> list[BoundStatement]:
+        """Return the statements that begin a transaction, with `setup`. They take no snapshot."""
+        return [BoundStatement(f"begin {mode}".encode()), *self._settings, *setup]
 
-        Give the connection back. The settings take no snapshot and no round trip. Without
-        `is_bounded`, its statements may take any time. Raises StoreUnavailable.
+    def begin(self, setup: Sequence[BoundStatement] = (), *, is_bounded: bool = True) -> Connection:
+        """Return a connection in a new transaction, after the statements of `setup`.
+
+        Give the connection back. Without `is_bounded`, its statements may take any time. Raises
+        StoreUnavailable.
         """
-        statements = f"begin {mode}{self._settings}{setup}"
-        return self._use(
-            lambda connection: self._send(connection, statements), is_bounded=is_bounded
-        )
+        try:
+            connection, _ = self.send_first(self.beginning(setup=setup), is_bounded=is_bounded)
+        except FAILURES as error:
+            raise self.unavailable(error) from error
+        return connection
 
-    def execute(self, statement: bytes, values: dict[str, Any] | None) -> Any:
+    def execute(self, statement: BoundStatement) -> Row | None:
         """Run one statement as its own transaction; return its first row, or None. Raises
         StoreUnavailable.
 
         It may have run even if the connection broke.
         """
-        rows: list[Any] = []
-
-        def run(connection: Connection) -> None:
-            cursor = cursor_of(connection).execute(statement, values)
-            rows[:] = [cursor.fetchone()] if has_rows(cursor) else [None]
-
-        self.give_back(self._use(run))
-        return rows[0]
+        try:
+            connection, [result] = self.send_first([statement])
+        except FAILURES as error:
+            raise self.unavailable(error) from error
+        try:
+            return connection.first_row(result)
+        finally:
+            self.give_back(connection)
 
     def run_outside_transaction(self, statement: bytes, *, memory_bytes: int) -> None:
         """Run a statement outside of transactions; see Store.run_outside_transaction."""
         memory = (
             f"; set maintenance_work_mem = '{memory_bytes >> 10}kB'" if memory_bytes >> 20 else ""
         )
-        connection = self._use(
-            lambda connection: connection.execute(
-                f"set statement_timeout = 0{memory}".encode(), prepare=False
-            ),
-            is_bounded=False,
-        )
+        connection = self.begin(is_bounded=False)
         try:
+            connection.rollback()
+            connection.execute(f"set statement_timeout = 0{memory}".encode(), prepare=False)
             connection.execute(statement, prepare=False)
         except psycopg.Error as error:
             raise self.unavailable(error) from error
@@ -218,7 +204,7 @@ class Connections:
                 return
             raise StoreUnavailable(f"postgresql {self.address}: too many threads wait for locks")
         try:
-            connection = self.begin(setup=_KEEP_ALIVE)
+            connection = self.begin(_KEEP_ALIVE)
             try:
                 rows = connection.execute(
                     _LOCK_NAMES.format(lock=lock).encode(), [list(names)]
@@ -232,39 +218,60 @@ class Connections:
         finally:
             self._lock_slots.release()
 
-    def _use(
-        self, action: Callable[[Connection], object], *, is_bounded: bool = True
-    ) -> Connection:
-        """Return a connection on which `action` was run.
+    def send_first(
+        self,
+        statements: Sequence[BoundStatement],
+        *,
+        is_bounded: bool = True,
+        is_commit: bool = False,
+    ) -> tuple[Connection, list[PGresult]]:
+        """Execute statements in one round trip on a connection from the pool; return both.
 
-        A connection that broke while idle is replaced, so that nobody notices a restarted server.
+        Give the connection back. One that broke while idle is replaced, so that nobody notices a
+        restarted server. `is_commit`: the last statement commits what the others wrote. Raises
+        psycopg.Error, StoreUnavailable, and OutcomeUnknown if the connection broke with a commit.
         """
         connection, was_idle = self._take()
-        patience_s = self._pool.statement_seconds + RESPONSE_SECONDS if is_bounded else None
         try:
+            connection.patience_s = self._pool.connect_seconds
+            if was_idle and connection.has_ended():
+                connection, was_idle = self._replaced(), False
+            patience_s = self._pool.statement_seconds + RESPONSE_SECONDS if is_bounded else None
+            connection.patience_s = patience_s
             try:
-                connection.patience_s = patience_s
-                action(connection)
-            except psycopg.OperationalError:
-                if not was_idle or not connection.closed or connection.has_hung:
+                return connection, connection.request(statements)
+            except psycopg.OperationalError as error:
+                if not connection.closed:
                     raise
-                self._drop_idle()
-                connection = self._open()
-                connection.patience_s = patience_s
-                action(connection)
-        except BaseException as error:
+                if is_commit:
+                    raise self.outcome_unknown(error) from error
+                if not was_idle or connection.has_hung:
+                    raise
+            connection = self._replaced()
+            connection.patience_s = patience_s
+            return connection, connection.request(statements)
+        except BaseException:
             self.give_back(connection)
-            if isinstance(error, FAILURES):
-                raise self.unavailable(error) from error
             raise
-        return connection
+
+    def outcome_unknown(self, error: BaseException) -> OutcomeUnknown:
+        """Return the error that callers get for a connection that broke during a commit."""
+        return OutcomeUnknown(f"{self.unavailable(error)} (during a commit)")
+
+    def _replaced(self) -> Connection:
+        """Return a new connection in place of a broken one, and so for all that are idle."""
+        self._drop_idle()
+        return self._open()
 
     def give_back(self, connection: Connection) -> None:
         """Return a connection to the pool: an open transaction is rolled back, a broken one is
         closed.
         """
         try:
-            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            # Where results are unread, the transaction has ended with the statements sent.
+            if not connection.has_unread and (
+                connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+            ):
                 connection.rollback()
         except psycopg.Error:
             connection.close()
@@ -293,19 +300,6 @@ class Connections:
             f"postgresql {self.address}: {str(error).strip() or type(error).__name__}"
         )
 
-    def _send(self, connection: Connection, statements: str) -> None:
-        """Execute statements in one round trip.
-
-        To Citus each as a message of its own: it repeats a `set local` on its workers by repeating
-        the message that it came in.
-        """
-        if not self.is_spread:
-            connection.execute(statements.encode(), prepare=False)
-            return
-        with connection.pipeline():
-            for statement in statements.split("; "):
-                connection.execute(statement.encode(), prepare=False)
-
     def _take(self) -> tuple[Connection, bool]:
         with self._changed:
             most, timeout_s = self._pool.connections, self._pool.statement_seconds
@@ -333,7 +327,7 @@ class Connections:
             connection = Connection.connect(
                 self._url,
                 autocommit=True,  # the engine begins each transaction itself
-                prepare_threshold=_PREPARED_AFTER if self._pool.prepares else None,
+                prepare_threshold=None,
                 connect_timeout=self._pool.connect_seconds,
                 tcp_user_timeout=PATIENCE_MS_MAX,
                 application_name=APPLICATION,
@@ -345,7 +339,7 @@ class Connections:
             raise StoreUnreachable(str(self.unavailable(error))) from error
         with self._changed:
             self._failures = 0
-        register_adapters(connection)
+        connection.prepares = self._pool.prepares
         return connection
 
     def _back_off(self) -> None:

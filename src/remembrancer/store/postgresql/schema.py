@@ -7,9 +7,11 @@ import psycopg
 from ..amendments import amendments
 from ..engine import StoreTooNew, StoreUnavailable
 from ..schema import migrations
-from .pool import Connection, Connections, of_account
+from .connection import Connection
+from .dialect import BoundStatement
+from .pool import Connections, of_account
 
-_LOCK = 0x52454D42  # "REMB": advisory lock of the migrations
+_LOCKED = BoundStatement(b"select pg_advisory_xact_lock(%d)" % 0x52454D42)  # "REMB": of migrations
 
 _FOREIGN_TABLES = """
 select count(*) from pg_class
@@ -52,11 +54,8 @@ def migrate(connections: Connections) -> None:
     steps = migrations("postgresql")
     newest, is_complete = steps[-1].number, False
     while not is_complete:
-        setup = (
-            f"{of_account(None)}; set local statement_timeout = 0"
-            f"; select pg_advisory_xact_lock({_LOCK})"
-        )
-        connection = connections.begin(setup=setup, is_bounded=False)
+        unlimited = BoundStatement(b"set local statement_timeout = 0")
+        connection = connections.begin((of_account(None), unlimited, _LOCKED), is_bounded=False)
         try:
             version = version_of(connection)
             if version > newest:
@@ -120,9 +119,7 @@ def create_vector_table(connections: Connections) -> bool:
 
     The extension may be installed after the store was created.
     """
-    connection = connections.begin(
-        setup=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})"
-    )
+    connection = connections.begin((of_account(None), _LOCKED))
     try:
         [(has_vector, has_table, is_available)] = connection.execute(
             _VECTOR_SUPPORT.encode()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGresult
 
-from ..engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
-from .dialect import changed_rows, cursor_of, has_rows, prepare
-from .pool import FAILURES, Connection, Connections, of_account
+from ..engine import Pool, Row, StoreUnavailable, Transaction
+from .connection import Connection
+from .dialect import BoundStatement, changed_rows, prepare
+from .pool import FAILURES, UNFLUSHED, Connections, of_account
 from .schema import create_vector_table, is_spread, migrate, version_of
 
 T = TypeVar("T")
@@ -24,7 +26,7 @@ T = TypeVar("T")
 # The lock is taken before the first query, so that the snapshot is taken after the wait.
 # A shared lock costs almost nothing.
 _SHARED, _QUEUED, _EXCLUSIVE = (
-    f"; lock table turnstile in {mode} mode"
+    BoundStatement(f"lock table turnstile in {mode} mode".encode())
     for mode in ("row exclusive", "share update exclusive", "exclusive")
 )
 _ATTEMPTS = (_SHARED, _SHARED, _QUEUED, _QUEUED, _QUEUED, _EXCLUSIVE, _EXCLUSIVE)
@@ -32,7 +34,7 @@ ATTEMPTS_MAX = len(_ATTEMPTS)
 _PAUSE_S = 0.005  # maximum before the second attempt; doubles with each attempt
 _READ = "isolation level repeatable read read only"
 _WRITE = "isolation level serializable"
-_UNFLUSHED = "; set local synchronous_commit = off"
+_COMMIT = BoundStatement(b"commit")
 _RETRIED = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 # caused by a concurrent write or by a bug: a retry decides
 _RETRIED_IF_SHARED = (
@@ -59,8 +61,7 @@ class PostgresqlStore:
         self._connections = Connections(url, durability=durability, pool=pool)
         try:
             migrate(self._connections)
-            self._connections.is_spread = is_spread(self._connections)
-            self._supports_vector_search = not self._connections.is_spread and create_vector_table(
+            self._supports_vector_search = not is_spread(self._connections) and create_vector_table(
                 self._connections
             )
         except BaseException as error:
@@ -82,12 +83,12 @@ class PostgresqlStore:
         the commit: the write may have happened.
         """
         self._refuse_nesting()
-        setup = of_account(account_id) + ("" if flush else _UNFLUSHED)
+        setup = (of_account(account_id),) if flush else (of_account(account_id), UNFLUSHED)
         for attempt, mode in enumerate(_ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, _PAUSE_S * 2**attempt))  # noqa: S311  jitter, not a secret
             try:
-                result = self._run(action, account_id, _WRITE, setup + mode)
+                result = self._run(action, account_id, _WRITE, (*setup, mode))
             except StoreUnavailable:
                 self._is_failing = True
                 raise
@@ -105,13 +106,12 @@ class PostgresqlStore:
         action.
         """
         self._refuse_nesting()
-        return self._run(action, account_id, _READ, of_account(account_id))
+        return self._run(action, account_id, _READ, (of_account(account_id),))
 
     def count(self, sql: str, **values: Any) -> Row | None:
         """Run one statement in one round trip; see Store.count."""
         self._refuse_nesting()
-        statement = prepare(sql)
-        return self._connections.execute(statement.sql, statement.values(values))
+        return self._connections.execute(prepare(sql).bind(values))
 
     def look_up(self, sql: str, **values: Any) -> Row | None:
         """Run one query in one round trip; see Store.look_up."""
@@ -151,7 +151,7 @@ class PostgresqlStore:
 
     def schema_version(self) -> int:
         """Return the number of the last migration applied."""
-        connection = self._connections.begin(_READ)
+        connection = self._connections.begin()
         try:
             return version_of(connection)
         except FAILURES as error:
@@ -170,10 +170,16 @@ class PostgresqlStore:
         self._connections.close()
 
     def _run(
-        self, action: Callable[[Transaction], T], account_id: int | None, mode: str, setup: str
+        self,
+        action: Callable[[Transaction], T],
+        account_id: int | None,
+        mode: str,
+        setup: Sequence[BoundStatement],
     ) -> T:
-        connection = self._connections.begin(mode, setup)
-        transaction = PostgresqlTransaction(connection, self._connections, account_id)
+        beginning = self._connections.beginning(mode, setup)
+        transaction = PostgresqlTransaction(
+            self._connections, beginning, account_id, is_read=mode is _READ
+        )
         self._inside.transaction = True
         try:
             result = action(transaction)
@@ -184,7 +190,6 @@ class PostgresqlStore:
         finally:
             self._inside.transaction = False
             transaction.end()
-            self._connections.give_back(connection)
         return result
 
     def _refuse_nesting(self) -> None:
@@ -202,30 +207,61 @@ class _Conflict(Exception):
         self.cause = cause
 
 
-class PostgresqlTransaction:
-    """Transaction on one connection.
+class _Waiting:
+    """A statement that is sent with the next request, and then its result."""
 
-    After a failed statement it accepts no more, and nothing of it is committed.
+    __slots__ = ("result", "statement")
+
+    def __init__(self, statement: BoundStatement) -> None:
+        self.statement = statement
+        self.result: PGresult | None = None
+
+
+class PostgresqlTransaction:
+    """Transaction on one connection, which the first request takes from the pool.
+
+    Statements that wait are sent with the next one, in one round trip: those that begin the
+    transaction, and those of `later`. After a failed statement it accepts no more, and nothing of
+    it is committed.
     """
 
-    __slots__ = ("_conflict", "_connection", "_connections", "_defaults", "_ended")
+    __slots__ = (
+        "_conflict",
+        "_connection",
+        "_connections",
+        "_defaults",
+        "_ended",
+        "_is_read",
+        "_is_used",
+        "_waiting",
+    )
 
     def __init__(
-        self, connection: Connection, connections: Connections, account_id: int | None
+        self,
+        connections: Connections,
+        beginning: Sequence[BoundStatement],
+        account_id: int | None,
+        *,
+        is_read: bool,
     ) -> None:
-        self._connection, self._connections = connection, connections
+        """Create the transaction; `beginning` are the statements that begin it."""
+        self._connections, self._is_read = connections, is_read
+        self._connection: Connection | None = None  # None: nothing was sent yet
+        self._waiting = [_Waiting(statement) for statement in beginning]
+        self._is_used = False  # True: the action executed a statement
         self._defaults = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
         self._conflict: psycopg.Error | None = None
 
     def run(self, sql: str, **values: Any) -> int:
         """Execute one statement; return the number of changed rows."""
-        return changed_rows(self._execute(sql, values))
+        _, result = self._result(self._add(sql, values))
+        return changed_rows(result)
 
     def one_or_none(self, sql: str, **values: Any) -> Row | None:
         """Return the first row, or None."""
-        cursor = self._execute(sql, values)
-        return cursor.fetchone() if has_rows(cursor) else None
+        connection, result = self._result(self._add(sql, values))
+        return connection.first_row(result)
 
     def one(self, sql: str, **values: Any) -> Row:
         """Return the first row. Raises LookupError if there is none."""
@@ -236,29 +272,37 @@ class PostgresqlTransaction:
 
     def all(self, sql: str, **values: Any) -> list[Row]:
         """Return all rows, in the order of the query."""
-        cursor = self._execute(sql, values)
-        return cursor.fetchall() if has_rows(cursor) else []
+        return self.later(sql, **values)()
+
+    def later(self, sql: str, **values: Any) -> Callable[[], list[Row]]:
+        """Send one statement with the next one, or with the commit; see Transaction.later."""
+        waiting = self._add(sql, values)
+
+        def rows() -> list[Row]:
+            connection, result = self._result(waiting)
+            return connection.rows(result)
+
+        return rows
 
     def commit(self) -> None:
-        """Commit.
+        """Commit, with the statements that wait.
 
         Raises the error of an earlier statement, even if the action ignored it.
         """
         if self._ended is not None:
             raise self._ended
-        if self._connection.info.transaction_status != TransactionStatus.INTRANS:
+        if not self._is_used:
+            return
+        connection = self._connection
+        if connection and connection.info.transaction_status != TransactionStatus.INTRANS:
             raise StoreUnavailable(
                 f"postgresql {self._connections.address}: an action ended its transaction"
             )
-        try:
-            self._connection.execute(b"commit", prepare=False)
-        except psycopg.Error as error:
-            if self._connection.closed:
-                self._ended = OutcomeUnknown(
-                    f"{self._connections.unavailable(error)} (during a commit)"
-                )
-                raise self._ended from error
-            self._fail(error)
+        if connection and self._is_read and not self._waiting:
+            connection.send(_COMMIT)  # no caller waits for the end of a snapshot
+            return
+        self._waiting.append(_Waiting(_COMMIT))
+        self._send(is_commit=True)
 
     def raise_conflict(self) -> None:
         """Raise _Conflict if a statement conflicted, even if the action ignored it."""
@@ -266,20 +310,53 @@ class PostgresqlTransaction:
             raise _Conflict(self._conflict) from self._conflict
 
     def end(self) -> None:
-        """Reject further statements: the transaction is over."""
+        """Reject further statements and give the connection back: the transaction is over."""
         self._ended = self._ended or RuntimeError(
             "this transaction is over; do not use it outside its action"
         )
+        if self._connection is not None:
+            self._connections.give_back(self._connection)
 
-    def _execute(self, sql: str, values: dict[str, Any]) -> psycopg.Cursor[Any]:
+    def _add(self, sql: str, values: dict[str, Any]) -> _Waiting:
+        """Let a statement wait for the next request."""
         if self._ended is not None:
             raise self._ended
-        statement = prepare(sql)
-        cursor = cursor_of(self._connection)
+        waiting = _Waiting(prepare(sql).bind(self._defaults | values))
+        self._waiting.append(waiting)
+        self._is_used = True
+        return waiting
+
+    def _result(self, waiting: _Waiting) -> tuple[Connection, PGresult]:
+        """Return the result of a statement and its connection; send it if it waits."""
+        if self._ended is not None:
+            raise self._ended
+        if waiting.result is None:
+            self._send()
+        assert self._connection is not None
+        assert waiting.result is not None
+        return self._connection, waiting.result
+
+    def _send(self, *, is_commit: bool = False) -> None:
+        """Send all statements that wait in one round trip."""
+        waiting, self._waiting = self._waiting, []
+        statements = [one.statement for one in waiting]
         try:
-            return cursor.execute(statement.sql, statement.values(self._defaults | values))
+            if self._connection is None:
+                self._connection, results = self._connections.send_first(
+                    statements, is_commit=is_commit
+                )
+            else:
+                results = self._connection.request(statements)
+        except StoreUnavailable as error:
+            self._ended = error
+            raise
         except psycopg.Error as error:
+            if is_commit and self._connection is not None and self._connection.closed:
+                self._ended = self._connections.outcome_unknown(error)
+                raise self._ended from error
             self._fail(error)
+        for one, result in zip(waiting, results, strict=True):
+            one.result = result
 
     def _fail(self, error: psycopg.Error) -> NoReturn:
         if isinstance(error, _RETRIED + _RETRIED_IF_SHARED):

@@ -286,6 +286,11 @@ class SqliteTransaction:
         """Return all rows, in the order of the query."""
         return self._execute(sql, values, _every)  # type: ignore[no-any-return]
 
+    def later(self, sql: str, **values: Any) -> Callable[[], list[Row]]:
+        """Execute one statement, and return a function that returns its rows."""
+        rows = self.all(sql, **values)
+        return lambda: rows
+
     def end(self) -> None:
         """Reject further statements: the transaction is over."""
         self._ended = self._ended or RuntimeError(

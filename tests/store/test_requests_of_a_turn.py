@@ -1,4 +1,4 @@
-"""The statements that a database server is asked for a turn: each is a round trip."""
+"""The requests that a database server gets for a turn: each is a round trip."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.memory_batch import TurnBatch
 
-STATEMENTS_MAX = 6  # of a turn, with `begin` and `commit`
+REQUESTS_MAX = 2  # of a turn: the second one commits it
 TURNS = (
     ("I live in Hamburg, near the harbour.", "Noted: Hamburg."),
     ("My sister Eva moved to Lisbon in May 2024.", "Portugal is warm, give Eva my regards."),
@@ -20,27 +20,49 @@ TURNS = (
 )
 
 
-def test_a_turn_asks_for_few_statements(database: Context, statements: list[str]) -> None:
+def test_an_added_turn_takes_two_round_trips(database: Context, requests: list[list[str]]) -> None:
     """Its links with earlier turns and its entities are stored with it."""
     caller = authenticate(database, new_key(database))
     for session in ("first", "second"):
         for query, response in TURNS:
-            statements.clear()
+            requests.clear()
             turn = Turn(query=query, response=response, user_id="ada", session_id=session)
             remember(database, caller, turn)
 
             if (session, query) != ("first", TURNS[0][0]):  # which numbers the embedder
-                assert len(statements) <= STATEMENTS_MAX, statements
+                assert len(requests) <= REQUESTS_MAX, requests
+                assert requests[-1][-1] == "commit"
 
 
-def test_a_turn_of_a_batch_asks_for_three(database: Context, statements: list[str]) -> None:
-    """The transaction and the user of the session are those of the batch."""
+def test_a_turn_that_changes_another_one_takes_two_round_trips(
+    database: Context, requests: list[list[str]]
+) -> None:
+    caller = authenticate(database, new_key(database))
+    place = {"user_id": "ada", "session_id": "boat"}
+    remember(
+        database,
+        caller,
+        Turn.model_validate({"query": "I live in Hamburg.", "response": "Noted.", **place}),
+    )
+    requests.clear()
+
+    turn = Turn.model_validate({"query": "I live in Lisbon now.", "response": "Noted.", **place})
+    answer = remember(database, caller, turn)
+
+    assert "newer value" in (answer.receipts[0].detail or "")
+    assert len(requests) <= REQUESTS_MAX, requests
+
+
+def test_a_turn_of_a_batch_takes_one_round_trip(
+    database: Context, requests: list[list[str]]
+) -> None:
+    """Its rows are sent with the request for the next turn."""
     caller = authenticate(database, new_key(database))
     turns = [{"query": query, "response": response} for query, response in TURNS]
     batch = TurnBatch.model_validate({"turns": turns, "user_id": "ada"})
     write_batch(database, caller, batch)
-    statements.clear()
+    requests.clear()
 
     write_batch(database, caller, batch)
 
-    assert len(statements) <= 3 * len(TURNS) + 3, statements
+    assert len(requests) <= len(TURNS) + 2, requests

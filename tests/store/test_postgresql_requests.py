@@ -1,0 +1,182 @@
+"""Requests to PostgreSQL: statements sent together, their errors, and lost connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from engines import empty_store
+
+from remembrancer.store import OutcomeUnknown, Store, Transaction
+from remembrancer.store.postgresql.connection import PREPARED_MAX
+from remembrancer.store.postgresql.store import PostgresqlStore
+
+ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return empty_store("postgresql", tmp_path)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresqlStore]:
+    with closing(PostgresqlStore(url, durability="normal")) as opened:
+        yield opened
+
+
+def names(store: Store) -> list[str]:
+    return [
+        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
+    ]
+
+
+def execute(url: str, *statements: str) -> list[Any]:
+    """Run statements on a separate connection; return the rows of the last one."""
+    with psycopg.connect(url, autocommit=True) as other:
+        for statement in statements:
+            cursor = other.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def test_statements_that_wait_are_sent_with_the_commit(store: PostgresqlStore) -> None:
+    def add_two(tx: Transaction) -> Any:
+        tx.later(ADD, name="ada")
+        rows = tx.later("select name from accounts")
+        tx.later(ADD, name="bob")
+        return rows()
+
+    assert store.write(add_two) == [("ada",)]
+    assert names(store) == ["ada", "bob"]
+
+
+def test_a_conflict_of_a_statement_sent_with_the_commit_is_retried(
+    store: PostgresqlStore, url: str
+) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    tries: list[int] = []
+
+    def add_one(tx: Transaction) -> None:
+        tries.append(tx.one("select created_ms from accounts").created_ms)
+        if len(tries) == 1:
+            execute(url, "update accounts set created_ms = 10")
+        tx.later("update accounts set created_ms = :n", n=tries[-1] + 1)
+
+    store.write(add_one)
+
+    assert tries == [1, 10]
+    assert execute(url, "select created_ms from accounts") == [(11,)]
+
+
+def test_an_error_of_a_statement_sent_with_the_commit_undoes_all(store: PostgresqlStore) -> None:
+    def twice(tx: Transaction) -> None:
+        tx.later(ADD, name="ada")
+        tx.later("insert into nowhere values (1)")
+        tx.later(ADD, name="bob")
+
+    with pytest.raises(psycopg.errors.UndefinedTable, match="nowhere"):
+        store.write(twice)
+    assert names(store) == []
+
+
+def test_an_error_of_the_commit_itself_is_raised(store: PostgresqlStore, url: str) -> None:
+    """A write returns only after the database has answered its commit."""
+    execute(
+        url,
+        "create function refuse() returns trigger language plpgsql as "
+        "$$ begin raise 'refused at the commit'; end $$",
+        "create constraint trigger late after insert on accounts deferrable initially deferred "
+        "for each row execute function refuse()",
+    )
+
+    with pytest.raises(psycopg.errors.RaiseException, match="refused at the commit"):
+        store.write(lambda tx: tx.run(ADD, name="ada"))
+    with pytest.raises(psycopg.errors.RaiseException, match="refused at the commit"):
+        store.write(lambda tx: tx.later(ADD, name="ada"))
+    assert names(store) == []
+
+
+def test_a_connection_lost_with_the_only_request_leaves_the_outcome_unknown(
+    store: PostgresqlStore,
+) -> None:
+    """It may have been committed, so it is not sent again."""
+    tries: list[None] = []
+
+    def cut_off(tx: Transaction) -> None:
+        tries.append(None)
+        tx.later(ADD, name="ada")
+        tx.later("select pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(OutcomeUnknown, match="during a commit"):
+        store.write(cut_off)
+    assert len(tries) == 1
+    assert names(store) == []
+
+
+def test_a_write_of_one_request_replaces_a_connection_that_broke_while_idle(
+    store: PostgresqlStore, url: str
+) -> None:
+    for name in ("ada", "bob"):
+        store.write(lambda tx, name=name: tx.later(ADD, name=name))  # type: ignore[misc]
+        names(store)  # whose commit is not awaited
+        execute(
+            url,
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity "
+            "where application_name = 'remembrancer'",
+        )
+
+    assert names(store) == ["ada", "bob"]
+
+
+def test_a_read_leaves_no_transaction_open(store: PostgresqlStore, url: str) -> None:
+    names(store)
+
+    open_ones = "select 1 from pg_stat_activity where application_name = 'remembrancer' and "
+    while execute(url, f"{open_ones} state <> 'idle'"):  # until the server got the commit
+        pass
+    assert names(store) == []
+
+
+def test_null_values_share_the_plan_of_others(store: PostgresqlStore) -> None:
+    sql = "select cast(:first as bigint) as first, cast(:second as text) as second"
+    values = [(1, "a"), (None, "b"), (2, None), (None, None)]
+
+    rows = store.read(
+        lambda tx: [tx.one(sql, first=first, second=second) for first, second in values]
+    )
+    plans = store.read(
+        lambda tx: tx.one(
+            "select count(*) as n from pg_prepared_statements where statement like :like",
+            like="select cast($1%",
+        )
+    )
+
+    assert rows == values
+    assert plans == (1,)
+
+
+def test_prepared_statements_of_a_connection_are_limited(store: PostgresqlStore) -> None:
+    def many(tx: Transaction) -> list[int]:
+        numbers = range(2 * PREPARED_MAX)
+        return [tx.one(f"select {number} + :one as n", one=1).n for number in numbers]
+
+    for _ in range(2):
+        assert store.read(many) == list(range(1, 2 * PREPARED_MAX + 1))
+    count = "select count(*) as n from pg_prepared_statements"
+    store.read(lambda tx: tx.one(count))  # at the end of its request, there are not too many
+    assert store.read(lambda tx: tx.one(count)).n <= PREPARED_MAX
+
+
+def test_a_text_larger_than_the_socket_buffers_is_exchanged(store: PostgresqlStore) -> None:
+    text = "word " * 4_000_000
+
+    def exchange(tx: Transaction) -> str:
+        rows = tx.later("select cast(:text as text) as it", text=text)
+        tx.later("select cast(:text as text) as it", text=text)
+        return str(rows()[0].it)
+
+    assert store.read(exchange) == text
