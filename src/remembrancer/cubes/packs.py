@@ -11,9 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from ..accounts.signing import base64url, from_base64url, key_id, public_bytes, verify
@@ -21,6 +20,9 @@ from ..protocol.cubes import CubeStatus, Essence, Evidence, Rules, Topic
 from ..protocol.line import CubeKind
 from ..protocol.text import Moment, Telling
 from .lessons import visible_evidence
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 FORMAT = 1
 PACK_BYTES_MAX = 16 << 20

@@ -19,10 +19,10 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 # of a search, for which new pages cost more than the search of them.
 MAPPED_BYTES_MIN = 4 << 20
 TRIMMED_BYTES_MIN = 16 << 20  # free memory at the end of the heap
-ARENAS_MAX = 4  # the interpreter's lock lets few threads allocate at once
+ARENAS_MAX = 2  # the interpreter's lock lets few threads allocate at once
 # Between two searches for free pages within the heap, which the limits above do not return. Each
 # takes some milliseconds, without the interpreter's lock.
-_TRIM_SECONDS = 60.0
+_TRIM_SECONDS = 10.0
 
 
 def return_memory() -> bool:
@@ -41,7 +41,7 @@ def return_memory() -> bool:
 
 @contextmanager
 def trimming() -> Iterator[None]:
-    """Return free pages of the heap once a minute during the block, if the allocator is glibc's."""
+    """Return free pages of the heap every ten seconds during the block. Needs glibc."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     ends = threading.Event()
 

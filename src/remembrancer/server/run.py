@@ -38,6 +38,7 @@ from ..memory.maintenance import Maintenance
 from ..protocol.errors import Problem
 from ..sandbox.shared import RemoteSandbox
 from ..search import EmbedderUnavailable
+from ..search.embedders import multilingual
 from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
@@ -130,6 +131,7 @@ def _run_workers(
 
     def work(place: Place) -> None:
         signal.signal(signal.SIGTERM, _stop)
+        multilingual.use_part(place.slot.number, count)
         context = assemble(settings.of_worker(count), embedders=embedders, is_shared=True)
         _serve(
             context,

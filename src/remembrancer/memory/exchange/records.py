@@ -38,7 +38,8 @@ FileName = Annotated[
 class Record(BaseModel):
     """Base of records: strict types, no unknown fields, immutable. Every field is written."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    # Built by its first use: a start of the server needs none of them.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 class UserRecord(Record):

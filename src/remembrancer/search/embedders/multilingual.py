@@ -54,6 +54,15 @@ def load() -> threading.Thread:
     return thread
 
 
+def use_part(part: int, parts: int) -> None:
+    """Use this part of the encoder's cache, in one of as many processes that were forked.
+
+    Nothing to do if the weights were not loaded before.
+    """
+    if _load_encoder.cache_info().currsize:
+        _loaded().use_part(part, parts)
+
+
 def _try_to_load() -> None:
     with suppress(EmbedderUnavailable):
         _loaded()

