@@ -24,7 +24,7 @@ from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.sessions import ListedSession, SessionsQuery
 from ..protocol.teams import TeamQuery
-from . import requests
+from . import requests, team_requests
 from .argument_hints import unknown_arguments
 from .errors import NotFoundError
 from .plans import DefaultUser, PagePlan, Plan
@@ -188,15 +188,29 @@ def delete(
 
 
 def delete_all(
-    default: DefaultUser, /, *, user_id: str, session_id: str | None = None
+    default: DefaultUser,
+    /,
+    *,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    team: str | None = None,
 ) -> Plan[Forgotten]:
-    """Erase the whole memory of a user, or one session, for good. Return the signed receipt.
+    """Erase the whole memory of a user or of a team, or one session of it, for good.
 
-    `user_id` has no default here.
+    Returns the signed receipt. Name either `user_id`, which has no default here, or `team`: what
+    all members stored there is erased, for which the role `owner` is needed. Raises TypeError for
+    both or none, and ForbiddenError for a role that may not.
     """
-    del default
-    confirm = user_id if session_id is None else None
-    scope = _valid(Forget, user_id=user_id, session_id=session_id, confirm=confirm)
+    if (user_id is None) == (team is None):
+        raise TypeError(
+            "delete_all() needs either user_id, whose memory to erase, or team, whose memory to "
+            "erase whoever stored it."
+        )
+    if team is not None:
+        user_id = yield from default.resolve(None)  # the member that acts
+        team = (yield team_requests.show_team(team)).team_id
+    confirm = (team or user_id) if session_id is None else None
+    scope = _valid(Forget, user_id=user_id, session_id=session_id, confirm=confirm, team=team)
     forgotten: Forgotten = yield requests.forget_memory(scope)
     return forgotten
 
