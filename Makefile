@@ -8,10 +8,12 @@ JOBS ?= auto
 ARGS ?=
 
 VENV := .venv
-BIN := $(VENV)/bin
+BIN = $(VENV)/bin
 READY := $(VENV)/.ready
 # Serving needs a third of the packages. An environment that has all of them serves, too.
 SERVES := $(if $(wildcard $(READY)),$(READY),$(VENV)/.serves)
+# Building needs six packages of the lock, in an environment of their own unless `make setup` installed all.
+BUILDS := $(if $(wildcard $(READY)),$(READY),.venv-build/.ready)
 DIST ?= dist
 # Packages that the index may lose one day; their hashes are those of the locks.
 export UV_FIND_LINKS := deploy/vendor
@@ -50,10 +52,10 @@ run: $(SERVES)  ## Serve on 127.0.0.1:8460 (installs only what serving needs)
 demo: $(SERVES)  ## Import a small conversation into an empty store and ask three questions
 	$(BIN)/remembrancer demo $(ARGS)
 
-wheel: $(READY)  ## Build wheels and source distributions of the service and of the Python client into dist/
+wheel: $(BUILDS)  ## Build wheels and source distributions of service and client into dist/ (installs only build tools)
 	@rm -f $(DIST)/remembrancer-*.whl $(DIST)/remembrancer-*.tar.gz $(DIST)/remembrancer_client-*
-	@$(BIN)/python -m hatchling build -d "$(abspath $(DIST))"
-	@cd clients/python && "$(abspath $(BIN))/python" -m hatchling build -d "$(abspath $(DIST))"
+	@$(dir $(BUILDS))bin/python -m hatchling build -d "$(abspath $(DIST))"
+	@cd clients/python && "$(abspath $(dir $(BUILDS)))/bin/python" -m hatchling build -d "$(abspath $(DIST))"
 
 test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
@@ -163,9 +165,9 @@ sbom: $(READY)  ## Write the bill of materials (CycloneDX) and the licences of t
 clean:  ## Delete .venv and the caches
 	rm -rf $(VENV) .venv-* dist sbom site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# What the recipes of both environments begin with: Python, then uv from its own lines of the lock.
+# What the recipes of all environments begin with: Python with pip.
 # A running server keeps its files: an environment that serves is completed, never made anew.
-define with_uv
+define with_pip
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 echo "Python 3.11 or newer is needed; '$(PYTHON)' is older or missing. Install it: sudo apt-get install -y python3-venv" >&2; \
 echo "(Debian 12 and later have it. To use another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12)" >&2; exit 1; }
@@ -173,6 +175,11 @@ echo "(Debian 12 and later have it. To use another one: make $(or $(MAKECMDGOALS
 echo "This Python cannot create virtual environments. Install the missing package: sudo apt-get install -y python3-venv" >&2; exit 1; }
 @$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear --without-pip $(VENV)
 @$(BIN)/python -c 'import pip' 2>/dev/null || $(BIN)/python -m ensurepip >/dev/null
+endef
+
+# uv is installed from its own lines of the lock.
+define with_uv
+$(with_pip)
 @sed -n '/^uv==/,/^ *#/p' requirements-dev.lock > $(VENV)/uv.lock
 @$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock
 endef
@@ -186,12 +193,20 @@ $(READY): requirements-dev.lock pyproject.toml Makefile
 
 # Install the lock of the service, and the build tools that `pip install --editable` needs. uv goes
 # again: 37 MB.
-BUILD_TOOLS := editables|hatchling|packaging|pathspec|pluggy|trove-classifiers
+BUILD_TOOLS := hatchling|packaging|pathspec|pluggy|tomlkit|trove-classifiers
 $(VENV)/.serves: requirements.lock requirements-dev.lock pyproject.toml Makefile
 	@echo "Installing what serving needs into $(VENV), once: 50 packages, 360 MB"
 	$(with_uv)
-	@awk '/^[a-z]/ { keep = /^($(BUILD_TOOLS))==/ } keep' requirements-dev.lock > $(VENV)/build.lock
+	@awk '/^[a-z]/ { keep = /^(editables|$(BUILD_TOOLS))==/ } keep' requirements-dev.lock > $(VENV)/build.lock
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock $(VENV)/build.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check uv
+	@touch $@
+
+.venv-build/.ready: VENV := .venv-build
+.venv-build/.ready: requirements-dev.lock Makefile
+	@echo "Installing the build tools into .venv-build, once: 6 packages"
+	$(with_pip)
+	@awk '/^[a-z]/ { keep = /^($(BUILD_TOOLS))==/ } keep' requirements-dev.lock > $(VENV)/build.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/build.lock
 	@touch $@

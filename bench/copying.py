@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -20,6 +19,7 @@ from bench.load import Turns, fill
 from bench.report import table, timed, write_section
 from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
+from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.settings import Settings
 from remembrancer.store import Store, open_store
 from remembrancer.store.transfer.catalog import tables
@@ -80,11 +80,6 @@ def main() -> None:
         command,
         table(("step", "seconds", "events/s", "time / baseline"), rows),
     )
-
-
-def no_progress(_table: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Ignore progress."""
-    return nullcontext(lambda _: None)
 
 
 def copy_unchecked(source: Store, url: str) -> None:

@@ -117,6 +117,7 @@ class Caller:
     pinned_user_id: str | None = None
     read_only: bool = False
     has_protocol: bool = True  # False: searches count no step, and nothing is due
+    key_expires_ms: int | None = None
     member: TeamMember | None = None  # of the team in whose space the request works
 
 

@@ -53,7 +53,7 @@ _SET_UP = {  # first word of a line that sets up a machine -> pattern of the res
     "cd": r"\w+",
     "make": rf"({'|'.join(sorted(_TARGETS))})( [A-Z]+=\S+)*",
     "sudo": r"apt-get install -y [a-z0-9. -]+",
-    "export": r"(REMEMBRANCER_)?KEY=\S+",
+    "export": r"(REMEMBRANCER_)?KEY=(\S+|\$\(cat \S+\))",
     ".": r"\.venv/bin/activate",
 }
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from remembrancer.backup.manifest import BackupDamaged
 from remembrancer.backup.point_in_time import restore_point
 from remembrancer.backup.segments import pages_path, segment_path, segments_of
 from remembrancer.files.files import erase_file
+from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.server.app import make_app
 from remembrancer.settings import SettingInvalid, Settings
 from remembrancer.store import DataFolderBusy, open_store
@@ -34,11 +35,6 @@ from remembrancer.store.transfer.digest import TableDigest, store_digest
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 WEEK = timedelta(days=7)
-
-
-def quiet(_title: str, _rows: int) -> nullcontext[Callable[[int], None]]:
-    """Show no progress."""
-    return nullcontext(lambda _: None)
 
 
 class Clock:
@@ -87,7 +83,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 def restored(archive: Path, target: Path, at: datetime | None) -> list[TableDigest]:
     """Restore an archive as of a moment; return the digests of all tables."""
-    restore_point(Settings(data=target), archive, at=at, progress=quiet)
+    restore_point(Settings(data=target), archive, at=at, progress=no_progress)
     with closing(open_store(f"sqlite:{target / 'remembrancer.sqlite3'}")) as store:
         return store_digest(store)
 

@@ -12,7 +12,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,7 @@ from remembrancer.backup.verify import verify
 from remembrancer.backup.write import BackupExists, write_backup
 from remembrancer.context import Context, RestoreUnfinished, open_records
 from remembrancer.files.files import erase_file
+from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.permissions.audit import ChainLink
 from remembrancer.permissions.audit import verify as verify_audit
 from remembrancer.server.app import make_app
@@ -40,11 +41,6 @@ from remembrancer.store.folder_lock import hold
 from remembrancer.store.transfer.digest import TableDigest, store_digest
 
 LANDED = Path(__file__).parents[1] / "store/landed"
-
-
-def quiet(_title: str, _rows: int) -> nullcontext[Callable[[int], None]]:
-    """Show no progress."""
-    return nullcontext(lambda _: None)
 
 
 @contextmanager
@@ -91,7 +87,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def backup(used: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a backup of that data folder."""
     target = tmp_path_factory.mktemp("backups") / "one"
-    write_backup(Settings(data=used), target, progress=quiet)
+    write_backup(Settings(data=used), target, progress=no_progress)
     return target
 
 
@@ -114,9 +110,9 @@ def test_restored_service_has_every_row_file_and_the_audit_head(
     with service(tmp_path / "used", urls["used"]) as context:
         expected = (answers(context), files_of(context))
         before = contents(context)
-        manifest = write_backup(context.settings, tmp_path / "backup", progress=quiet)
+        manifest = write_backup(context.settings, tmp_path / "backup", progress=no_progress)
     settings = Settings(data=tmp_path / "new", store=urls["restored"])
-    restore_backup(settings, tmp_path / "backup", progress=quiet)
+    restore_backup(settings, tmp_path / "backup", progress=no_progress)
 
     with service(tmp_path / "new", urls["restored"]) as restored:
         assert contents(restored) == before
@@ -136,13 +132,13 @@ def test_contents_are_copied_from_a_bucket_and_restored_to_one(
         with service(tmp_path / "used", blobs="s3://files/used") as context:
             fill(context)
             expected = files_of(context)
-            write_backup(context.settings, tmp_path / "backup", progress=quiet)
+            write_backup(context.settings, tmp_path / "backup", progress=no_progress)
         assert expected
         assert not (tmp_path / "used/blobs").exists()
 
         for name, blobs in (("bucket", "s3://files/restored"), ("folder", "local")):
             settings = Settings(data=tmp_path / name, blobs=blobs)
-            restore_backup(settings, tmp_path / "backup", progress=quiet)
+            restore_backup(settings, tmp_path / "backup", progress=no_progress)
             with service(tmp_path / name, blobs=blobs) as restored:
                 assert files_of(restored) == expected
 
@@ -173,7 +169,7 @@ def test_backup_is_readable_by_its_owner_only(backup: Path) -> None:
 
 def test_backup_never_overwrites(backup: Path, used: Path) -> None:
     with pytest.raises(BackupExists):
-        write_backup(Settings(data=used), backup, progress=quiet)
+        write_backup(Settings(data=used), backup, progress=no_progress)
 
 
 def test_backup_while_files_come_and_go_is_consistent(tmp_path: Path) -> None:
@@ -198,14 +194,14 @@ def test_backup_while_files_come_and_go_is_consistent(tmp_path: Path) -> None:
         try:
             for number in range(5):
                 manifest = write_backup(
-                    context.settings, tmp_path / f"backup-{number}", progress=quiet
+                    context.settings, tmp_path / f"backup-{number}", progress=no_progress
                 )
                 assert manifest.files.missing == []
                 assert verify(tmp_path / f"backup-{number}") == manifest
         finally:
             is_over.set()
             worker.join()
-    restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup-4", progress=quiet)
+    restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup-4", progress=no_progress)
 
     with service(tmp_path / "new") as restored:
         assert files_of(restored)[stays] == b"stays"
@@ -218,13 +214,15 @@ def test_file_erased_between_rows_and_contents_is_not_in_the_backup(
     with service(tmp_path / "data") as context:
         row = context.store.read(lambda tx: tx.one("select * from files limit 1"))
 
-        def erase_at_first_copy(title: str, _rows: int) -> nullcontext[Callable[[int], None]]:
+        def erase_at_first_copy(
+            title: str, _rows: int
+        ) -> AbstractContextManager[Callable[[int], None]]:
             if title == "copying files":
                 context.store.write(
                     lambda tx: tx.run("delete from files where blob = :blob", blob=row.blob)
                 )
                 (tmp_path / "data/blobs" / row.blob[:2] / row.blob).unlink(missing_ok=True)
-            return quiet(title, 0)
+            return no_progress(title, 0)
 
         manifest = write_backup(context.settings, tmp_path / "backup", progress=erase_at_first_copy)
 
@@ -273,7 +271,7 @@ def test_damaged_backup_is_refused_and_nothing_is_restored(
     damage(tmp_path / "backup")
 
     with pytest.raises(BackupDamaged):
-        restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=quiet)
+        restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=no_progress)
     assert not (tmp_path / "new").exists()
 
 
@@ -304,7 +302,7 @@ manifest["store"] |= {"schema_version": 9000, "sha256": sha, "bytes": len(conten
     subprocess.run([sys.executable, "-c", newer, str(tmp_path / "backup")], check=True)
 
     with pytest.raises(RestoreRefused, match="schema 9000"):
-        restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=quiet)
+        restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=no_progress)
 
 
 @pytest.mark.parametrize("schema", ["0001", "0010", "0020"])
@@ -315,8 +313,10 @@ def test_store_of_an_older_schema_is_backed_up_unchanged_and_restored_migrated(
         archive.extractall(tmp_path / "old", filter="data")
     (tmp_path / "old/values.json").unlink()
     before = (tmp_path / "old/remembrancer.sqlite3").read_bytes()
-    manifest = write_backup(Settings(data=tmp_path / "old"), tmp_path / "backup", progress=quiet)
-    restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=quiet)
+    manifest = write_backup(
+        Settings(data=tmp_path / "old"), tmp_path / "backup", progress=no_progress
+    )
+    restore_backup(Settings(data=tmp_path / "new"), tmp_path / "backup", progress=no_progress)
 
     assert manifest.store.schema_version == int(schema)
     assert (tmp_path / "old/remembrancer.sqlite3").read_bytes() == before
@@ -331,13 +331,13 @@ def test_restore_needs_an_empty_folder_an_empty_store_and_no_server(
     (tmp_path / "full").mkdir()
     (tmp_path / "full/precious").write_text("mine")
     with pytest.raises(RestoreRefused, match="not empty"):
-        restore_backup(Settings(data=tmp_path / "full"), backup, progress=quiet)
+        restore_backup(Settings(data=tmp_path / "full"), backup, progress=no_progress)
     elsewhere = Settings(data=tmp_path / "new", store=f"sqlite:{used / 'remembrancer.sqlite3'}")
     with pytest.raises(RestoreRefused, match="there is a store"):
-        restore_backup(elsewhere, backup, progress=quiet)
+        restore_backup(elsewhere, backup, progress=no_progress)
     (tmp_path / "busy").mkdir()
     with hold(tmp_path / "busy"), pytest.raises(DataFolderBusy):
-        restore_backup(Settings(data=tmp_path / "busy"), backup, progress=quiet)
+        restore_backup(Settings(data=tmp_path / "busy"), backup, progress=no_progress)
 
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["precious"]
 
@@ -385,7 +385,7 @@ def test_killed_backup_leaves_no_backup_and_the_next_one_replaces_it(
     if is_unfinished:
         with pytest.raises(BackupDamaged):
             verify(part)
-        write_backup(Settings(data=used), target, progress=quiet)
+        write_backup(Settings(data=used), target, progress=no_progress)
 
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
     assert verify(target).files.count > 0

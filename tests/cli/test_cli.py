@@ -210,6 +210,17 @@ def test_command_without_a_store_is_refused_and_creates_none(
     assert not (folder / "remembrancer.sqlite3").exists()
 
 
+def test_named_sqlite_file_that_does_not_exist_is_no_store(cli: Cli, folder: Path) -> None:
+    named = f"sqlite:{folder / 'other.sqlite3'}"
+    refused = cli("keys", "list", STORE=named)
+    first = cli("keys", "create", "--account", "ada", STORE=named)
+
+    assert refused.returncode == 2
+    assert f"There is no store at {named}. Name the file" in one_line(refused)
+    assert f"created a new store at {named}" in first.stderr
+    assert cli("keys", "list", STORE=named).returncode == 0
+
+
 def test_first_key_says_that_it_created_the_store(cli: Cli, folder: Path) -> None:
     first = cli("keys", "create", "--account", "ada")
     second = cli("keys", "create", "--account", "ada")

@@ -2,20 +2,75 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import engines
 import pytest
 from command import Cli
+from service import new_key, serving
+from starlette.applications import Starlette
 
+from remembrancer import __version__
+from remembrancer.accounts import keys
 from remembrancer.cli.doctor import run_checks
+from remembrancer.cli.service_checks import describe_key
+from remembrancer.client.credentials import write_key
 from remembrancer.context import Context
+from remembrancer.protocol.own_key import OwnKey
 from remembrancer.settings import Settings
 
 
 @pytest.fixture
-def cli(folder: Path) -> Cli:
-    return Cli(folder)
+def cli(folder: Path, tmp_path: Path) -> Cli:
+    """The command line of a user without a login and without agents."""
+    cli = Cli(folder)
+    cli.environment |= {"HOME": str(tmp_path)}
+    return cli
+
+
+@pytest.fixture
+def login(app: Starlette, context: Context, tmp_path: Path) -> Iterator[Cli]:
+    """The command line of a user who is logged in to a service, on a machine without a store."""
+    cli = Cli(tmp_path / "no" / "data")
+    cli.environment |= {"HOME": str(tmp_path)}
+    cli.environment.pop("REMEMBRANCER_STORE", None)
+    with serving(app) as port:
+        saved = tmp_path / ".config" / "remembrancer"
+        write_key(saved / "url", f"http://127.0.0.1:{port}")
+        write_key(saved / "key", new_key(context, "ada"))
+        yield cli
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Serve one body at every path. Yield the address, and the headers of what is requested."""
+    received: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", received
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, context: Context) -> None:
@@ -24,6 +79,7 @@ def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, contex
 
     files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
     assert process.returncode == 0, process.stdout
+    assert findings.pop("service")["seen"].count("default address") == 1
     assert {part: row["state"] for part, row in findings.items()} == {
         "data folder": "ok",
         "store": "ok",
@@ -32,6 +88,7 @@ def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, contex
         "files": files,
         "models": "ok",
         "sandbox": "ok",
+        "key": "notice",
     }
     assert "level ns" in findings["sandbox"]["seen"]
     assert "keys create" in findings["keys"]["what to do"]
@@ -99,3 +156,97 @@ def test_postgresql_without_pgvector_is_a_notice(cli: Cli) -> None:
 
     assert [row["state"] for row in findings] == ["ok", "notice"]
     assert "create extension vector" in findings[1]["what to do"]
+
+
+def test_machine_with_a_login_and_no_store_is_checked_as_a_client(
+    login: Cli, context: Context, tmp_path: Path
+) -> None:
+    process = login("doctor")
+    findings = {row["part"]: row for row in login.table("doctor")}
+
+    assert process.returncode == 0, process.stdout
+    assert {part: row["state"] for part, row in findings.items()} == {
+        "store": "ok",
+        "service": "ok",
+        "key": "ok",
+    }
+    assert str(tmp_path / ".config/remembrancer/url") in findings["service"]["seen"]
+    assert f"Remembrancer {__version__}" in findings["service"]["seen"]
+    assert "account ada, user ada, may read and write" in findings["key"]["seen"]
+    assert "sk_" not in process.stdout + process.stderr
+    assert not (tmp_path / "no").exists()
+
+
+def test_rejected_key_says_how_to_get_another(login: Cli, context: Context) -> None:
+    keys.revoke(context, keys.list_keys(context, "ada")[0].id)
+
+    process = login("doctor")
+
+    [row] = [row for row in login.table("doctor") if row["part"] == "key"]
+    assert process.returncode == 1
+    assert (row["state"], "rejected" in row["seen"]) == ("wrong", True)
+    assert "keys create" in row["what to do"]
+
+
+def test_service_that_does_not_answer_is_wrong_and_its_key_unchecked(login: Cli) -> None:
+    login.environment["REMEMBRANCER_URL"] = "http://127.0.0.1:9"
+
+    findings = {row["part"]: row for row in login.table("doctor")}
+
+    assert (findings["service"]["state"], findings["key"]["state"]) == ("wrong", "notice")
+    assert "(REMEMBRANCER_URL)" in findings["service"]["seen"]
+    assert "login --url" in findings["service"]["what to do"]
+
+
+def test_key_is_not_sent_to_another_service(login: Cli) -> None:
+    with answering(b"<html>Welcome</html>") as (address, received):
+        login.environment["REMEMBRANCER_URL"] = address
+        findings = {row["part"]: row for row in login.table("doctor")}
+
+    assert findings["service"]["state"] == "wrong"
+    assert "not as this service" in findings["service"]["seen"]
+    assert [headers for headers in received if "sk_" in headers] == []
+    assert received
+
+
+@pytest.mark.parametrize("name", ["key", "url"])
+def test_login_that_others_can_read_is_wrong(login: Cli, tmp_path: Path, name: str) -> None:
+    (tmp_path / ".config" / "remembrancer" / name).chmod(0o644)
+
+    findings = login.table("doctor")
+
+    assert "chmod 600" in next(row["seen"] for row in findings if row["state"] == "wrong")
+
+
+def test_machine_without_store_and_login_gets_no_store(cli: Cli, folder: Path) -> None:
+    cli.environment["REMEMBRANCER_STORE"] = f"sqlite:{folder}/none"
+    findings = {row["part"]: row for row in cli.table("doctor")}
+
+    assert findings["store"]["state"] == "notice"
+    assert "serve creates it" in findings["store"]["what to do"]
+    assert not (folder / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "state", "words"),
+    [
+        ({}, "ok", "account ada, user ada, may read and write"),
+        ({"pinned": True, "user_id": "bo"}, "ok", "user bo only"),
+        ({"read_only": True}, "ok", "may only read"),
+        ({"protocol": False}, "ok", "without the protocol"),
+        ({"expires_at": "2026-03-09T00:00:00.000Z"}, "ok", "expires 2026-03-09 00:00Z"),
+        ({"expires_at": "2026-03-03T00:00:00.000Z"}, "notice", "expires 2026-03-03 00:00Z"),
+    ],
+)
+def test_key_is_described(fields: dict[str, Any], state: str, words: str) -> None:
+    own = {
+        "account": "ada", "user_id": "ada", "pinned": False, "read_only": False, "protocol": True,
+        "is_owner": False, **fields,
+    }  # fmt: skip
+    now_ms = datetime(2026, 3, 1, tzinfo=UTC).timestamp() * 1000
+
+    result = describe_key(OwnKey(**own), "REMEMBRANCER_KEY", now_ms)
+
+    assert result.state == state
+    assert words in result.detail
+    assert bool(result.remedy) == (state == "notice")

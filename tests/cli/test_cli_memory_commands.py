@@ -95,7 +95,7 @@ def test_search_lists_facts_and_instructions_below_the_turns(cli: Cli, client: C
     process = cli(*words)
     rows = cli.table(*words)
 
-    assert process.stderr == "No turn matches; 1 fact and 1 instruction do.\n"
+    assert process.stderr == "No turn matches; 1 fact and 1 instruction match.\n"
     assert [(row["kind"], row["text"]) for row in rows] == [
         ("fact", "Mia is allergic to penicillin."),
         ("instruction", "Always answer Mia in German, please."),
@@ -109,6 +109,21 @@ def test_search_lists_facts_and_instructions_below_the_turns(cli: Cli, client: C
 
     assert [row["kind"] for row in cli.table(*words)] == ["turn", "fact", "instruction"]
     assert cli(*words).stderr == ""
+
+
+def test_turns_below_a_score_are_left_out(cli: Cli, client: Client) -> None:
+    client.add("The ferry to Elba leaves at 9:40 from pier 3.")
+    client.add("The tulips need water.")
+    words = ("search", "When does the ferry to Elba leave?")
+    scores = [float(row["score"]) for row in cli.table(*words)]
+    least = f"{sum(scores) / 2:.3f}"
+
+    [row] = cli.table(*words, "--min-score", least)
+    none = cli(*words, "--min-score", "1")
+
+    assert float(row["score"]) == max(scores)
+    assert (none.returncode, none.stderr) == (0, "No turn scores 1 or more.\n")
+    assert cli(*words, "--min-score", "2").returncode == 2
 
 
 def test_facts_and_sessions_are_listed(cli: Cli, client: Client) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from service import new_key
 
 from remembrancer.client import (
     AsyncClient,
@@ -23,11 +24,12 @@ from remembrancer.client import (
     plans,
 )
 from remembrancer.client.credentials import find_key, find_url, url_file, write_key
-from remembrancer.client.errors import NotFoundError
+from remembrancer.client.errors import ForbiddenError, NotFoundError
 from remembrancer.client.turns import batches, turns_of
+from remembrancer.context import Context
 from remembrancer.protocol.compliance import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
-from remembrancer.protocol.teams import TeamCreate
+from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -278,6 +280,45 @@ def test_delete_all_erases_one_user_or_one_session(client: Client) -> None:
     assert [event.query for event in client.get_all(user_id="mia")] == ["mia b"]
     assert client.delete_all(user_id="mia").counts.events == 1
     assert [event.query for event in client.get_all(user_id="bob")] == ["bob a"]
+
+
+def test_delete_all_erases_a_session_or_the_memory_of_a_team(client: Client) -> None:
+    client.create_team(TeamCreate(name="Our Garden"))
+    client.add("My own.", user_id="owner")
+    for session_id in ("a", "b"):
+        client.add(f"The rake of {session_id}.", session_id=session_id, team="Our Garden")
+
+    assert client.delete_all(team="Our Garden", session_id="a").counts.events == 1
+    assert [one.query for one in client.events(team="Our Garden")] == ["The rake of b."]
+    assert client.delete_all(team="Our Garden").counts.events == 1
+    assert [one.query for one in client.get_all()] == ["My own."]
+
+
+def test_delete_all_of_a_team_is_for_its_owners(client: Client, context: Context) -> None:
+    """Both clients raise what the service answers, and nothing is erased."""
+    team = client.create_team(TeamCreate(name="Garden"))
+    client.add("The rake is behind the shed.", team="Garden")
+    token = client.invite_member(team.team_id, InvitationCreate(role="writer")).token
+    key = new_key(context, "ada")
+
+    async def try_to_erase() -> None:
+        async with AsyncClient(client._connection.base_url, key) as ada:
+            await ada.accept_invitation(InvitationAccept(token=token))
+            with pytest.raises(ForbiddenError, match="owner"):
+                await ada.delete_all(team="Garden")
+            with pytest.raises(NotFoundError):
+                await ada.delete_all(team="Orchard")
+
+    asyncio.run(try_to_erase())
+
+    assert len(list(client.events(team="Garden"))) == 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"user_id": "mia", "team": "Garden"}])
+def test_delete_all_needs_a_user_or_a_team(client: Client, arguments: dict[str, str]) -> None:
+    """Both could be read as what one user stored in the team; the team is erased whole."""
+    with pytest.raises(TypeError, match="either user_id"):
+        client.delete_all(**arguments)
 
 
 def test_options_of_the_protocol_are_refused(client: Client) -> None:

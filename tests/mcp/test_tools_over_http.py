@@ -26,6 +26,7 @@ from remembrancer.accounts.prompts import set_prompt
 from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
 from remembrancer.protocol.prompts import PromptWrite
+from remembrancer.protocol.text import rfc3339
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
@@ -379,8 +380,8 @@ def test_pinned_key_uses_the_memory_of_its_user(context: Context, port: int) -> 
     assert [len(event_ids(text)) for text in texts] == [1, 0]
 
 
-def test_key_endpoint_describes_the_key(http: Http) -> None:
-    pinned = http.as_account("ada", user_id="bo", read_only=True)
+def test_key_endpoint_describes_the_key(http: Http, context: Context) -> None:
+    pinned = http.as_account("ada", user_id="bo", read_only=True, expires_in_ms=3_600_000)
 
     assert http.get("/api/v7/key").json() == {
         "account": "owner",
@@ -389,6 +390,7 @@ def test_key_endpoint_describes_the_key(http: Http) -> None:
         "read_only": False,
         "protocol": True,
         "is_owner": True,
+        "expires_at": None,
     }
     assert pinned.get("/api/v7/key").json() == {
         "account": "ada",
@@ -397,6 +399,7 @@ def test_key_endpoint_describes_the_key(http: Http) -> None:
         "read_only": True,
         "protocol": True,
         "is_owner": False,
+        "expires_at": rfc3339(context.clock() + 3_600_000),
     }
 
 

@@ -54,6 +54,17 @@ class TestFacts:
         assert texts(answer, "facts") == ["The deadline of the grant is 15 May."]
         assert answer["facts"][0]["event_id"] is None
 
+    def test_answerable_is_about_events_alone(self, http: Http) -> None:
+        """Who asks reads the facts, too; see specification.md#search-answerable."""
+        http.remember("Which paint is on the hull?", "Blue, two coats.")
+        before = ask(http, "When is the deadline of the grant?")
+        http.post("/api/v7/remember", {"critical": "The deadline of the grant is 15 May."})
+
+        after = ask(http, "When is the deadline of the grant?")
+
+        assert texts(after, "facts") == ["The deadline of the grant is 15 May."]
+        assert after["answerable"] == before["answerable"]
+
     def test_an_erased_fact_is_gone_from_the_next_search(self, http: Http) -> None:
         turn = http.remember("Allergies?", "Noted.", critical="allergic to nuts")
         assert texts(ask(http, "allergic"), "facts") == ["allergic to nuts"]

@@ -201,21 +201,49 @@ def test_client_and_service_are_installed_together(
     assert run(python, "-c", code) == both
 
 
-def test_make_run_installs_what_serving_needs_and_no_more(tmp_path: Path) -> None:
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Return a copy of the files of the repository, without an environment."""
     tree = tmp_path / "tree"
     tracked = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in filter(None, tracked.split("\0")):
         if (ROOT / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tree / name)
-    make = ["make", "--no-print-directory", "-C", str(tree)]
-    planned = run(*make, "--dry-run", "run")
+    return tree
+
+
+def installed(make: list[str], target: str, **variables: str) -> None:
+    """Make a target that installs packages. Without a package index the test is skipped."""
     process = subprocess.run(
-        [*make, ".venv/.serves"], env=ENVIRONMENT, capture_output=True, text=True, check=False
+        [*make, target],
+        env={**ENVIRONMENT, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if process.returncode and os.environ.get("CI") != "true":
         pytest.skip(f"the package index cannot be used: {process.stderr.strip()[-500:]}")
     assert process.returncode == 0, process.stderr
+
+
+def test_make_wheel_installs_the_build_tools_and_no_more(tree: Path, tmp_path: Path) -> None:
+    make = ["make", "--no-print-directory", "-C", str(tree)]
+    installed(make, "wheel", DIST=str(tmp_path / "built"))
+    python = str(tree / ".venv-build/bin/python")
+    packages = run(UV, "pip", "list", "--python", python, "--format", "freeze").splitlines()
+
+    assert len(list((tmp_path / "built").iterdir())) == 4
+    assert len(packages) <= 9, packages  # with pip and setuptools, which are there before
+    assert "hatchling" in {name.partition("==")[0] for name in packages}
+    assert not (tree / ".venv").exists()
+    assert "wheel" in next(line for line in run(*make).splitlines() if "only build tools" in line)
+
+
+def test_make_run_installs_what_serving_needs_and_no_more(tree: Path, tmp_path: Path) -> None:
+    make = ["make", "--no-print-directory", "-C", str(tree)]
+    planned = run(*make, "--dry-run", "run")
+    installed(make, ".venv/.serves")
 
     with served([*make, "run", "PORT=0"], tmp_path):
         size = sum(

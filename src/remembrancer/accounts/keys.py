@@ -223,6 +223,7 @@ def authenticate(records: Records, text: str) -> Caller:
         pinned_user_id=row.user_id,
         read_only=bool(row.read_only),
         has_protocol=bool(row.protocol),
+        key_expires_ms=row.expires_ms,
     )
 
 

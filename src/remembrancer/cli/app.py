@@ -258,9 +258,11 @@ app.command("restore")(backup_commands.restore)
 
 @app.command()
 def doctor(context: typer.Context, data: DataFolder = None) -> None:
-    """Check every component and suggest fixes.
+    """Check the service, its address and your key, and suggest fixes.
 
-    Works while a server is running.
+    Checks each component of the service on this machine, then the service and the key that
+    commands and programs use (`remembrancer login`). Works while a server is running, and on a
+    machine without a store. Never shows the key.
     """
     from .doctor import run_checks
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..context import Context, Records
     from ..settings import Settings
 
-SQLITE_FILE = "remembrancer.sqlite3"  # as in Settings.store_url
 _NEVER_BROKEN = frozenset({"id", "key", "may", "state", "last used"})
 DataFolder = Annotated[
     Path | None,
@@ -53,27 +52,38 @@ def load_settings(context: typer.Context, data: Path | None, **overrides: Any) -
 
 
 def has_store(settings: Settings) -> bool:
-    """Return True if there is a store, as far as a file shows."""
-    return bool(settings.store) or (settings.data_folder / SQLITE_FILE).exists()
+    """Return True unless the store is a SQLite file that does not exist. Raises SettingInvalid."""
+    from ..store.locations import is_missing_file
+
+    return not is_missing_file(settings.store_url)
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SettingInvalid if the data folder has no store yet.
+    """Raise SettingInvalid if there is no store yet.
 
-    A command on the wrong folder would report success about a new, empty store.
+    A command on the wrong folder or file would report success about a new, empty store.
     """
     from ..settings import SettingInvalid
 
-    if not has_store(settings):
-        raise SettingInvalid(
-            f"There is no store in {settings.data_folder}. Name the data folder of the service "
-            "with --data or REMEMBRANCER_DATA; `remembrancer serve` creates one."
-        )
+    if has_store(settings):
+        return
+    remedy = (
+        "Name the file of the service with REMEMBRANCER_STORE"
+        if settings.store
+        else "Name the data folder of the service with --data or REMEMBRANCER_DATA"
+    )
+    raise SettingInvalid(
+        f"There is no store {_place(settings)}. {remedy}; `remembrancer serve` creates one."
+    )
 
 
 def say_created(settings: Settings) -> None:
-    """Say that a command created a store: its data folder may be the wrong one."""
-    print(f"remembrancer: created a new store in {settings.data_folder}", file=sys.stderr)
+    """Say that a command created a store: its place may be the wrong one."""
+    print(f"remembrancer: created a new store {_place(settings)}", file=sys.stderr)
+
+
+def _place(settings: Settings) -> str:
+    return f"at {settings.store_shown}" if settings.store else f"in {settings.data_folder}"
 
 
 def open_context(context: typer.Context, data: Path | None) -> Context:

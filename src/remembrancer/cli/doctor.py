@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from ..context import Context, assemble
 from ..files.blobs import open_blobs
@@ -24,29 +23,58 @@ from ..status import is_above_policies, is_new, readiness
 from ..store import DataFolderReadable, StoreUnavailable
 from ..store.folder_lock import require_private
 from ..store.locations import engine_of
+from .commands import has_store
+from .findings import Finding
 from .install import configured_agents
 from .key_file import read_service_key
+from .service_checks import check_service, is_configured
 
 _FREE_BYTES_MIN = 1 << 30
-State = Literal["ok", "notice", "wrong"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The state of one component, the observation, and the remedy.
-
-    `notice` means that it works, but the owner should know.
-    """
-
-    part: str
-    state: State
-    detail: str
-    remedy: str = ""
 
 
 def run_checks(settings: Settings) -> Iterator[Finding]:
-    """Check every component. Changes nothing and works while a server is running."""
+    """Check the service of this machine, the service that its user uses, and the user's agents.
+
+    Changes nothing and works while a server is running. A machine with the address or the key of a
+    service and without a store only uses one elsewhere: nothing of its own is checked.
+    """
+    if is_configured() and not _may_have_store(settings):
+        yield Finding(
+            part="store",
+            state="ok",
+            detail=f"none at {settings.store_shown}: this machine uses a service elsewhere",
+        )
+    else:
+        yield from _server(settings)
+    yield from check_service()
+    yield from _agents()
+
+
+def _may_have_store(settings: Settings) -> bool:
+    try:
+        return has_store(settings)
+    except SettingInvalid:
+        return True  # and the check of the store reports it
+
+
+def _server(settings: Settings) -> Iterator[Finding]:
+    """Check the parts that a server on this machine needs."""
     yield _data_folder(settings)
+    if _may_have_store(settings):
+        yield from _open_store(settings)
+    else:
+        yield Finding(
+            part="store",
+            state="notice",
+            detail=f"none yet at {settings.store_shown}",
+            remedy="remembrancer serve creates it; for a service elsewhere: remembrancer login",
+        )
+    yield _files(settings)
+    yield from _models(settings)
+    yield from _sandbox(settings)
+
+
+def _open_store(settings: Settings) -> Iterator[Finding]:
     try:
         context = assemble(settings)
     except (OSError, SettingInvalid, StoreUnavailable) as error:
@@ -56,15 +84,11 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
             detail=str(error),
             remedy="fix the cause, or restore a backup with the server stopped",
         )
-    else:
-        try:
-            yield from _records(context)
-        finally:
-            context.close()
-    yield _files(settings)
-    yield from _models(settings)
-    yield from _sandbox(settings)
-    yield from _agents()
+        return
+    try:
+        yield from _records(context)
+    finally:
+        context.close()
 
 
 def _data_folder(settings: Settings) -> Finding:

@@ -104,6 +104,9 @@ def search(
     ],
     user_id: User = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Most hits.")] = 5,
+    min_score: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out turns with a lower score.")
+    ] = 0.0,
     scope: SearchScope = SearchScope(),
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
@@ -111,12 +114,15 @@ def search(
 ) -> None:
     """Search memory, best hit first. Counts no step and owes nothing.
 
-    Facts, instructions and summaries that match follow the turns; `kind` says what a row is.
+    Facts, instructions and summaries that match follow the turns; `kind` says what a row is. The
+    score of a turn is the chance that it answers the query, from 0 to 1.
 
     Needs a running service and its key (`remembrancer login`).
     """
     with service_client(url) as client:
-        result = client.search(query, user_id=user_id, top_k=top_k, **scope.fields())
+        result = client.search(
+            query, user_id=user_id, top_k=top_k, min_score=min_score, **scope.fields()
+        )
     answer = result.answer.model_dump(mode="json")
     rows = _matches(result, is_marked=output is OutputFormat.TABLE)
     _print(
@@ -127,7 +133,7 @@ def search(
         document={"user_id": result.user_id, **answer},
     )
     if not result.hits:
-        print(_without_turns(result), file=sys.stderr)
+        print(_without_turns(result, min_score), file=sys.stderr)
 
 
 @takes_options
@@ -309,11 +315,12 @@ def _matches(result: SearchResult, *, is_marked: bool) -> list[dict[str, Any]]:
     return [*turns, *others]
 
 
-def _without_turns(result: SearchResult) -> str:
+def _without_turns(result: SearchResult, min_score: float) -> str:
     """Return a sentence that no turn matches, and what does."""
+    none = f"No turn scores {min_score:g} or more" if min_score else "No turn matches"
     counts = Counter(one.kind for one in result.others)
     if not counts:
-        return "No turn matches."
+        return f"{none}."
     plurals = {"summary": "summaries"}
     parts = [
         f"{count} {kind if count == 1 else plurals.get(kind, f'{kind}s')}"
@@ -321,7 +328,8 @@ def _without_turns(result: SearchResult) -> str:
     ]
     *first, last = parts
     named = f"{', '.join(first)} and {last}" if first else last
-    return f"No turn matches; {named} {'does' if counts.total() == 1 else 'do'}."
+    verb = "matches" if counts.total() == 1 else "match"
+    return f"{none}; {named} {verb}."
 
 
 def _first(items: Iterable[T], limit: int) -> list[dict[str, Any]]:

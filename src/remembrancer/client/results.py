@@ -102,7 +102,11 @@ class SearchResult(Sequence[Hit]):
 
     @property
     def answerable(self) -> float:
-        """Return the chance that any hit answers the query, in 0..1."""
+        """Return the chance that any turn answers the query, in 0..1.
+
+        Facts, instructions and summaries do not count: a query that only a fact answers has a low
+        value, although `facts` holds the answer. They have a `score` of their own.
+        """
         return self.answer.answerable
 
     @property

@@ -9,7 +9,7 @@ account's name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -24,7 +24,7 @@ from ..protocol.memory_batch import BatchWritten, TurnBatch
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.sessions import ListedSession, SessionsQuery
 from ..protocol.teams import TeamQuery
-from . import requests
+from . import requests, team_requests
 from .argument_hints import unknown_arguments
 from .errors import NotFoundError
 from .plans import DefaultUser, PagePlan, Plan
@@ -32,6 +32,8 @@ from .results import AddResult, SearchResult
 from .turns import Content, batches, turns_of
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+Page: TypeAlias = tuple[list[T], Any]  # its items, and the position of the next page or None
 Time: TypeAlias = datetime | str | None
 DEFAULT_SESSION = "default"  # of a request that names none
 PAGE_MAX = 100  # items of a page
@@ -151,18 +153,8 @@ def get_all(
     team: str | None = None,
 ) -> Plan[list[ListedEvent]]:
     """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
-    items: list[ListedEvent] = []
-    steps, answer = events(default, user_id=user_id, session_id=session_id, team=team), None
-    while len(items) < limit:
-        try:
-            step = steps.send(answer)
-        except StopIteration:
-            break
-        if isinstance(step, list):
-            items, answer = items + step, None
-        else:
-            answer = yield step
-    return items[:limit]
+    pages = events(default, user_id=user_id, session_id=session_id, team=team)
+    return (yield from _collect(pages, limit))
 
 
 def update(
@@ -196,15 +188,29 @@ def delete(
 
 
 def delete_all(
-    default: DefaultUser, /, *, user_id: str, session_id: str | None = None
+    default: DefaultUser,
+    /,
+    *,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    team: str | None = None,
 ) -> Plan[Forgotten]:
-    """Erase the whole memory of a user, or one session, for good. Return the signed receipt.
+    """Erase the whole memory of a user or of a team, or one session of it, for good.
 
-    `user_id` has no default here.
+    Returns the signed receipt. Name either `user_id`, which has no default here, or `team`: what
+    all members stored there is erased, for which the role `owner` is needed. Raises TypeError for
+    both or none, and ForbiddenError for a role that may not.
     """
-    del default
-    confirm = user_id if session_id is None else None
-    scope = _valid(Forget, user_id=user_id, session_id=session_id, confirm=confirm)
+    if (user_id is None) == (team is None):
+        raise TypeError(
+            "delete_all() needs either user_id, whose memory to erase, or team, whose memory to "
+            "erase whoever stored it."
+        )
+    if team is not None:
+        user_id = yield from default.resolve(None)  # the member that acts
+        team = (yield team_requests.show_team(team)).team_id
+    confirm = (team or user_id) if session_id is None else None
+    scope = _valid(Forget, user_id=user_id, session_id=session_id, confirm=confirm, team=team)
     forgotten: Forgotten = yield requests.forget_memory(scope)
     return forgotten
 
@@ -245,24 +251,17 @@ def events(
     team: str | None = None,
 ) -> PagePlan[ListedEvent]:
     """Iterate over the turns of a user, complete, in the order of their times."""
+    fields = {"session_id": session_id, "after": after, "before": before, "order": order}
     user = yield from default.resolve(user_id)
-    cursor = None
-    while True:
+
+    def page(cursor: Any) -> Plan[Page[ListedEvent]]:
         query = _valid(
-            EventsQuery,
-            user_id=user,
-            session_id=session_id,
-            after=after,
-            before=before,
-            order=order,
-            limit=PAGE_MAX,
-            cursor=cursor,
-            team=team,
+            EventsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor, team=team, **fields
         )
-        page = yield requests.list_events(query)
-        yield page.events
-        if (cursor := page.next) is None:
-            return
+        listed = yield requests.list_events(query)
+        return listed.events, listed.next
+
+    yield from _all_pages(page)
 
 
 def facts(
@@ -297,33 +296,52 @@ def sessions(
 ) -> PagePlan[ListedSession]:
     """Iterate over the sessions of a user, latest turn first."""
     user = yield from default.resolve(user_id)
-    cursor = None
-    while True:
+
+    def page(cursor: Any) -> Plan[Page[ListedSession]]:
         query = _valid(SessionsQuery, user_id=user, limit=PAGE_MAX, cursor=cursor, team=team)
-        page = yield requests.list_sessions(query)
-        yield page.sessions
-        if (cursor := page.next) is None:
-            return
+        listed = yield requests.list_sessions(query)
+        return listed.sessions, listed.next
+
+    yield from _all_pages(page)
 
 
 def _facts(
     default: DefaultUser, user_id: str | None, team: str | None, **fields: Any
 ) -> PagePlan[Fact]:
     user = yield from default.resolve(user_id)
-    below = None
+
+    def page(below: Any) -> Plan[Page[Fact]]:
+        query = _valid(FactsQuery, user_id=user, limit=PAGE_MAX, below=below, team=team, **fields)
+        listed = yield requests.list_facts(query)
+        return listed.facts, listed.next
+
+    yield from _all_pages(page)
+
+
+def _all_pages(page: Callable[[Any], Plan[Page[T]]]) -> PagePlan[T]:
+    """Yield the items of each page. `page` requests the one at a position; None is the first."""
+    place = None
     while True:
-        query = _valid(
-            FactsQuery,
-            user_id=user,
-            limit=PAGE_MAX,
-            below=below,
-            team=team,
-            **fields,
-        )
-        page = yield requests.list_facts(query)
-        yield page.facts
-        if (below := page.next) is None:
+        items, place = yield from page(place)
+        yield items
+        if place is None:
             return
+
+
+def _collect(pages: PagePlan[T], limit: int | None = None) -> Plan[list[T]]:
+    """Return the items of pages, at most `limit`. Requests no page beyond it."""
+    items: list[T] = []
+    answer = None
+    while limit is None or len(items) < limit:
+        try:
+            step = pages.send(answer)
+        except StopIteration:
+            break
+        if isinstance(step, list):
+            items, answer = items + step, None
+        else:
+            answer = yield step
+    return items[:limit]
 
 
 def _find_fact(
@@ -331,17 +349,7 @@ def _find_fact(
 ) -> Plan[tuple[list[Fact], Fact]]:
     """Return all facts of the user or the team, and the one with this id. Raises NotFoundError."""
     user = yield from default.resolve(user_id)
-    every: list[Fact] = []
-    steps, answer = _facts(default, user, team, which="all", status="all"), None
-    while True:
-        try:
-            step = steps.send(answer)
-        except StopIteration:
-            break
-        if isinstance(step, list):
-            every, answer = every + step, None
-        else:
-            answer = yield step
+    every = yield from _collect(_facts(default, user, team, which="all", status="all"))
     for fact in every:
         if fact.fact_id == fact_id:
             return every, fact

@@ -18,6 +18,7 @@ from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Forbidden, Unauthorized, Unavailable
 from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.status import Readiness, StatusRecord
+from ..protocol.text import rfc3339
 from ..store import StoreUnavailable
 from . import metrics, openapi, pages
 from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
@@ -119,6 +120,7 @@ def own_key(context: Context, caller: Caller, query: OwnKeyQuery) -> OwnKey:
         read_only=caller.read_only,
         protocol=caller.has_protocol,
         is_owner=caller.is_owner,
+        expires_at=None if caller.key_expires_ms is None else rfc3339(caller.key_expires_ms),
     )
 
 

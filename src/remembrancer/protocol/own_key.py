@@ -38,3 +38,9 @@ class OwnKey(Message):
         ),
     ]
     is_owner: Annotated[bool, Field(description="True if the account is an owner of the service.")]
+    expires_at: Annotated[
+        str | None,
+        Field(
+            description="Time at which the key expires (RFC 3339, UTC). Null: it does not expire."
+        ),
+    ] = None

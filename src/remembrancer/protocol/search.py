@@ -333,7 +333,8 @@ class MemoryAnswer(Message):
         Field(
             ge=0,
             le=1,
-            description="How likely it is that any event of the memory answers the query.",
+            description="How likely it is that any event of the memory answers the query. Facts "
+            "and the other layers do not count: they have a `score` of their own.",
         ),
     ] = 0.0
     total_hits: Annotated[

@@ -308,7 +308,12 @@ class AgentMemory(Message):
     answerable: Annotated[
         float | None,
         ABSENT_IF_NONE,
-        Field(ge=0, le=1, description="How likely it is that any event answers the query."),
+        Field(
+            ge=0,
+            le=1,
+            description="How likely it is that any event answers the query. Facts and the other "
+            "layers do not count.",
+        ),
     ] = None
     total_hits: Annotated[
         int | None, ABSENT_IF_NONE, Field(description="Number of events that matched.")

@@ -56,6 +56,15 @@ def engine_of(url: str) -> str:
     )
 
 
+def is_missing_file(url: str) -> bool:
+    """Return True if a store URL names a SQLite file that does not exist.
+
+    A PostgreSQL store counts as present: only a connection could tell. Raises SettingInvalid as
+    open_store does.
+    """
+    return engine_of(url) == "sqlite" and not _file(url).exists()
+
+
 def place_of(url: str) -> str:
     """Return the location of a store URL in a normal form without password.
 

@@ -16,7 +16,7 @@ from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
 from remembrancer.agent.compliance import compliance
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import ImportResult
-from remembrancer.memory.exchange.shapes import NAMES, detect
+from remembrancer.memory.exchange.shapes import NAMES, ShapeUnknown, detect
 from remembrancer.protocol.compliance import ComplianceQuery
 
 _SHAPES = {
@@ -259,6 +259,39 @@ def test_mem0_memories_are_facts_and_replaced_ones_ended(imports: Imports) -> No
         ("alex", "Drinks coffee", ms("2025-01-01T00:00:00Z"), ms("2025-06-01T00:00:00Z")),
         (OWNER, "Enjoys green tea", ms("2025-06-01T00:00:00Z"), None),
     ]
+
+
+@pytest.mark.parametrize("key", [None, "results", "memories"])
+def test_mem0_memories_without_ids_are_recognised(imports: Imports, key: str | None) -> None:
+    memories = [
+        {"memory": "Likes tea", "user_id": "ann"},
+        {"memory": "Likes tea", "user_id": "bob", "metadata": {"source": "chat"}},
+    ]
+    document = memories if key is None else {key: memories}
+    path = imports.written("a.json", json.dumps(document))
+
+    assert detect(path).name == "mem0"
+    imports.stored(path)
+    imports.stored(path)
+    assert [row[:2] for row in imports.facts()] == [("ann", "Likes tea"), ("bob", "Likes tea")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"memory": "16 GB"},
+        {"memory": "16 GB", "user_id": "ann", "processor": "8 cores"},
+        {"memory": 16, "user_id": "ann"},
+    ],
+)
+def test_objects_that_may_be_of_another_product_need_the_name_of_a_shape(
+    imports: Imports, other: dict[str, object]
+) -> None:
+    others = [{"memory": "Likes tea", "user_id": "ann"}, other]
+    path = imports.written("a.json", json.dumps(others))
+
+    with pytest.raises(ShapeUnknown, match=r"Known shapes: .*mem0.*--shape NAME"):
+        detect(path)
 
 
 def test_mem0_memory_replaced_since_an_import_ends(imports: Imports) -> None:

@@ -25,19 +25,39 @@ from .times import start_before
 
 RELATION = "relation derived from memories"
 _LISTS = (None, "results", "memories")
+_TELLING = frozenset({"user_id", "agent_id", "app_id", "run_id", "created_at"})
+_FIELDS = _TELLING | {
+    "actor_id", "categories", "expiration_date", "hash", "immutable", "memory", "metadata",
+    "replaced_by", "role", "score", "session_id", "updated_at",
+}  # fmt: skip
 
 
 def matches(sample: Sample) -> bool:
-    """Return True for objects with an `id` and a text `memory`, alone or in `results`."""
-    return any(
-        _is_memory(one)
+    """Return True for memories, alone or in `results`.
+
+    A memory has a text `memory` and an `id`. Without ids, it says whose or of when it is, and each
+    object has only fields of mem0: anything else may be data of another product.
+    """
+    items = [
+        one
         for item in sample.items
-        for one in (item, *objects(item.get("results")), *objects(item.get("memories")))
+        for one in (objects(item.get("results")) or objects(item.get("memories")) or [item])
+    ]
+    return any(_is_memory(one) for one in (*sample.items, *items)) or (
+        bool(items) and all(_is_memory_without_id(one) for one in items)
     )
 
 
 def _is_memory(item: dict[str, Any]) -> bool:
     return isinstance(item.get("memory"), str) and "id" in item
+
+
+def _is_memory_without_id(item: dict[str, Any]) -> bool:
+    return (
+        isinstance(item.get("memory"), str)
+        and item.keys() <= _FIELDS
+        and not item.keys().isdisjoint(_TELLING)
+    )
 
 
 def read(document: SourceDocument) -> Iterator[Record]:
