@@ -173,6 +173,7 @@ def test_machine_with_a_login_and_no_store_is_checked_as_a_client(
     assert str(tmp_path / ".config/remembrancer/url") in findings["service"]["seen"]
     assert f"Remembrancer {__version__}" in findings["service"]["seen"]
     assert "account ada, user ada, may read and write" in findings["key"]["seen"]
+    assert "doctor --data DIR" in findings["store"]["what to do"]
     assert "sk_" not in process.stdout + process.stderr
     assert not (tmp_path / "no").exists()
 

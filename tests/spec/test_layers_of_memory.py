@@ -55,7 +55,7 @@ class TestFacts:
         assert answer["facts"][0]["event_id"] is None
 
     def test_answerable_is_about_events_alone(self, http: Http) -> None:
-        """Who asks reads the facts, too; see specification.md#search-answerable."""
+        """A fact that answers does not raise it; see specification.md#search-answerable."""
         http.remember("Which paint is on the hull?", "Blue, two coats.")
         before = ask(http, "When is the deadline of the grant?")
         http.post("/api/v7/remember", {"critical": "The deadline of the grant is 15 May."})

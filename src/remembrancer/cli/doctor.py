@@ -36,13 +36,14 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     """Check the service of this machine, the service that its user uses, and the user's agents.
 
     Changes nothing and works while a server is running. A machine with the address or the key of a
-    service and without a store only uses one elsewhere: nothing of its own is checked.
+    service and without a store needs no server of its own, so none is checked.
     """
     if is_configured() and not _may_have_store(settings):
         yield Finding(
             part="store",
             state="ok",
-            detail=f"none at {settings.store_shown}: this machine uses a service elsewhere",
+            detail=f"none at {settings.store_shown}, so no server is checked",
+            remedy="if one of this machine has another data folder: remembrancer doctor --data DIR",
         )
     else:
         yield from _server(settings)

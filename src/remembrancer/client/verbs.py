@@ -203,8 +203,8 @@ def delete_all(
     """
     if (user_id is None) == (team is None):
         raise TypeError(
-            "delete_all() needs either user_id, whose memory to erase, or team, whose memory to "
-            "erase whoever stored it."
+            "delete_all() needs either user_id or team. With team it erases the whole memory of "
+            "the team, whoever stored it."
         )
     if team is not None:
         user_id = yield from default.resolve(None)  # the member that acts

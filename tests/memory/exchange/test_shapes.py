@@ -16,7 +16,7 @@ from memory.exchange.imports import OWNER, SAMPLES, Imports, archive, ms
 from remembrancer.agent.compliance import compliance
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import ImportResult
-from remembrancer.memory.exchange.shapes import NAMES, ShapeUnknown, detect
+from remembrancer.memory.exchange.shapes import NAMES, detect
 from remembrancer.protocol.compliance import ComplianceQuery
 
 _SHAPES = {
@@ -242,66 +242,6 @@ def test_recorded_transcripts_are_read(imports: Imports) -> None:
             "Let me look at the timetable.\n\nIt leaves at noon.",
         ),
         ("When does the ferry to Elba leave?", "It leaves at noon."),
-    ]
-
-
-def test_mem0_memories_are_facts_and_replaced_ones_ended(imports: Imports) -> None:
-    imports.stored(SAMPLES / "mem0")
-
-    assert imports.facts() == [
-        ("alex", "Lives in Oslo", ms("2026-02-01T18:00:00Z"), None),
-        (
-            "alex",
-            "Has a dentist appointment",
-            ms("2026-01-01T00:00:00Z"),
-            ms("2026-01-15T00:00:00Z"),
-        ),
-        ("alex", "Drinks coffee", ms("2025-01-01T00:00:00Z"), ms("2025-06-01T00:00:00Z")),
-        (OWNER, "Enjoys green tea", ms("2025-06-01T00:00:00Z"), None),
-    ]
-
-
-@pytest.mark.parametrize("key", [None, "results", "memories"])
-def test_mem0_memories_without_ids_are_recognised(imports: Imports, key: str | None) -> None:
-    memories = [
-        {"memory": "Likes tea", "user_id": "ann"},
-        {"memory": "Likes tea", "user_id": "bob", "metadata": {"source": "chat"}},
-    ]
-    document = memories if key is None else {key: memories}
-    path = imports.written("a.json", json.dumps(document))
-
-    assert detect(path).name == "mem0"
-    imports.stored(path)
-    imports.stored(path)
-    assert [row[:2] for row in imports.facts()] == [("ann", "Likes tea"), ("bob", "Likes tea")]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"memory": "16 GB"},
-        {"memory": "16 GB", "user_id": "ann", "processor": "8 cores"},
-        {"memory": 16, "user_id": "ann"},
-    ],
-)
-def test_objects_that_may_be_of_another_product_need_the_name_of_a_shape(
-    imports: Imports, other: dict[str, object]
-) -> None:
-    others = [{"memory": "Likes tea", "user_id": "ann"}, other]
-    path = imports.written("a.json", json.dumps(others))
-
-    with pytest.raises(ShapeUnknown, match=r"Known shapes: .*mem0.*--shape NAME"):
-        detect(path)
-
-
-def test_mem0_memory_replaced_since_an_import_ends(imports: Imports) -> None:
-    memory = {"id": "1", "memory": "Drinks coffee", "created_at": "2025-01-01T00:00:00Z"}
-    imports.stored(imports.written("a.json", json.dumps([memory])))
-    replaced = {**memory, "replaced_by": "2", "updated_at": "2025-06-01T00:00:00Z"}
-    imports.stored(imports.written("a.json", json.dumps([replaced])))
-
-    assert imports.facts() == [
-        (OWNER, "Drinks coffee", ms("2025-01-01T00:00:00Z"), ms("2025-06-01T00:00:00Z"))
     ]
 
 
