@@ -117,7 +117,7 @@ def main() -> None:
         "workers",
         "Worker processes",
         f"python -m bench.workers --data locomo-dev.json --events {options.events}"
-        f" --rounds {options.rounds}",
+        f" --rounds {options.rounds} --workers {' '.join(map(str, options.workers))}",
         table(HEADS, rows)
         + f"\n\n{CLIENTS} clients on the same machine; medians of {options.rounds} rounds of "
         f"{options.seconds:g} s, in turn, with the smallest and largest ratio of a round to one "

@@ -39,15 +39,21 @@ def return_memory() -> bool:
     return all(mallopt(parameter, value) for parameter, value in limits.items())
 
 
+def trim() -> None:
+    """Return the free pages of the heap. Without glibc nothing happens."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
 @contextmanager
 def trimming() -> Iterator[None]:
-    """Return free pages of the heap every ten seconds during the block. Needs glibc."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    """Return the free pages of the heap every ten seconds during the block."""
     ends = threading.Event()
 
     def work() -> None:
-        while trim is not None and not ends.wait(_TRIM_SECONDS):
-            trim(0)
+        while not ends.wait(_TRIM_SECONDS):
+            trim()
 
     thread = threading.Thread(target=work, name="remembrancer-trim", daemon=True)
     thread.start()

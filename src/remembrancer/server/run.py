@@ -43,7 +43,7 @@ from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.folder_lock import hold, require_private
-from .allocator import return_memory, trimming
+from .allocator import return_memory, trim, trimming
 from .connection import HttpConnection
 from .logs import start_logging
 from .scheduled_backups import ScheduledBackups, check_folder
@@ -152,6 +152,7 @@ def _run_workers(
     with suppress(KeyboardInterrupt):  # a normal way to stop the server
         print(text, flush=True)
         gc.collect()
+        trim()
         gc.freeze()  # the collector would write to every page that the processes share
         gc.enable()
         Supervisor(settings, listener, work, in_child=in_child).run()

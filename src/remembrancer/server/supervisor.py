@@ -30,7 +30,7 @@ from ..settings import Settings, set_variable
 from ..store import IS_SHAREABLE
 from .slots import SharedNumbers, Slot
 
-WORKERS_MAX_BY_DEFAULT = 8  # each takes 100 to 200 MB for itself under load
+WORKERS_MAX_BY_DEFAULT = 8  # each takes about 100 MB for itself
 STOP_SECONDS_MAX = 30  # for workers to finish their requests
 FAILURES_MAX = 5  # processes of a place in a row that ended before they were ready
 _BACKOFF_SECONDS = 0.5  # doubled with each failure
