@@ -43,7 +43,10 @@ class Proxy:
 
     @contextmanager
     def hanging_after(self, *texts: bytes) -> Iterator[None]:
-        """Hang once a client has sent these in this order; the last is forwarded, too."""
+        """Hang once these have passed on one connection, in this order.
+
+        The last is forwarded first if the client sent it, and held back if the server did.
+        """
         self._texts, self._sender = list(texts), None
         try:
             yield
@@ -104,6 +107,8 @@ class Proxy:
                             return
                         if self._is_last_text(client, content):
                             self._flows.clear()
+                            if key.fileobj is server:
+                                self._flows.wait()
                         key.data.sendall(content)
 
     def _is_last_text(self, client: object, content: bytes) -> bool:

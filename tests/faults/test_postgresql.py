@@ -84,7 +84,7 @@ def test_commit_without_a_response_has_an_unknown_outcome(
 
     See specification.md#error-outcome-unknown.
     """
-    with proxy.hanging_after(f"Note {word}".encode(), b"commit\0"):
+    with proxy.hanging_after(f"Note {word}".encode(), b"COMMIT\0"):
         refused = service.remember(word, once=word)
     proxy.reset()
     again = service.remember(word, once=word)

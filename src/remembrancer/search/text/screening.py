@@ -212,8 +212,8 @@ def instruction_like(text: str) -> tuple[str, ...]:
     Empty for most texts.
     """
     plain, techniques = _plain(text).lower(), _techniques()
-    found = techniques.of(plain)
+    matches = techniques.of(plain)
     if not plain.isascii() and _LATIN.search(plain):
         disguised = plain.translate(_LOOK_ALIKES)
-        found |= techniques.of(disguised) if disguised != plain else set()
-    return tuple(name for name in techniques.names if name in found)
+        matches |= techniques.of(disguised) if disguised != plain else set()
+    return tuple(name for name in techniques.names if name in matches)
