@@ -73,6 +73,7 @@ class Maintenance:
         self._watchers: list[Callable[[Context], None]] = []
         self._changing = threading.Lock()
         self._stop = threading.Event()
+        self._is_due = threading.Event()  # ends the pause between checks
         self._threads: list[threading.Thread] = []
         self._retention_due_ms = 0  # at the first step, then once a day
         self._unseen: Counter[int] = Counter()  # by space: events renewed since its last revision
@@ -109,6 +110,7 @@ class Maintenance:
             if older is not None and older.name == embedder.name:
                 older = None
             self._use(self._context.with_embedder(embedder, older, settings))
+        self._is_due.set()
 
     def _use(self, context: Context) -> None:
         """Load the newest indexes of a context, then serve with it."""
@@ -121,6 +123,7 @@ class Maintenance:
     def stop(self) -> None:
         """Stop after the current batch. Idempotent."""
         self._stop.set()
+        self._is_due.set()
         self._context.index_cache.has_requests.set()  # wakes the thread that waits for it
         for thread in self._threads:
             thread.join()
@@ -280,7 +283,8 @@ class Maintenance:
             pass
         context = self._context
         is_often = context.embedder.is_remote or context.writer is not context.embedder
-        self._stop.wait(CHECK_OFTEN_SECONDS if is_often else CHECK_SECONDS)
+        self._is_due.wait(CHECK_OFTEN_SECONDS if is_often else CHECK_SECONDS)
+        self._is_due.clear()
 
     def _stale_events(self, tx: Transaction) -> list[Row]:
         embedder = embedder_id(tx, analysis_id(self._context.embedder), make=False)
