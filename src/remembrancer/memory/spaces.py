@@ -18,6 +18,7 @@ from ..search import (
     EntryBatch,
     EventText,
     IndexView,
+    SegmentName,
     SegmentOrigin,
     SpaceIndex,
     analysis_id,
@@ -77,11 +78,13 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
     segments = context.segments if has_segments(context) else None
     names = segments.names(space.id, space.revision) if segments else []
     names = [name for name in names if name.high <= space.events_made]
+    ahead = segments.open_ahead(space.id, _in_turn(names, index.next_event)) if segments else {}
     while (low := index.next_event) < space.events_made:
         name = max((one for one in names if one.low == low), default=None)
         if name is not None and segments is not None:
             names.remove(name)
-            content = segments.open(space.id, name, partial(_is_current, context, tx, numbers))
+            is_current = partial(_is_current, context, tx, numbers)
+            content = segments.open(space.id, name, is_current, ahead.get(name))
             if content is not None:
                 index.attach(content, name.high, events=space.events_made)
             continue
@@ -92,6 +95,18 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
         index.add(batch_of(context, tx, space.id, rows), high)
         if segments is not None and low // segments.small != high // segments.small:
             segments.note(space.id)
+
+
+def _in_turn(names: Sequence[SegmentName], low: int) -> list[SegmentName]:
+    """Return the segments from an event on that do not overlap, of those that begin alike the
+    longest.
+    """
+    chosen: list[SegmentName] = []
+    for name in sorted(names, key=lambda one: (one.low, -one.high)):
+        if name.low >= low:
+            chosen.append(name)
+            low = name.high
+    return chosen
 
 
 def has_segments(context: Context) -> bool:

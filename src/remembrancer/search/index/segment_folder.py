@@ -13,8 +13,10 @@ import re
 import secrets
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +27,10 @@ from .space_index import IndexRange
 # event is written twice, once in a small and once in a large one.
 _SMALL, _LARGE = 1_024, 16_384
 _NAME = re.compile(r"(\d+)-(\d+)-(\d+)\.segment")
+# Comparing checksums holds the interpreter's lock for a part of the time only.
+_readers = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-segments")
 _log = logging.getLogger(__name__)
+Opening = Callable[[], tuple[SegmentOrigin, IndexRange]]
 
 
 class SegmentName(NamedTuple):
@@ -91,16 +96,28 @@ class SegmentFolder:
         present = {(one.low, one.high) for one in self.names(space_id, revision)}
         return [one for one in self.ranges(events) if one not in present]
 
+    def open_ahead(
+        self, space_id: int, names: Sequence[SegmentName]
+    ) -> Mapping[SegmentName, Opening]:
+        """Begin to open segments in threads; return what waits for each, as `open` takes it."""
+        folder = self._of(space_id)
+        return {name: _readers.submit(open_segment, folder / name.file).result for name in names}
+
     def open(
-        self, space_id: int, name: SegmentName, is_current: Callable[[SegmentOrigin], bool]
+        self,
+        space_id: int,
+        name: SegmentName,
+        is_current: Callable[[SegmentOrigin], bool],
+        opening: Opening | None = None,
     ) -> IndexRange | None:
         """Return a segment, or None if it is gone; one that is wrong is removed.
 
-        `is_current` says if a segment of this origin belongs to the rows.
+        `is_current` says if a segment of this origin belongs to the rows; `opening` is that of
+        `open_ahead`.
         """
         path = self._of(space_id) / name.file
         try:
-            origin, content = open_segment(path)
+            origin, content = (opening or partial(open_segment, path))()
             if origin[:3] == (space_id, name.low, name.high) and is_current(origin):
                 return content
             reason = "it was made from other rows"
