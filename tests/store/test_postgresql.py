@@ -6,10 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
+from account_rows import ADD, execute, names
 from engines import empty_store, server
 
 from remembrancer.settings import SettingInvalid
@@ -18,8 +18,6 @@ from remembrancer.store.postgresql.dialect import prepare
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
 from remembrancer.store.queries import Queries
 from remembrancer.testing.postgres import Postgres
-
-ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
 
 
 @pytest.fixture
@@ -31,20 +29,6 @@ def url(tmp_path: Path) -> str:
 def store(url: str) -> Iterator[PostgresqlStore]:
     with closing(PostgresqlStore(url, durability="normal")) as opened:
         yield opened
-
-
-def names(store: Store) -> list[str]:
-    return [
-        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
-    ]
-
-
-def execute(url: str, *statements: str) -> list[Any]:
-    """Run statements on a separate connection; return the rows of the last one."""
-    with psycopg.connect(url, autocommit=True) as other:
-        for statement in statements:
-            cursor = other.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def test_conflicting_write_is_retried_on_the_new_state(store: PostgresqlStore, url: str) -> None:

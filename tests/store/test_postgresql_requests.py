@@ -9,13 +9,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from account_rows import ADD, execute, names
 from engines import empty_store
 
-from remembrancer.store import OutcomeUnknown, Store, Transaction
+from remembrancer.store import OutcomeUnknown, Transaction
 from remembrancer.store.postgresql.connection import PREPARED_MAX
 from remembrancer.store.postgresql.store import PostgresqlStore
-
-ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
 
 
 @pytest.fixture
@@ -27,20 +26,6 @@ def url(tmp_path: Path) -> str:
 def store(url: str) -> Iterator[PostgresqlStore]:
     with closing(PostgresqlStore(url, durability="normal")) as opened:
         yield opened
-
-
-def names(store: Store) -> list[str]:
-    return [
-        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
-    ]
-
-
-def execute(url: str, *statements: str) -> list[Any]:
-    """Run statements on a separate connection; return the rows of the last one."""
-    with psycopg.connect(url, autocommit=True) as other:
-        for statement in statements:
-            cursor = other.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def test_statements_that_wait_are_sent_with_the_commit(store: PostgresqlStore) -> None:

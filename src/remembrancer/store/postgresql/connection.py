@@ -125,7 +125,8 @@ class Connection(psycopg.Connection[Any]):
 
     def _row_maker(self, result: PGresult) -> Callable[[Sequence[Any]], Row]:
         self._transformer.set_pgresult(result, format=Format.BINARY)
-        return row_class(tuple(map(result.fname, range(result.nfields))))._make  # type: ignore[no-any-return]
+        columns = tuple(map(result.fname, range(result.nfields)))
+        return row_class(columns)._make  # type: ignore[no-any-return]
 
     def _message(self, statement: BoundStatement) -> _Message:
         sql, values, is_constant = statement

@@ -1,0 +1,26 @@
+"""Rows of accounts, for tests of transactions on PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from remembrancer.store import Store
+
+ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
+
+
+def names(store: Store) -> list[str]:
+    """Return the names of all accounts, sorted."""
+    return [
+        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
+    ]
+
+
+def execute(url: str, *statements: str) -> list[Any]:
+    """Run statements on a separate connection; return the rows of the last one."""
+    with psycopg.connect(url, autocommit=True) as other:
+        for statement in statements:
+            cursor = other.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
