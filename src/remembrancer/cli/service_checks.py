@@ -77,20 +77,21 @@ def _service() -> tuple[str | None, Finding]:
     except ValueError as error:
         remedy = "correct it, or save it again: remembrancer login --url ADDRESS"
         return None, Finding(part="service", state="wrong", detail=_cut(error), remedy=remedy)
+    failure: State = "wrong" if is_configured() else "notice"
     try:
         with Client(base_url, timeout_s=_TIMEOUT_S, retry=Retry(times=0)) as client:
             record = client.status_record()
     except UnreachableError as error:
         return None, Finding(
             part="service",
-            state="wrong" if is_configured() else "notice",
+            state=failure,
             detail=f"{_cut(error)} ({where})",
             remedy="if it runs elsewhere: remembrancer login --url ADDRESS",
         )
     except ClientError as error:
         return None, Finding(
             part="service",
-            state="wrong" if is_configured() else "notice",
+            state=failure,
             detail=f"{base_url} ({where}) answers, but not as this service: {_cut(error)}",
             remedy="check the address, and a proxy before it: remembrancer login --url ADDRESS",
         )
