@@ -62,6 +62,8 @@ class Context(Records):
     models: Models
     reranker: Reranker | None  # of deep searches
     segments: SegmentFolder | None = None  # files of the indexes; None without a folder for them
+    # True while another process of this server still has to change its embedder
+    others_change: Callable[[], bool] = lambda: False
 
     def with_embedder(
         self, embedder: Embedder, older: Embedder | None, settings: Settings | None = None

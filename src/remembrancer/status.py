@@ -165,9 +165,10 @@ def _embedding(context: Context) -> Embedding:
 
     waiting = context.store.read(pending)
     is_failing = any(one.is_failing for one in (context.embedder, context.writer))
+    is_pending = waiting > 0 or context.others_change()
     return Embedding(
         name=context.embedder.name,
         pending=waiting,
-        state="unavailable" if is_failing else "pending" if waiting else "ok",
+        state="unavailable" if is_failing else "pending" if is_pending else "ok",
         older=context.older.name if context.older else None,
     )

@@ -179,6 +179,42 @@ def test_sandbox_process_that_is_killed_is_replaced(started: Server, key: str) -
     assert (before.body["stdout"], after.body["stdout"]) == ("1\n", "2\n")
 
 
+def test_worker_that_replaces_a_killed_one_has_the_embedder_of_the_others(tmp_path: Path) -> None:
+    """The embedder of the last SIGHUP, not that of the server's start (status-embedding-change)."""
+    settings = tmp_path / "data" / "remembrancer.toml"
+    settings.parent.mkdir(mode=0o700)
+    settings.write_text('embedder = "none"\n', "utf-8")
+    with Server(settings.parent, REMEMBRANCER_WORKERS=str(WORKERS)) as server:
+        assert server.get("/readyz").body["embedding"] == {
+            "name": "none",
+            "pending": 0,
+            "state": "ok",
+        }
+        settings.write_text('embedder = "multilingual"\n', "utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        changed = embedder_of_all(server)
+        before = workers(server)
+        os.kill(min(before), signal.SIGKILL)
+        while len(workers(server) - before) == 0:
+            pass
+        after = embedder_of_all(server)
+
+    assert changed.startswith("multilingual/")
+    assert after == changed
+
+
+def embedder_of_all(server: Server) -> str:
+    """Wait until `/readyz` says that no worker changes its embedder; return the only name.
+
+    Each call has a connection of its own, so the workers answer in turn.
+    """
+    while True:
+        answers = [server.get("/readyz").body["embedding"] for _ in range(4 * WORKERS)]
+        names = {answer["name"] for answer in answers if answer["state"] == "ok"} - {"none"}
+        if names and all(answer["state"] == "ok" for answer in answers):
+            return " ".join(sorted({answer["name"] for answer in answers}))
+
+
 def test_metrics_count_the_requests_of_all_workers_also_of_killed_ones(
     started: Server, key: str
 ) -> None:

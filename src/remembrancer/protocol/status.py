@@ -28,7 +28,8 @@ class Embedding(Message):
     state: Annotated[
         Literal["ok", "pending", "unavailable"],
         Field(
-            description="`pending`: vectors are made in the background. `unavailable`: the "
+            description="`pending`: vectors are made in the background, or a worker process "
+            "still changes its embedder. `unavailable`: the "
             "endpoint does not answer; turns are stored and found by their words until it does."
         ),
     ] = "ok"

@@ -47,6 +47,7 @@ from .allocator import return_memory, trim, trimming
 from .connection import HttpConnection
 from .logs import start_logging
 from .scheduled_backups import ScheduledBackups, check_folder
+from .slots import Slot
 from .supervisor import Place, Supervisor, workers_of
 from .worker import WorkerServer
 
@@ -133,6 +134,7 @@ def _run_workers(
         signal.signal(signal.SIGTERM, _stop)
         multilingual.use_part(place.slot.number, count)
         context = assemble(settings.of_worker(count), embedders=embedders, is_shared=True)
+        context = replace(context, others_change=place.slot.numbers.is_reloading)
         _serve(
             context,
             sweep_aside if place.slot.number == 0 else lambda _context: None,
@@ -143,7 +145,7 @@ def _run_workers(
             ),
             lambda app: WorkerServer(server_config(app), place),
             sockets=[],
-            writes_backups=place.slot.number == 0,
+            slot=place.slot,
         )
 
     for thread in threading.enumerate():  # those that load: none may run when a process is forked
@@ -165,17 +167,20 @@ def _serve(
     make_server: Callable[[Starlette], uvicorn.Server],
     *,
     sockets: list[socket.socket],
-    writes_backups: bool = True,
+    slot: Slot | None = None,
 ) -> None:
-    """Serve an application over `context`, with maintenance, until stopped; then close all."""
+    """Serve an application over `context`, with maintenance, until stopped; then close all.
+
+    `slot` is that of a worker process; the first worker writes the backups.
+    """
     maintenance, backups = Maintenance(context), None
     try:
         begin(context)
         maintenance.start()
         app = make_app(context)
         maintenance.watch(app.state.dispatcher.use)
-        _reload_on_hangup(maintenance)
-        if writes_backups and context.settings.backup_folder:
+        _reload_on_hangup(maintenance, slot)
+        if (slot is None or slot.number == 0) and context.settings.backup_folder:
             report = app.state.dispatcher.metrics.count_backup
             backups = ScheduledBackups(context.settings, context.store, report)
             backups.start()
@@ -202,21 +207,29 @@ def _raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
 
 
-def _reload_on_hangup(maintenance: Maintenance) -> None:
-    """On SIGHUP, read the settings again and change the embedder if they name another."""
+def _reload_on_hangup(maintenance: Maintenance, slot: Slot | None) -> None:
+    """On SIGHUP, read the settings again and change the embedder if they name another.
+
+    A worker that starts after one does so now: its parent has the settings of the first start.
+    """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
         return
     turns = threading.Lock()
 
     def reload() -> None:
         with turns:
+            reloads = slot.numbers.reloads if slot else 0
             change_embedder(maintenance)
+            if slot:
+                slot.numbers.set_reloaded(slot.number, reloads)
 
     def start(_signal: int, _frame: object) -> None:
         # In a thread: opening a model takes seconds, and the main thread serves.
         threading.Thread(target=reload, name="remembrancer-reload", daemon=True).start()
 
     signal.signal(signal.SIGHUP, start)
+    if slot and slot.numbers.reloads:
+        reload()
 
 
 def change_embedder(maintenance: Maintenance) -> None:

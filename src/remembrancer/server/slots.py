@@ -6,15 +6,16 @@ import mmap
 import socket
 from dataclasses import dataclass, field
 
-_NUMBERS = 3  # of a worker, 8 bytes each
-_RECEIVED, _CLOSED, _READY = range(_NUMBERS)
+_NUMBERS = 4  # of a worker, 8 bytes each
+_RECEIVED, _CLOSED, _READY, _RELOADS = range(_NUMBERS)
 
 
 class SharedNumbers:
     """Numbers of each worker that all processes see. Make them before forking."""
 
     def __init__(self, workers: int) -> None:
-        self._cells = memoryview(mmap.mmap(-1, 8 * _NUMBERS * workers)).cast("q")
+        # the last one is the parent's: how often it was told to read the settings again
+        self._cells = memoryview(mmap.mmap(-1, 8 * (_NUMBERS * workers + 1))).cast("q")
 
     def reset(self, worker: int) -> None:
         """Forget what a worker wrote: another process takes its place."""
@@ -44,6 +45,28 @@ class SharedNumbers:
     def is_ready(self, worker: int) -> bool:
         """Return True if a worker serves connections."""
         return self._cells[_NUMBERS * worker + _READY] == 1
+
+    @property
+    def reloads(self) -> int:
+        """How often the server was told to read its settings again."""
+        return self._cells[-1]
+
+    def count_reload(self) -> None:
+        """Ask the workers to read the settings again."""
+        self._cells[-1] += 1
+
+    def set_reloaded(self, worker: int, reloads: int) -> None:
+        """Say that this worker uses the settings read after so many requests to do so."""
+        self._cells[_NUMBERS * worker + _RELOADS] = reloads
+
+    def reloaded(self, worker: int) -> int:
+        """Return what `set_reloaded` stored; 0 at first."""
+        return self._cells[_NUMBERS * worker + _RELOADS]
+
+    def is_reloading(self) -> bool:
+        """Return True while a worker uses settings that were to be read again."""
+        workers = len(self._cells) // _NUMBERS
+        return any(self.reloaded(worker) != self.reloads for worker in range(workers))
 
 
 @dataclass(slots=True)

@@ -86,8 +86,8 @@ class Supervisor:
         self._settings, self._listener = settings, listener
         self._work, self._in_child = work, in_child
         count = workers_of(settings)
-        numbers = SharedNumbers(count)
-        self._slots = [Slot(number, numbers) for number in range(count)]
+        self._numbers = SharedNumbers(count)
+        self._slots = [Slot(number, self._numbers) for number in range(count)]
         self._sandbox, self._sandbox_pid, self._sandbox_at_s = SandboxChannel(), 0, 0.0
         self._wakeup, self._ready = os.pipe()
         self._report, self._reports = os.pipe()  # errors of processes that could not begin
@@ -126,6 +126,7 @@ class Supervisor:
         while not self._signals & {signal.SIGTERM, signal.SIGINT}:
             if signal.SIGHUP in self._signals:
                 self._signals.discard(signal.SIGHUP)
+                self._numbers.count_reload()
                 self._tell(signal.SIGHUP)
             self._signals.discard(signal.SIGCHLD)
             self._reap()
@@ -231,6 +232,8 @@ class Supervisor:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
+        if slot is not None:  # when it can read its settings again, it looks at the numbers
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died before the call above
             os._exit(1)
