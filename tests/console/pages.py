@@ -20,6 +20,7 @@ VIEWS = {
     "refused": "/console/password?token=none",
     "search": "/console/memory?query=when+does+the+ferry+leave",
     "search-everyone": "/console/memory?query=ferry&users=everyone",
+    "search-teams": "/console/memory?query=ferry&teams=yes",
     "map-changes": "/console/map?version=2&against=1",
     "facts-all": "/console/facts?status=all",
     "audit-verified": "/console/audit?verify=all&kind=check",

@@ -12,9 +12,9 @@ from console.reader import Reader
 from console.reader import words_of as words_with_gaps
 from console.sample_year import import_year
 from service import Http, new_key
+from teams import FERRY, good, new_team
 
-from remembrancer.console import memory as memory_page
-from remembrancer.console import topics
+from remembrancer.console import search_scope, topics
 from remembrancer.console.charts import calendar, sparkline
 from remembrancer.context import Context
 from remembrancer.memory.associations import AssociationMap, MapLink, MapNode
@@ -105,13 +105,46 @@ class TestSearchOfAllUsers:
     def test_page_says_that_it_searched_the_active_ones_alone(
         self, owner: Reader, http: Http, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(memory_page, "USERS_SEARCHED_MAX", 1)
+        monkeypatch.setattr(search_scope, "USERS_SEARCHED_MAX", 1)
         write(http, "mia", "Where is the saw?", "In the shed.", occurred_at="2025-03-01T10:00:00Z")
         write(http, "bo", "Where is the saw?", "In the cellar.")
         text = words_of(owner.get("/console/memory?query=saw&users=everyone").text)
 
         assert "of 1 user, those active last" in text
         assert "In the shed." not in text
+
+
+class TestSearchOfTeams:
+    def test_hits_of_teams_are_shown_with_their_team_beside_ones_own(
+        self, owner: Reader, http: Http
+    ) -> None:
+        write(http, "owner", "Where is the saw?", "In the shed, on the left.")
+        team = new_team(http)
+        good(http.post("/api/v7/remember", {**FERRY, "team": team}))
+        path = "/console/memory?query=When+does+the+ferry+leave,+and+where+is+the+saw"
+        text = words_of(together := owner.get(f"{path}&teams=yes").text)
+
+        assert "of 1 user and 1 team;" in text
+        assert text.index("At 9:40 from Piombino") < text.index("of the team Garden")
+        assert "In the shed" in text
+        assert together.count("/console/memory?event_id=") == 1  # the page of one's own turn
+        assert "Piombino" not in owner.get(path).text
+
+    def test_teams_of_others_are_not_searched(self, owner: Reader, http: Http, ada: Reader) -> None:
+        good(http.post("/api/v7/remember", {**FERRY, "team": new_team(http)}))
+        write(http.as_account("ada"), "ada", "Where is the saw?", "In the garage.")
+        text = ada.get("/console/memory?query=ferry&teams=yes").text
+
+        assert "Piombino" not in text
+        assert "My teams, too" not in text
+        assert "My teams, too" in owner.get("/console/memory").text
+
+    def test_exported_hits_are_those_of_the_page(self, owner: Reader, http: Http) -> None:
+        team = new_team(http)
+        good(http.post("/api/v7/remember", {**FERRY, "team": team}))
+        rows = owner.get("/console/export?table=hits&format=json&query=ferry&teams=yes").json()["rows"]
+
+        assert [(row["user_id"], row["response"]) for row in rows] == [(team, FERRY["response"])]
 
 
 class TestTimeline:

@@ -27,7 +27,8 @@ from ..protocol.second_look import SecondLook
 from ..protocol.text import day_of, rfc3339
 from . import parameters, users
 from .browser_session import BrowserRequest
-from .memory import EVERYONE, TOP_K_CHOICES, USERS_SEARCHED_MAX
+from .memory import TOP_K_CHOICES
+from .search_scope import search_scope
 from .searches import QUERY_CHARACTERS_MAX
 
 Row: TypeAlias = dict[str, Any]
@@ -97,13 +98,9 @@ def _hits(browser: BrowserRequest) -> Iterator[Row]:
         "before": parameters.parse_day(params, "before"),
         "top_k": parameters.number(params, "top_k") or TOP_K_CHOICES[1],
     }
-    names = [chosen_user(browser)]
-    if params.get("users") == EVERYONE:
-        active = activity.active_users(browser.context, browser.caller(), most=USERS_SEARCHED_MAX)
-        names = [user.user_id for user in active]
-    for name in names:
-        query = parameters.parse(MemoryQuery, {**fields, "user_id": name})
-        explanation = explain(browser.context, browser.caller(), query)
+    for memory in search_scope(browser, chosen_user(browser), params).memories:
+        query = parameters.parse(MemoryQuery, {**fields, "user_id": memory.user_id})
+        explanation = explain(browser.context, memory.caller, query)
         for rank, hit in enumerate(explanation.hits, 1):
             values = hit.model_dump(
                 include={
@@ -123,7 +120,7 @@ def _hits(browser: BrowserRequest) -> Iterator[Row]:
                 }
             )
             signals = " ".join(one.signal for one in hit.why)
-            yield {"user_id": name, "rank": rank, **values, "why": signals}
+            yield {"user_id": memory.user_id, "rank": rank, **values, "why": signals}
 
 
 def _sessions(browser: BrowserRequest) -> Iterator[Row]:

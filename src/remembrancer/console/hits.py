@@ -95,6 +95,7 @@ class HitView:
 
     hit: ExplainedHit
     user_id: str
+    team: str | None  # name of the team whose memory has it; the console has no page of the turn
     query: list[TextPiece]
     response: list[TextPiece]
     reasons: list[ReasonBar]
@@ -104,8 +105,10 @@ class HitView:
     reason: str  # why it is a hit, in one line
 
 
-def hit_views(explanation: Explanation, user_id: str, now_ms: int) -> Iterator[HitView]:
-    """Yield the hits of a search of a user, on one scale. `now_ms` is in ms since 1970."""
+def hit_views(
+    explanation: Explanation, user_id: str, now_ms: int, *, team: str | None = None
+) -> Iterator[HitView]:
+    """Yield the hits of a search of a user or team, on one scale. `now_ms` is in ms since 1970."""
     reasons = [list(_reasons(hit)) for hit in explanation.hits]
     contributions = [adds for rows in reasons for *_, adds in rows]
     scale = ScoreScale(-min(contributions, default=0.0), max(contributions, default=0.0))
@@ -113,6 +116,7 @@ def hit_views(explanation: Explanation, user_id: str, now_ms: int) -> Iterator[H
         yield HitView(
             hit=hit,
             user_id=user_id,
+            team=team,
             query=text_pieces(hit, "query"),
             response=text_pieces(hit, "response"),
             reasons=[

@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from ..agent.second_look import second_look
 from ..http.endpoint import ThreadPool
-from ..memory.history import activity, browse
+from ..memory.history import browse
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain
+from ..permissions.teams import list_teams
 from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.explain import Explanation
@@ -22,11 +23,10 @@ from . import parameters
 from .browser_session import BrowserRequest, Page
 from .hits import BAR_WIDTH, HitView, hit_views
 from .parameters import link_to
+from .search_scope import EVERYONE, WITH_TEAMS, search_scope
 
 PATH = "/console/memory"
 TOP_K_CHOICES = (5, 10, 20, 50)
-EVERYONE = "everyone"  # value of `users`: search the memory of all users
-USERS_SEARCHED_MAX = 20  # those that were active last
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -44,6 +44,7 @@ def show(browser: BrowserRequest) -> Response:
         "top_k": parameters.number(params, "top_k") or TOP_K_CHOICES[1],
         "noticed": "yes" if params.get("noticed") == "yes" else "",
         "users": EVERYONE if params.get("users") == EVERYONE else "",
+        "teams": WITH_TEAMS if params.get("teams") == WITH_TEAMS else "",
     }
     values = (
         _search(browser, users.chosen, fields)
@@ -53,6 +54,7 @@ def show(browser: BrowserRequest) -> Response:
     values |= {
         "users": users,
         "fields": fields,
+        "has_teams": bool(list_teams(context, caller).teams),
         "top_k_choices": TOP_K_CHOICES,
         "is_fragment": browser.wants_fragment,
     }
@@ -74,36 +76,35 @@ def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
 
 
 def _search(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    if fields["users"]:
-        return _search_everyone(browser, fields)
+    if fields["users"] or fields["teams"]:
+        return _search_several(browser, user_id, fields)
     explanation = explain(browser.context, browser.caller(), search_query(fields, user_id))
     slowest_ms = max((stage.ms for stage in explanation.stages), default=1.0) or 1.0
     return {
         "explanation": explanation,
-        "everyone": None,
+        "scope": None,
         "hits": list(hit_views(explanation, user_id, browser.context.clock())),
         "ms": sum(stage.ms for stage in explanation.stages),
         "stages": [(stage, BAR_WIDTH * stage.ms / slowest_ms) for stage in explanation.stages],
     }
 
 
-def _search_everyone(browser: BrowserRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Search the memory of each user of the account that was active lately; best hits first."""
-    context, caller = browser.context, browser.caller()
-    users = activity.active_users(context, caller, most=USERS_SEARCHED_MAX + 1)
+def _search_several(
+    browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Search several memories, one after the other; best hits first."""
+    context, scope = browser.context, search_scope(browser, user_id, fields)
     results: list[tuple[Explanation, list[HitView]]] = []
-    for user in users[:USERS_SEARCHED_MAX]:
-        one = explain(context, caller, search_query(fields, user.user_id))
-        results.append((one, list(hit_views(one, user.user_id, context.clock()))))
+    for memory in scope.memories:
+        one = explain(context, memory.caller, search_query(fields, memory.user_id))
+        views = hit_views(one, memory.user_id, context.clock(), team=memory.team)
+        results.append((one, list(views)))
     hits = [view for _, views in results for view in views]
     return {
         "explanation": None,
-        "everyone": {
-            "users": len(results),
-            "is_cut": len(users) > USERS_SEARCHED_MAX,
-            "matches": sum(one.total_hits for one, _ in results),
-            "passages": sum(one.looked.passages for one, _ in results),
-        },
+        "scope": scope,
+        "matches": sum(one.total_hits for one, _ in results),
+        "passages": sum(one.looked.passages for one, _ in results),
         "hits": sorted(hits, key=lambda view: -view.hit.score)[: fields["top_k"]],
         "ms": sum(stage.ms for one, _ in results for stage in one.stages),
     }
@@ -133,7 +134,7 @@ def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) ->
     )
     return {
         "explanation": None,
-        "everyone": None,
+        "scope": None,
         "hits": None,
         "events": page.events,
         "more": more,
