@@ -6,8 +6,8 @@ CHECKOUT is a checkout of this project at another commit, DATA a file of convers
 of LoCoMo. In each round each checkout gets a new memory and the same turns, the two checkouts one
 after the other: SEQUENTIAL turns on one connection, whose CPU time counts; CONCURRENT turns from
 CLIENTS clients, whose number per second counts; BATCHES batches (a checkout without them shows
-none); and an import of IMPORTED events in this process's place. Every write is durable before its
-answer. The middle round is reported, with the lowest and the highest.
+none); and `remembrancer import` of IMPORTED events, without its start. Every write is durable
+before its answer. The middle round is reported, with the lowest and the highest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bench.http import Server
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
-SEQUENTIAL, CONCURRENT, CLIENTS, BATCHES, BATCH, IMPORTED = 300, 1_600, 16, 4, 500, 2_000
+SEQUENTIAL, CONCURRENT, CLIENTS, BATCHES, BATCH, IMPORTED = 300, 1_600, 16, 4, 500, 6_000
 SESSION_TURNS = 20
 MEASURES = {
     "CPU ms of a turn": "{:.2f}",
@@ -45,16 +45,15 @@ MEASURES = {
 IMPORT = """
 import sys, time
 from pathlib import Path
-from remembrancer.accounts import caller_for, keys
+from remembrancer.accounts import keys
+from remembrancer.cli.memory import import_into
 from remembrancer.context import assemble
-from remembrancer.memory.exchange.importer import read, store
 from remembrancer.settings import Settings
 context = assemble(Settings(data=Path(sys.argv[1])))
 keys.create(context, account="bench")
-caller = caller_for(context, "bench")
 start = time.perf_counter()
-result = store(context, caller, read(context, caller, Path(sys.argv[2])))
-print(result.stored / (time.perf_counter() - start))
+result = import_into(context, Path(sys.argv[2])).document
+print(result["stored"] / (time.perf_counter() - start))
 context.close()
 """
 

@@ -3,8 +3,9 @@
     python -m bench.workers --data locomo-dev.json [--events 10000] [--rounds 5] [--seconds 6]
 
 Two servers, each on its own copy of one SQLite store, get the same load in turn, in pairs: 16
-clients in a process of their own search, then store turns. Memory is that of all processes of a
-server (PSS: a page that several share counts once), before and after the load.
+clients in a process of their own search, then store turns, then batches of BATCH turns. Memory is
+that of all processes of a server (PSS: a page that several share counts once), before and after the
+load.
 """
 
 from __future__ import annotations
@@ -30,14 +31,23 @@ from bench.report import table, write_section
 from bench.soak import sample
 from remembrancer.context import Context
 
-CLIENTS, USER = 16, "u0"
-PATHS = {"searches": "/api/v7/memory", "added turns": "/api/v7/remember"}
+CLIENTS, USER, BATCH = 16, "u0", 50
+BATCHES = f"batches of {BATCH} turns"
+PATHS = {
+    "searches": "/api/v7/memory",
+    "added turns": "/api/v7/remember",
+    BATCHES: "/api/v7/memory/batch",
+}
 
 
 def load(port: int, key: str, path: str, bodies: list[Any], seconds: float, to: Any) -> None:
-    """Send requests from all clients for some seconds; put their milliseconds into `to`."""
+    """Send requests from all clients for some seconds.
+
+    Puts their milliseconds and the number of answers per second into `to`.
+    """
     took: list[float] = []
-    until = time.perf_counter() + seconds
+    start = time.perf_counter()
+    until = start + seconds
 
     def one(client: int) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -57,19 +67,21 @@ def load(port: int, key: str, path: str, bodies: list[Any], seconds: float, to: 
         thread.start()
     for thread in threads:
         thread.join()
-    to.put(took)
+    to.put((took, len(took) / (time.perf_counter() - start)))
 
 
-def measure(server: Server, path: str, bodies: list[str], seconds: float) -> list[float]:
-    """Return the milliseconds of the requests that a server answered in that time."""
+def measure(
+    server: Server, path: str, bodies: list[str], seconds: float
+) -> tuple[list[float], float]:
+    """Return the milliseconds of the requests in that time, and the answers per second."""
     results: Any = multiprocessing.Queue()
     client = multiprocessing.Process(
         target=load, args=(server.port, server.key, path, bodies, seconds, results)
     )
     client.start()
-    took: list[float] = results.get()
+    took, rate = results.get()
     client.join()
-    return took
+    return took, rate
 
 
 def bodies_of(turns: Turns) -> dict[str, list[str]]:
@@ -84,6 +96,7 @@ def bodies_of(turns: Turns) -> dict[str, list[str]]:
     return {
         "searches": [json.dumps(body) for body in searches],
         "added turns": [json.dumps(body) for body in adds],
+        BATCHES: [json.dumps({"turns": adds[at : at + BATCH]}) for at in range(0, 4_000, BATCH)],
     }
 
 
@@ -137,9 +150,9 @@ def run(
     for kind, path in PATHS.items():
         for number in range(rounds + 1):
             for count, server in servers.items():
-                took = measure(server, path, bodies[kind], seconds)
+                took, rate = measure(server, path, bodies[kind], seconds)
                 if number:  # the first one warms up
-                    rates.setdefault((count, kind), []).append(len(took) / seconds)
+                    rates.setdefault((count, kind), []).append(rate)
                     delays.setdefault((count, kind), []).extend(took)
     memory = {count: sample(one.process.pid, 0.0).pss_mb for count, one in servers.items()}
     base = min(servers)

@@ -297,4 +297,5 @@ def new_id(prefix: str) -> str:
 
     short enough for an agent to copy exactly.
     """
-    return prefix + "".join(secrets.choice(_ALPHABET) for _ in range(13))
+    # 32 divides 256, so each character is as likely as the others
+    return prefix + "".join(_ALPHABET[byte % 32] for byte in secrets.token_bytes(13))

@@ -15,7 +15,7 @@ from ..memory.exchange.export import ExportResult, count_events, export
 from ..memory.exchange.records import MEMBERS
 from ..memory.exchange.restore import restore
 from ..memory.exchange.source import ExportSource
-from ..settings import Settings
+from ..settings import Settings, processors
 from .progress import progress
 
 
@@ -95,7 +95,9 @@ def restore_from(
     context: Context, caller: Caller, path: Path, *, user_id: str | None
 ) -> ExchangeReport:
     """Import an export and report it. Raises ImportRefused."""
-    result = restore(context, caller, path, user_id=user_id, progress=progress)
+    result = restore(
+        context, caller, path, user_id=user_id, progress=progress, processors=processors()
+    )
     parts = [f"{result.stored:,} stored", f"{result.present:,} already present"]
     if result.left:
         parts.append(f"{result.left:,} not stored, because the account has another one")

@@ -18,6 +18,8 @@ from ..memory.exchange.survey import LISTED_MAX, USERS_NAMED_MAX, Survey, open_i
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest
 from ..protocol.text import beginning
+from ..search import entry_maker
+from ..settings import processors
 from .exchange import ExchangeReport, inspect_export, restore_from
 from .progress import activity, progress
 
@@ -74,8 +76,11 @@ def import_into(
                 skip_invalid=options.skip_invalid,
                 progress=report,
             )
-        with progress("importing", len(source)) as advance:
-            result = store(context, caller, source, progress=advance)
+        with (
+            entry_maker(context.writer, len(source), processors()) as maker,
+            progress("importing", len(source)) as advance,
+        ):
+            result = store(context, caller, source, progress=advance, maker=maker)
     except KeyboardInterrupt as error:
         raise ImportStopped from error
     facts = f" ({result.facts:,} facts)" if result.facts else ""

@@ -25,7 +25,7 @@ class SearchedMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchScope:
+class SearchReach:
     """The memories to search. `is_cut`: there are more users."""
 
     memories: list[SearchedMemory]
@@ -42,7 +42,7 @@ class SearchScope:
         return len(self.memories) - self.users
 
 
-def search_scope(browser: BrowserRequest, user_id: str, params: Mapping[str, str]) -> SearchScope:
+def search_scope(browser: BrowserRequest, user_id: str, params: Mapping[str, str]) -> SearchReach:
     """Return the memories that `users` and `teams` of a page name. Default: that of `user_id`.
 
     Raises TooManyTeams.
@@ -59,4 +59,4 @@ def search_scope(browser: BrowserRequest, user_id: str, params: Mapping[str, str
             assert member.member is not None
             team = member.member
             memories.append(SearchedMemory(member, team.team_id, team.team_name))
-    return SearchScope(memories, is_cut)
+    return SearchReach(memories, is_cut)

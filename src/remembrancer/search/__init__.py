@@ -21,6 +21,7 @@ from .index.entries import (
     unpack,
     unpack_repaired,
 )
+from .index.entry_pool import EntryMaker, entry_maker
 from .index.index_cache import IndexCache
 from .index.segment_folder import SegmentFolder, SegmentName
 from .index.segments import SegmentOrigin
@@ -68,6 +69,7 @@ __all__ = [
     "Entity",
     "EntryBatch",
     "EntryDamaged",
+    "EntryMaker",
     "EventText",
     "Fit",
     "IndexCache",
@@ -103,6 +105,7 @@ __all__ = [
     "entities",
     "entities_of_turn",
     "entity_keys",
+    "entry_maker",
     "fitting",
     "frequencies_in",
     "highlight",

@@ -48,7 +48,7 @@ class SharedNumbers:
 
     @property
     def reloads(self) -> int:
-        """How often the server was told to read its settings again."""
+        """The number of times that the server was told to read its settings again."""
         return self._cells[-1]
 
     def count_reload(self) -> None:

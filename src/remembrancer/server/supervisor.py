@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..sandbox.shared import SandboxChannel, SandboxService
-from ..settings import Settings, set_variable
+from ..settings import Settings, processors, set_variable
 from ..store import IS_SHAREABLE
 from .slots import SharedNumbers, Slot
 
@@ -50,16 +50,7 @@ def workers_of(settings: Settings) -> int:
     """Return the number of worker processes for these settings on this machine."""
     if not IS_SHAREABLE:
         return 1
-    return settings.workers or min(_processors(), WORKERS_MAX_BY_DEFAULT)
-
-
-def _processors() -> int:
-    """Return how many processors this process may use: by affinity and by its cgroup."""
-    count = len(os.sched_getaffinity(0))
-    with suppress(OSError, ValueError):
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
-        count = min(count, max(round(int(quota) / int(period)), 1))
-    return count
+    return settings.workers or min(processors(), WORKERS_MAX_BY_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The settings of a process: their table, and how they are read."""
 
+from .processors import processors
 from .reading import PREFIX, SettingInvalid, from_environment, read, set_variable, settings_file
 from .table import CHOICES, Settings
 
@@ -9,6 +10,7 @@ __all__ = [
     "SettingInvalid",
     "Settings",
     "from_environment",
+    "processors",
     "read",
     "set_variable",
     "settings_file",

@@ -15,7 +15,7 @@ from pathlib import Path
 from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
 from ...context import Caller, Context
-from ...search import EventText, IndexEntry, index_entries
+from ...search import EntryMaker, EventText, IndexEntry
 from ...settings import Settings
 from ...store import Transaction
 from ..facts.write import SQL as FACTS
@@ -155,40 +155,59 @@ def store(
     records: Iterable[Imported],
     *,
     progress: Callable[[int], None] = lambda _: None,
+    maker: EntryMaker | None = None,
 ) -> ImportResult:
     """Store turns and facts in batches. Call `progress` with the size of each batch.
 
-    An interrupted call can be repeated at any time. Raises KeyIsReadOnly, StoreUnavailable,
-    EmbedderUnavailable.
+    `maker` makes the index entries; this process does by default. An interrupted call can be
+    repeated at any time. Raises KeyIsReadOnly, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
     stored = duplicates = facts = 0
-    remaining = iter(records)
-    while batch := list(islice(remaining, BATCH)):
-        new = context.store.read(partial(_not_imported, batch), account_id=caller.account_id)
+    maker = maker or EntryMaker(context.writer)
+    for batch in maker.in_order(_batches(context, caller, records, maker)):
         written = (0, 0)
-        if new:
+        if batch.new:
             written = context.store.write(
-                partial(_write, context, caller, new, _index_entries(context, new)),
+                partial(_write, context, caller, batch.new, batch.entries()),
                 account_id=caller.account_id,
             )
         stored, facts = stored + sum(written), facts + written[1]
-        duplicates += len(batch) - sum(written)
-        progress(len(batch))
+        duplicates += batch.records - sum(written)
+        progress(batch.records)
     return ImportResult(stored=stored, duplicates=duplicates, facts=facts)
 
 
-def _index_entries(context: Context, new: list[Imported]) -> list[IndexEntry]:
-    texts = [
-        record.text if isinstance(record, ImportedTurn) else layer_text(record.text)
-        for record in new
-    ]
-    return [
-        replace(entry, flags=entry.flags + record.flags)
-        if isinstance(record, ImportedTurn)
-        else entry
-        for entry, record in zip(index_entries(context.writer, texts), new, strict=True)
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """Some records, those of them that are new, and a function that gives their index entries."""
+
+    records: int
+    new: list[Imported]
+    take: Callable[[], list[IndexEntry]]
+
+    def entries(self) -> list[IndexEntry]:
+        """Return the entries of the new records. Raises EmbedderUnavailable."""
+        return [
+            replace(entry, flags=entry.flags + record.flags)
+            if isinstance(record, ImportedTurn)
+            else entry
+            for entry, record in zip(self.take(), self.new, strict=True)
+        ]
+
+
+def _batches(
+    context: Context, caller: Caller, records: Iterable[Imported], maker: EntryMaker
+) -> Iterator[_Batch]:
+    """Yield the records in batches whose entries are begun."""
+    remaining = iter(records)
+    while batch := list(islice(remaining, BATCH)):
+        new = context.store.read(partial(_not_imported, batch), account_id=caller.account_id)
+        texts = [
+            record.text if isinstance(record, ImportedTurn) else layer_text(record.text)
+            for record in new
+        ]
+        yield _Batch(records=len(batch), new=new, take=maker.begin(texts))
 
 
 def _not_imported(batch: list[Imported], tx: Transaction) -> list[Imported]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...accounts import require_write
 from ...context import Caller, Context
+from ...search import EntryMaker, entry_maker
 from . import restored_layers as layers
 from . import restored_rest as rest
 from . import restored_turns as turns
@@ -51,10 +52,12 @@ def restore(
     *,
     user_id: str | None = None,
     progress: Progress = no_progress,
+    processors: int = 1,
 ) -> RestoreResult:
     """Store the records of an export in the caller's account, under their identifiers.
 
-    `user_id` takes the place of the export's only user. Raises ImportRefused before anything is
+    `user_id` takes the place of the export's only user; many turns are analysed by as many
+    processes as there are `processors`. Raises ImportRefused before anything is
     stored, KeyIsReadOnly, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
@@ -64,8 +67,12 @@ def restore(
         with progress("checking", count) as advance:
             check.run(advance)
         source = _source(context, archive, user_id)
-        with progress("importing", count) as advance:
-            outcome = _store(context, caller, source, check, advance)
+        texts = archive.manifest.members["events.jsonl"].records
+        with (
+            entry_maker(context.writer, texts, processors) as maker,
+            progress("importing", count) as advance,
+        ):
+            outcome = _store(context, caller, source, check, maker, advance)
     return RestoreResult(
         stored=outcome["stored"],
         present=outcome["present"],
@@ -79,15 +86,22 @@ def _source(context: Context, archive: Archive, user_id: str | None) -> ExportSo
 
 
 def _store(
-    context: Context, caller: Caller, source: ExportSource, check: ExportCheck, advance: Advance
+    context: Context,
+    caller: Caller,
+    source: ExportSource,
+    check: ExportCheck,
+    maker: EntryMaker,
+    advance: Advance,
 ) -> Outcome:
     """Store all members in their order, each after those that its records refer to."""
     aliases: layers.Aliases = {}
-    of = partial(partial, context=context, caller=caller)
-    writers: dict[str, Callable[..., Outcome]] = {
+    of = partial(partial, partial, context=context, caller=caller)
+    # each takes some records and returns a function that stores them; that of turns begins to
+    # analyse them
+    begin: dict[str, Callable[..., Callable[[], Outcome]]] = {
         "users.jsonl": of(turns.write_users),
         "sessions.jsonl": of(turns.write_sessions),
-        "events.jsonl": of(turns.write_events),
+        "events.jsonl": partial(turns.begin_events, context, caller, maker),
         "origins.jsonl": of(turns.write_origins),
         "facts.jsonl": of(layers.write_facts, aliases=aliases),
         "summaries.jsonl": of(layers.write_summaries),
@@ -100,9 +114,13 @@ def _store(
     }
     outcome = Outcome()
     for name in MEMBERS:
-        for batch in source.batches(name):
-            outcome += writers[name](records=[one.record for one in batch])
-            advance(len(batch))
+        steps = (
+            (len(batch), begin[name](records=[one.record for one in batch]))
+            for batch in source.batches(name)
+        )
+        for count, end in maker.in_order(steps):
+            outcome += end()
+            advance(count)
         if name == "events.jsonl":
             for links in _batches(check.index.links("event_id")):
                 turns.link_events(context, caller, links)

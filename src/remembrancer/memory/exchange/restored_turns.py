@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
 from ...context import Caller, Context
 from ...protocol.notices import without_notices
-from ...search import EventText, IndexEntry, index_entries
+from ...search import EntryMaker, EventText, IndexEntry
 from ...store import Transaction
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, offset_minutes, row_id, space_of
@@ -118,26 +118,30 @@ def recount_sessions(context: Context, caller: Caller, records: Sequence[Session
     context.store.write(write, account_id=caller.account_id)
 
 
-def write_events(context: Context, caller: Caller, records: Sequence[EventRecord]) -> Outcome:
-    """Store turns with new index entries. Superseded drafts and withdrawn turns have none."""
+def begin_events(
+    context: Context, caller: Caller, maker: EntryMaker, records: Sequence[EventRecord]
+) -> Callable[[], Outcome]:
+    """Begin the index entries of turns; the function that is returned stores the turns with them.
+
+    Superseded drafts and withdrawn turns have none. It raises EmbedderUnavailable.
+    """
     before = context.store.read(
         lambda tx: rows_named(tx, "events.jsonl", records), account_id=caller.account_id
     )
     new = [record for record in records if record.event_id not in before]
     indexed = [record for record in new if not (record.superseded or record.withdrawn)]
-    entries = dict(
-        zip(
-            (record.event_id for record in indexed),
-            index_entries(context.writer, [_text(record) for record in indexed]) if indexed else [],
-            strict=True,
-        )
-    )
-    stored = 0
-    if new:
-        stored = context.store.write(
-            partial(_add_events, context, new, entries), account_id=caller.account_id
-        )
-    return Outcome(stored=stored, present=len(records) - stored)
+    take = maker.begin([_text(record) for record in indexed])
+
+    def store() -> Outcome:
+        stored = 0
+        if new:
+            entries = dict(zip((record.event_id for record in indexed), take(), strict=True))
+            stored = context.store.write(
+                partial(_add_events, context, new, entries), account_id=caller.account_id
+            )
+        return Outcome(stored=stored, present=len(records) - stored)
+
+    return store
 
 
 def _add_events(

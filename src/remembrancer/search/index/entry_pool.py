@@ -1,0 +1,111 @@
+"""Index entries made by several processes, for work with many texts such as an import."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing import get_context
+from typing import TypeAlias, TypeVar
+
+from ..embedders.multilingual import MultilingualEmbedder, load
+from ..embedders.port import Embedder
+from .entries import EventText, IndexEntry, index_entries
+
+Turns: TypeAlias = Sequence[EventText]
+Entries: TypeAlias = list[IndexEntry]
+T = TypeVar("T")
+
+PROCESSES_MAX = 4  # more would wait for the process that stores what they make
+TEXTS_MIN = 2_000  # for fewer, starting processes takes longer than they save
+_PR_SET_PDEATHSIG = 1
+_log = logging.getLogger(__name__)
+
+
+class EntryMaker:
+    """Makes index entries in this process."""
+
+    ahead = 0  # how many batches to begin before the first one is taken
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def begin(self, turns: Turns) -> Callable[[], Entries]:
+        """Begin the entries of some turns; the function that is returned gives them.
+
+        It raises EmbedderUnavailable.
+        """
+        return partial(index_entries, self._embedder, turns)
+
+    def in_order(self, steps: Iterable[T]) -> Iterator[T]:
+        """Yield what an iterable begins, in its order, after it has begun `ahead` more."""
+        waiting = deque[T]()
+        for one in steps:
+            waiting.append(one)
+            while len(waiting) > self.ahead:
+                yield waiting.popleft()
+        yield from waiting
+
+
+class EntryPool(EntryMaker):
+    """Makes index entries in other processes, and in this one if they fail."""
+
+    def __init__(self, embedder: Embedder, pool: ProcessPoolExecutor, processes: int) -> None:
+        super().__init__(embedder)
+        self._pool, self.ahead = pool, 2 * processes
+
+    def begin(self, turns: Turns) -> Callable[[], Entries]:
+        """See EntryMaker."""
+        try:
+            future = self._pool.submit(_entries, turns)
+        except BrokenProcessPool:
+            return super().begin(turns)
+        return partial(self._finish, future, turns)
+
+    def _finish(self, future: Future[Entries], turns: Turns) -> Entries:
+        try:
+            return future.result()
+        except BrokenProcessPool as error:  # one was killed, perhaps for its memory
+            _log.warning("index entries are made in one process: %s", error)
+            self.ahead = 0
+            return super().begin(turns)()
+
+
+@contextmanager
+def entry_maker(embedder: Embedder, texts: int, processors: int) -> Iterator[EntryMaker]:
+    """Yield what makes the entries of so many texts: several processes where that is faster.
+
+    Only the built-in embedder is shared out: others use all processors themselves, or wait for an
+    endpoint, and without one words alone take less time than to pass them on.
+    """
+    processes = min(processors, PROCESSES_MAX)
+    is_shared = isinstance(embedder, MultilingualEmbedder)
+    if texts < TEXTS_MIN or processes < 2 or not is_shared:
+        yield EntryMaker(embedder)
+        return
+    # not forked: this process has threads
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _prepare, (os.getpid(),))
+    try:
+        yield EntryPool(embedder, pool, processes)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
+    with suppress(AttributeError):  # of Linux
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the call above
+        os._exit(1)
+    load()
+
+
+def _entries(turns: Turns) -> Entries:
+    return index_entries(MultilingualEmbedder(), turns)

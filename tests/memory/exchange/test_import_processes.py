@@ -1,0 +1,138 @@
+"""A large import makes its index entries in several processes, and stores the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for, keys
+from remembrancer.cli import memory as cli_memory
+from remembrancer.memory.exchange import importer
+from remembrancer.memory.exchange.importer import BATCH
+from remembrancer.search import EventText, entry_maker, index_entries, open_embedder
+from remembrancer.search.index.entry_pool import PROCESSES_MAX, TEXTS_MIN, EntryMaker, EntryPool
+from remembrancer.settings import processors
+
+TURN = EventText(query="When?", response="At nine.", topic=None, occurred_ms=0)
+_INDEX = "select words, vectors from event_index order by id"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Return a file of turns in several batches, some of them the same text."""
+    lines = [
+        {
+            "id": f"t{number}",
+            "query": f"Which ferry leaves on day {number % 200}?",
+            "response": f"The one to Elba at {number % 24}:40 from pier {number % 7}.",
+            "user_id": "ada",
+            "session_id": f"day-{number // 50}",
+            "occurred_at": f"2026-05-01T10:{number % 60:02}:00Z",
+        }
+        for number in range(5 * BATCH)
+    ]
+    path = tmp_path / "turns.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+@pytest.fixture
+def maker() -> Iterator[EntryMaker]:
+    """Yield what makes the entries of a large import on two processors."""
+    with entry_maker(open_embedder("multilingual"), TEXTS_MIN, 2) as maker:
+        yield maker
+
+
+def stored(folder: Path, source: Path, maker: EntryMaker | None) -> list[tuple[object, ...]]:
+    """Import a file into a new memory; return its index."""
+    folder.mkdir(mode=0o700)
+    with closing(testing.context(folder, embedder=open_embedder("multilingual"))) as context:
+        keys.create(context, account="owner")
+        caller = caller_for(context)
+        result = importer.store(
+            context, caller, importer.read(context, caller, source), maker=maker
+        )
+        assert (result.stored, result.duplicates) == (5 * BATCH, 0)
+        return context.store.read(lambda tx: [tuple(row) for row in tx.all(_INDEX)])
+
+
+def test_the_index_is_that_of_an_import_in_one_process(
+    tmp_path: Path, source: Path, maker: EntryMaker
+) -> None:
+    here = stored(tmp_path / "one", source, None)
+    assert isinstance(maker, EntryPool)
+
+    assert stored(tmp_path / "several", source, maker) == here
+    assert len(active_children()) == 2
+
+
+def test_an_import_goes_on_when_its_processes_are_killed(
+    tmp_path: Path, source: Path, maker: EntryMaker
+) -> None:
+    [entry] = maker.begin([TURN])()
+    for process in active_children():
+        assert process.pid
+        os.kill(process.pid, signal.SIGKILL)
+
+    assert entry.vectors
+    assert stored(tmp_path / "killed", source, maker) == stored(tmp_path / "one", source, None)
+
+
+def test_begun_entries_of_a_killed_process_are_made_here(maker: EntryMaker) -> None:
+    turns = [replace(TURN, query=f"When does ferry {number} leave?") for number in range(9)]
+    maker.begin(turns)()
+    for process in active_children():
+        assert process.pid
+        os.kill(process.pid, signal.SIGSTOP)
+    take = maker.begin(turns)
+    for process in active_children():
+        assert process.pid
+        os.kill(process.pid, signal.SIGKILL)
+
+    assert take() == index_entries(open_embedder("multilingual"), turns)
+    assert maker.ahead == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "processors"),
+    [("multilingual", TEXTS_MIN - 1, 8), ("multilingual", TEXTS_MIN, 1), ("none", TEXTS_MIN, 8)],
+)
+def test_small_imports_start_no_process(name: str, texts: int, processors: int) -> None:
+    with entry_maker(open_embedder(name), texts, processors) as maker:
+        maker.begin([TURN])()
+
+        assert active_children() == []
+
+
+def test_the_command_uses_the_processors_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: set[int] = set()
+
+    @contextmanager
+    def counting(_title: str, _total: int) -> Iterator[Callable[[int], None]]:
+        yield lambda _step: counts.add(len(active_children()))
+
+    monkeypatch.setattr(cli_memory, "progress", counting)
+    path = tmp_path / "many.jsonl"
+    lines = (
+        {"id": f"t{number}", "query": f"Day {number}", "response": "Rain.", "session_id": "rain"}
+        for number in range(TEXTS_MIN)
+    )
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    with closing(testing.context(tmp_path, embedder=open_embedder("multilingual"))) as context:
+        keys.create(context, account="owner")
+        result = cli_memory.import_into(context, path)
+
+    assert result.document["stored"] == TEXTS_MIN
+    assert counts == {min(processors(), PROCESSES_MAX) if processors() > 1 else 0}
+    assert active_children() == []
