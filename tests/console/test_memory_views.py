@@ -142,7 +142,9 @@ class TestSearchOfTeams:
     def test_exported_hits_are_those_of_the_page(self, owner: Reader, http: Http) -> None:
         team = new_team(http)
         good(http.post("/api/v7/remember", {**FERRY, "team": team}))
-        rows = owner.get("/console/export?table=hits&format=json&query=ferry&teams=yes").json()["rows"]
+        rows = owner.get("/console/export?table=hits&format=json&query=ferry&teams=yes").json()[
+            "rows"
+        ]
 
         assert [(row["user_id"], row["response"]) for row in rows] == [(team, FERRY["response"])]
 

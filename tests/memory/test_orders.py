@@ -44,3 +44,16 @@ def test_order_to_write_states_nothing(message: str) -> None:
 def test_statement_and_note_have_keys(message: str) -> None:
     """Notes are written down because they hold."""
     assert state_keys(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Is my dentist called Dr. Weiss?",
+        "Maybe my dentist is Dr. Weiss.",
+        "My dentist was Dr. Weiss in 2019.",
+    ],
+)
+def test_what_no_statement_can_change_has_no_keys(message: str) -> None:
+    assert state_keys("My dentist is Dr. Weiss.")
+    assert state_keys(message) == frozenset()

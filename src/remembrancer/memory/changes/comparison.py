@@ -40,8 +40,11 @@ def change(older: str, newer: str) -> ValueChange | None:
     and when, must be compared by the caller.
     """
     hint = None
-    earlier = readings(older)
-    for later in readings(newer):
+    after = [one for one in readings(newer) if _can_change(one)]
+    if not after:
+        return None
+    earlier = [one for one in readings(older) if _can_change(one)]
+    for later in after:
         for before in earlier:
             result = _compare(before, later)
             if result is None:
@@ -67,17 +70,27 @@ def state_keys(message: str) -> frozenset[str]:
 
     A change of a value that is certain shares one of them. Longer texts than statements, such as
     turns, say many things; sentences without a relation give no key, and orders to write
-    something give none at all.
+    something give none at all, and neither do those that no statement can change: questions,
+    guesses and what was true once.
     """
     if orders_text(message):
         return frozenset()
-    parts = [reading.keys for reading in readings(message) if reading.relation is not None]
+    parts = [
+        reading.keys
+        for reading in readings(message)
+        if reading.relation is not None and _can_change(reading)
+    ]
     return frozenset([key for keys in parts for key in keys][: 2 * KEYS_MAX])
 
 
+def _can_change(reading: Reading) -> bool:
+    """Return False for a sentence that neither replaces another one nor is replaced."""
+    marks = reading.marks
+    return _UNCERTAIN.isdisjoint(marks) and ("past" not in marks or "ended" in marks)
+
+
 def _compare(older: Reading, newer: Reading) -> ValueChange | None:
-    if not _UNCERTAIN.isdisjoint(older.marks | newer.marks):
-        return None
+    """Compare two sentences that `_can_change` is true of."""
     if older.content == newer.content and older.marks == newer.marks:
         return None
     if older.content[:1] == newer.content[:1] and _is_plain(older) and _is_plain(newer):
