@@ -1,6 +1,6 @@
 """The settings of a process: their table, and how they are read."""
 
-from .processors import processors
+from .machine import available_bytes, processors
 from .reading import PREFIX, SettingInvalid, from_environment, read, set_variable, settings_file
 from .table import CHOICES, Settings
 
@@ -9,6 +9,7 @@ __all__ = [
     "PREFIX",
     "SettingInvalid",
     "Settings",
+    "available_bytes",
     "from_environment",
     "processors",
     "read",

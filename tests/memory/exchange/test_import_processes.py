@@ -19,7 +19,14 @@ from remembrancer.cli import memory as cli_memory
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import BATCH
 from remembrancer.search import EventText, entry_maker, index_entries, open_embedder
-from remembrancer.search.index.entry_pool import PROCESSES_MAX, TEXTS_MIN, EntryMaker, EntryPool
+from remembrancer.search.index import entry_pool
+from remembrancer.search.index.entry_pool import (
+    PROCESS_BYTES,
+    PROCESSES_MAX,
+    TEXTS_MIN,
+    EntryMaker,
+    EntryPool,
+)
 from remembrancer.settings import processors
 
 TURN = EventText(query="When?", response="At nine.", topic=None, occurred_ms=0)
@@ -43,6 +50,12 @@ def source(tmp_path: Path) -> Path:
     path = tmp_path / "turns.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     return path
+
+
+@pytest.fixture(autouse=True)
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let enough memory be available, whatever the machine has."""
+    monkeypatch.setattr(entry_pool, "available_bytes", lambda: 5 * PROCESSES_MAX * PROCESS_BYTES)
 
 
 @pytest.fixture
@@ -111,6 +124,19 @@ def test_small_imports_start_no_process(name: str, texts: int, processors: int) 
         maker.begin([TURN])()
 
         assert active_children() == []
+
+
+def test_no_process_is_started_without_the_memory_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    embedder = open_embedder("multilingual")
+    monkeypatch.setattr(entry_pool, "available_bytes", lambda: PROCESSES_MAX * PROCESS_BYTES)
+    with entry_maker(embedder, TEXTS_MIN, 8) as maker:
+        assert not isinstance(maker, EntryPool)
+
+    monkeypatch.setattr(entry_pool, "available_bytes", lambda: None)  # not known
+    with entry_maker(embedder, TEXTS_MIN, 8) as maker:
+        assert isinstance(maker, EntryPool)
 
 
 def test_the_command_uses_the_processors_of_the_machine(

@@ -56,8 +56,8 @@ def restore(
 ) -> RestoreResult:
     """Store the records of an export in the caller's account, under their identifiers.
 
-    `user_id` takes the place of the export's only user; many turns are analysed by as many
-    processes as there are `processors`. Raises ImportRefused before anything is
+    `user_id` takes the place of the export's only user; many turns are analysed in
+    several processes if there are several `processors`. Raises ImportRefused before anything is
     stored, KeyIsReadOnly, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)

@@ -15,6 +15,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TypeAlias, TypeVar
 
+from ...settings import available_bytes
 from ..embedders.multilingual import MultilingualEmbedder, load
 from ..embedders.port import Embedder
 from .entries import EventText, IndexEntry, index_entries
@@ -23,7 +24,8 @@ Turns: TypeAlias = Sequence[EventText]
 Entries: TypeAlias = list[IndexEntry]
 T = TypeVar("T")
 
-PROCESSES_MAX = 4  # more would wait for the process that stores what they make
+PROCESSES_MAX = 2  # more would wait for the process that stores what they make
+PROCESS_BYTES = 300_000_000  # of memory that each takes
 TEXTS_MIN = 2_000  # for fewer, starting processes takes longer than they save
 _PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
@@ -87,7 +89,10 @@ def entry_maker(embedder: Embedder, texts: int, processors: int) -> Iterator[Ent
     """
     processes = min(processors, PROCESSES_MAX)
     is_shared = isinstance(embedder, MultilingualEmbedder)
-    if texts < TEXTS_MIN or processes < 2 or not is_shared:
+    memory = available_bytes()
+    # twice, because others need memory, too
+    has_memory = memory is None or memory > 2 * processes * PROCESS_BYTES
+    if texts < TEXTS_MIN or processes < 2 or not (is_shared and has_memory):
         yield EntryMaker(embedder)
         return
     # not forked: this process has threads
