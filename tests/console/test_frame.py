@@ -354,3 +354,11 @@ def test_navigation_lists_exactly_the_existing_pages(owner: Reader) -> None:
     assert re.findall(r'<li><a href="(/[a-z/-]+)"', owner.get("/console").text.split("</nav>")[0]) == [
         *(section.path for section in layout.SECTIONS if section.path in EVERY_PAGE), "/docs",
     ]  # fmt: skip
+
+
+def test_unknown_address_is_answered_with_a_page(owner: Reader) -> None:
+    for address in ("/console/nothing", "/console/memory/nothing", "/console/a/b/"):
+        answer = owner.get(address)
+        assert answer.status_code == 404
+        assert "There is no page at this address." in answer.text
+        assert 'href="/console/memory"' in answer.text  # the menu

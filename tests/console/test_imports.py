@@ -126,7 +126,8 @@ def test_file_that_cannot_be_read_is_refused_with_its_name(
 
     assert answer.status_code == 422
     assert message in words_of(answer.text)
-    assert "Nothing was stored." in answer.text
+    assert ". Nothing was stored." in answer.text
+    assert "--shape" not in answer.text  # an option of the command
     assert "remembrancer-import-" not in answer.text
     assert rows(owner.context) == before
 

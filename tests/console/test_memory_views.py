@@ -140,13 +140,18 @@ class TestSearchOfTeams:
         assert "My teams, too" in owner.get("/console/memory").text
 
     def test_exported_hits_are_those_of_the_page(self, owner: Reader, http: Http) -> None:
+        write(http, "owner", "Did the ferry have seats?", "I do not know.")
         team = new_team(http)
         good(http.post("/api/v7/remember", {**FERRY, "team": team}))
-        rows = owner.get("/console/export?table=hits&format=json&query=ferry&teams=yes").json()[
-            "rows"
-        ]
+        path = "query=When+does+the+ferry+leave&teams=yes"
+        rows = owner.get(f"/console/export?table=hits&format=json&{path}").json()["rows"]
+        page = words_of(owner.get(f"/console/memory?{path}").text)
 
-        assert [(row["user_id"], row["response"]) for row in rows] == [(team, FERRY["response"])]
+        assert [(row["rank"], row["user_id"], row["team"]) for row in rows] == [
+            (1, team, "Garden"),
+            (2, "owner", ""),
+        ]
+        assert page.index(FERRY["response"]) < page.index("I do not know.")
 
 
 class TestTimeline:

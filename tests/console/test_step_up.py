@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from console.reader import ORIGIN, Reader
@@ -91,3 +93,16 @@ def test_guesses_with_a_stolen_cookie_are_delayed(client: TestClient, owner: Rea
 
     assert (answer.status_code, "Try again in" in answer.text) == (422, True)
     assert sign_in(client, GOOD) == 303
+
+
+def test_invitation_to_a_team_needs_the_password(owner: Reader) -> None:
+    """It gives others access to the team's memory."""
+    made = owner.send("/console/teams/create", name="Garden", user_id="")
+    [team] = parse_qs(urlsplit(made.headers["location"]).query)["team"]
+    form = {"team": team, "role": "reader", "expires_in_hours": "24"}
+    refused = owner.send("/console/teams/invite", **form)
+    made = owner.send("/console/teams/invite", **form, password=GOOD)
+
+    assert (refused.status_code, made.status_code) == (422, 200)
+    assert "It was last entered more than five minutes ago" in refused.text
+    assert ("tmi_" in made.text, re.search(r"tmi_[\w-]{8,}", refused.text)) == (True, None)

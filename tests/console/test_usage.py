@@ -54,7 +54,7 @@ def test_owner_sees_total_usage_and_members_their_own(
         False,
     )
     assert ("14 succeeded" in total, "succeeded" in own) == (True, False)
-    assert ("ada: for a test" in total, "ada: browser" in total) == (True, True)
+    assert ("ada: for a test" in total, "ada: browser or command line" in total) == (True, True)
     assert "owner:" not in own
 
 
@@ -82,3 +82,12 @@ def test_every_count_is_a_bar_in_the_chart_and_a_cell_in_the_table(
     assert [sum(column) for column in zip(*[counts for _, counts in result.rows], strict=True)] == (
         result.totals if result.rows else []
     )
+
+
+def test_days_of_a_chart_are_labelled_back_from_the_last_one() -> None:
+    days = [date(2026, 1, 1) + timedelta(days=n) for n in range(30)]
+    result = chart("Tokens", [("read", [1] * 30)], days)
+    places = {bar.label[:10]: bar.x for bar in result.bars}
+
+    assert [name for _, name in result.days] == ["02 Jan", "09 Jan", "16 Jan", "23 Jan", "30 Jan"]
+    assert abs(result.days[1][0] - places["09 January"]) <= 1

@@ -60,6 +60,15 @@ class TestMembers:
 
         assert (refused.status_code, accepted.status_code) == (403, 200)
 
+    def test_a_role_that_stays_the_same_is_no_change(self, http: Http) -> None:
+        team = new_team(http)
+        join(http, team, "ada", "reader")
+        before = audit(http, team)
+        member_id = members(http, team)["ada"]["member_id"]
+        good(http.patch(f"{TEAMS}/{team}/members", {"member_id": member_id, "role": "reader"}))
+
+        assert audit(http, team) == before
+
     def test_team_keeps_an_owner(self, http: Http) -> None:
         team = new_team(http)
         join(http, team, "ada", "writer")

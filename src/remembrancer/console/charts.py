@@ -70,7 +70,9 @@ def chart(title: str, series: Sequence[tuple[str, list[int]]], days: Sequence[da
                         label=label,
                     )
                 )
-    labels = [(round(i * slot, 2), f"{days[i]:%d %b}") for i in range(0, len(days), 7)]
+    # one a week, back from the last day
+    labelled = range((len(days) - 1) % 7, len(days), 7)
+    labels = [(round(i * slot, 2), f"{days[i]:%d %b}") for i in labelled]
     rows = [
         (f"{day:%Y-%m-%d}", counts)
         for day, counts in zip(reversed(days), reversed(daily), strict=True)

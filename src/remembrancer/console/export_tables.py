@@ -19,7 +19,7 @@ from ..memory.summaries.maps import map_history
 from ..protocol import limits
 from ..protocol.cubes import CubeStatus
 from ..protocol.events import EventsQuery
-from ..protocol.explain import Explanation
+from ..protocol.explain import ExplainedHit, Explanation
 from ..protocol.facts import FactsQuery
 from ..protocol.line import CubeKind
 from ..protocol.search import MemoryQuery
@@ -28,7 +28,7 @@ from ..protocol.text import day_of, rfc3339
 from . import parameters, users
 from .browser_session import BrowserRequest
 from .memory import TOP_K_CHOICES
-from .search_scope import search_scope
+from .search_scope import SearchedMemory, search_scope
 from .searches import QUERY_CHARACTERS_MAX
 
 Row: TypeAlias = dict[str, Any]
@@ -87,8 +87,26 @@ def _flagged(browser: BrowserRequest, user_id: str) -> Iterator[Row]:
             return
 
 
+_HIT_COLUMNS = {
+    "event_id",
+    "session_id",
+    "topic",
+    "query",
+    "response",
+    "occurred_at",
+    "score",
+    "side",
+    "passage",
+    "bm25",
+    "coverage",
+    "cosine",
+    "raw_score",
+}
+
+
 def _hits(browser: BrowserRequest) -> Iterator[Row]:
     params = browser.request.query_params
+    top_k = parameters.number(params, "top_k") or TOP_K_CHOICES[1]
     fields = {
         "query_text": parameters.text(params, "query", limits.QUERY_CHARACTERS_MAX),
         "focus_words": [
@@ -96,31 +114,21 @@ def _hits(browser: BrowserRequest) -> Iterator[Row]:
         ],
         "after": parameters.parse_day(params, "after"),
         "before": parameters.parse_day(params, "before"),
-        "top_k": parameters.number(params, "top_k") or TOP_K_CHOICES[1],
+        "top_k": top_k,
     }
-    for memory in search_scope(browser, chosen_user(browser), params).memories:
+    results: list[tuple[SearchedMemory, ExplainedHit]] = []
+    scope = search_scope(browser, chosen_user(browser), params)
+    for memory in scope.memories:
         query = parameters.parse(MemoryQuery, {**fields, "user_id": memory.user_id})
         explanation = explain(browser.context, memory.caller, query)
-        for rank, hit in enumerate(explanation.hits, 1):
-            values = hit.model_dump(
-                include={
-                    "event_id",
-                    "session_id",
-                    "topic",
-                    "query",
-                    "response",
-                    "occurred_at",
-                    "score",
-                    "side",
-                    "passage",
-                    "bm25",
-                    "coverage",
-                    "cosine",
-                    "raw_score",
-                }
-            )
-            signals = " ".join(one.signal for one in hit.why)
-            yield {"user_id": memory.user_id, "rank": rank, **values, "why": signals}
+        results += [(memory, hit) for hit in explanation.hits]
+    if len(scope.memories) > 1:  # as the page shows them
+        results = sorted(results, key=lambda one: -one[1].score)[:top_k]
+    for rank, (memory, hit) in enumerate(results, 1):
+        values = hit.model_dump(include=_HIT_COLUMNS)
+        signals = " ".join(one.signal for one in hit.why)
+        place = {"user_id": memory.user_id, "team": memory.team or ""}
+        yield {**place, "rank": rank, **values, "why": signals}
 
 
 def _sessions(browser: BrowserRequest) -> Iterator[Row]:

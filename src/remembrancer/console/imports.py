@@ -21,7 +21,14 @@ from ..http.endpoint import ThreadPool
 from ..memory.exchange import importer
 from ..memory.exchange.archive import Archive
 from ..memory.exchange.restore import restore
-from ..memory.exchange.shapes import SHAPES, ImportRefused, ShapeTurn, Source, is_native_archive
+from ..memory.exchange.shapes import (
+    SHAPE_HINT,
+    SHAPES,
+    ImportRefused,
+    ShapeTurn,
+    Source,
+    is_native_archive,
+)
 from ..protocol.errors import Problem
 from ..protocol.text import beginning
 from . import parameters
@@ -219,7 +226,9 @@ def _without_folder(text: str, path: Path) -> str:
 
 
 def _message(error: Exception) -> str:
-    return error.detail if isinstance(error, Problem) else str(error)
+    text = error.detail if isinstance(error, Problem) else str(error)
+    text = text.removesuffix(SHAPE_HINT).rstrip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 PAGES = {

@@ -16,7 +16,7 @@ from ..http import assets, problems
 from ..http.dispatch import Dispatcher
 from ..http.endpoint import ThreadPool
 from ..http.rate_limiter import RateLimiter
-from ..protocol.errors import Problem
+from ..protocol.errors import NotFound, Problem
 from ..sandbox.runner import Cancellation
 from ..store import StoreUnavailable
 from . import (
@@ -80,6 +80,9 @@ PAGES: dict[str, Page] = {
 }
 
 
+UNKNOWN = "/console/{address:path}"
+
+
 def routes(dispatcher: Dispatcher) -> list[Route]:
     """Return the routes of all pages."""
     limiter = RateLimiter(
@@ -90,7 +93,21 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
     return [
         Route(assets.PATH, assets.send, methods=["GET", "HEAD"]),
         *(_route(dispatcher, limiter, path, page) for path, page in PAGES.items()),
+        _unknown_pages(dispatcher),
     ]
+
+
+def _unknown_pages(dispatcher: Dispatcher) -> Route:
+    """Return the route of all other addresses: a page for people that says so."""
+
+    async def respond(request: Request) -> Response:
+        request.scope["endpoint_path"] = UNKNOWN
+        browser = BrowserRequest(dispatcher=dispatcher, request=request, page_paths=PAGES)
+        work = partial(_error_response, browser, NotFound("There is no page at this address."))
+        return await dispatcher.work(ThreadPool.WRITE, work, request, browser.cancellation)
+
+    # not POST: pages that only show something answer it with 405
+    return Route(UNKNOWN, respond, methods=["GET"], name=UNKNOWN)
 
 
 def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) -> Route:

@@ -27,6 +27,7 @@ from ..protocol.teams import (
     TeamDeletion,
     TeamMemberChange,
 )
+from . import step_up
 from .browser_session import BrowserRequest, Page
 from .forms import number, parse_form
 
@@ -78,6 +79,8 @@ def invite(browser: BrowserRequest) -> Response:
     """Create an invitation and show its token once."""
 
     def act(request: InvitationCreate) -> Response:
+        if error_message := step_up.password_error(browser):
+            return _page(browser, _team_id(browser), error=("invite", error_message), status=422)
         invitation = teams.invite_member(
             browser.context, browser.caller(), _team_id(browser), request
         )

@@ -166,6 +166,8 @@ def change_member(
 
     def write(tx: Transaction) -> TeamMembers:
         member = _member(tx, request.member_id)
+        if member.role == request.role:
+            return _members(tx, caller)
         if request.role != "owner":
             _require_other_owner(tx, member)
         tx.run(SQL.set_role, member_id=member.member_id, role=request.role)

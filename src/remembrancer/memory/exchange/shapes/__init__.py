@@ -16,6 +16,7 @@ from .records import (
 from .sources import Source
 from .table import (
     NAMES,
+    SHAPE_HINT,
     SHAPES,
     NativeArchive,
     Shape,
@@ -29,6 +30,7 @@ from .table import (
 __all__ = [
     "NAMES",
     "SHAPES",
+    "SHAPE_HINT",
     "ImportRefused",
     "InvalidRecord",
     "LeftOutRecord",

@@ -242,10 +242,12 @@ def _seen_in(sample: Sample) -> str:
     return f"text that begins with {one_line(sample.text, 40)!r}"
 
 
+SHAPE_HINT = "--shape NAME reads it as one of them"  # of the command
+
+
 def _unknown(path: Path, content: str) -> ShapeUnknown:
     return ShapeUnknown(
-        f"{path}: not a known shape: {content}. Known shapes: {', '.join(NAMES)}. "
-        "--shape NAME reads it as one of them"
+        f"{path}: not a known shape: {content}. Known shapes: {', '.join(NAMES)}. {SHAPE_HINT}"
     )
 
 
