@@ -14,7 +14,8 @@ from memory.asking import Concepts, Memory, memory_in, opened
 from remembrancer import status, testing
 from remembrancer.context import Context, assemble
 from remembrancer.memory.maintenance import BATCH, Maintenance
-from remembrancer.search import EmbedderUnavailable
+from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
+from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.server.run import change_embedder
 from remembrancer.settings import Settings
 
@@ -236,6 +237,31 @@ def test_change_back_before_the_end_of_renewal_keeps_search_complete(folder: Pat
             memory.context = maintenance.context
             assert means_it(memory)
         assert embedding(maintenance.context).pending == 0
+
+
+@pytest.mark.parametrize("new", [Wide("wide/1"), NoEmbedder()])
+def test_lessons_are_served_for_an_error_while_the_embedder_changes(
+    folder: Path, new: SymmetricEmbedder
+) -> None:
+    lesson = {
+        "cube_topic": "JSON keys",
+        "cube_essence": "json.dumps refuses keys that are tuples.",
+        "cube_rules": "- MUST turn the keys into text before json.dumps.",
+        "cube_type": "warning",
+        "cube_publish": True,
+    }
+    work = {"error": "TypeError: keys must be str, int or None, not tuple", "tools": ["Bash"]}
+    with opened(folder, embedder=Concepts("concepts/1")) as memory:
+        memory.add(**lesson)
+        tell_all(memory, 3)
+        maintenance = Maintenance(memory.context)
+        maintenance.change_embedder(new)
+        while True:
+            memory.context = maintenance.context
+            answer = memory.ask("json.dumps refuses JSON keys that are tuples.", work=work)
+            assert [cube.topic for cube in answer.shared_cubes or ()] == ["JSON keys"]
+            if not maintenance.step():
+                break
 
 
 def test_two_embedders_give_a_vector_at_once_and_a_better_one_later(folder: Path) -> None:

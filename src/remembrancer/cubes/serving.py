@@ -162,11 +162,13 @@ def relevant_cubes(
     ids = json.dumps([one.number for one in near])
     rows = {row.id: row for row in tx.all(SQL.served, ids=ids, user_id=query.user_id)}
     visible = [(one, rows[one.number]) for one in near if one.number in rows]
+    # While the embedder changes, the vectors of the one before follow; lessons are compared by one.
+    width = context.embedder.dimensions if has_vectors else 0
     probabilities = chances(
         query.situation,
-        context.embedder if has_vectors else None,
-        query.vector,
-        error_vector,
+        context.embedder if width else None,
+        query.vector[:width],
+        error_vector[:width],
         [_candidate(row, one.near) for one, row in visible],
     )
     least = fits_min(cubes)
