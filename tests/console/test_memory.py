@@ -173,7 +173,7 @@ class TestSearch:
         store_turn(owner, "When does the ferry leave?", "At nine from the pier.")
         page = get_page(owner, query="ferry").text
 
-        assert '<span class="because">matches ferry · ' in page
+        assert '<span class="because" dir="auto">matches ferry · ' in page
         assert page.index("At nine from the pier.") < page.index("Why it is a hit")
 
     def test_highlighted_passage_is_the_one_that_is_explained(self, owner: Reader) -> None:
@@ -189,7 +189,7 @@ class TestSearch:
         assert (hit["side"], hit["passage"] > 1) == ("response", True)
         assert "1,240 degrees" in passage
         assert "The kiln is old" not in passage
-        answered = re.findall(r'(?s)<p class="answered large">(.*?)</p>', page)[0]
+        answered = re.findall(r'(?s)<p class="answered large" dir="auto">(.*?)</p>', page)[0]
         assert page.count("<mark>") == answered.count("<mark>") == 3
         assert f"Score of passage {hit['passage']} of the response" in page
         assert "matches kiln, pottery, degrees" in page
