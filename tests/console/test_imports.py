@@ -209,7 +209,8 @@ def test_chosen_file_is_previewed_at_once_and_then_imported(site: Site, tmp_path
         expect(page.locator("#preview")).to_contain_text("When does the ferry leave?")
         preview = page.locator("#preview").bounding_box()
         button = page.get_by_role("button", name="Import", exact=True).bounding_box()
-        assert preview and button
+        assert preview
+        assert button
         assert preview["y"] + preview["height"] <= button["y"]
         page.get_by_role("button", name="Import", exact=True).click()
         expect(page.get_by_role("status").first).to_contain_text("Imported: 1 turn and")
