@@ -74,6 +74,21 @@ def test_long_names_of_sessions_and_searches_have_room_and_two_lines(
             assert cell.get_attribute("title") == name
 
 
+def test_figures_of_one_user_are_hidden_for_a_search_of_several(
+    http: Http, owner: Reader, site: Site
+) -> None:
+    for user_id in ("owner", "mia"):
+        http.remember("Where is the saw?", "In the shed.", user_id=user_id)
+    with site.window("owner", viewport=LAPTOP) as page:
+        page.goto("/console/memory?query=saw")
+        figures = page.get_by_text("1 turn of owner")
+        expect(figures).to_be_visible()
+        page.get_by_label("All users").check()
+        expect(figures).to_be_hidden()
+        page.goto("/console/memory?query=saw&users=everyone")
+        expect(figures).to_be_hidden()
+
+
 def test_long_name_of_a_team_leaves_the_columns_in_view(
     http: Http, owner: Reader, site: Site
 ) -> None:
