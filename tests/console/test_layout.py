@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from console.reader import Reader
 from console.sample_year import import_year
+from console.things import put_permissions, put_things
 from console.window import Site
 from playwright.sync_api import Locator, expect
 from service import Http, new_key
@@ -99,3 +100,42 @@ def test_long_name_of_a_team_leaves_the_columns_in_view(
         table = page.get_by_role("region", name="Teams")
         assert table.evaluate("node => node.scrollWidth <= node.clientWidth")
         expect(page.get_by_role("columnheader", name="Created")).to_be_in_viewport(ratio=1)
+
+
+def test_cells_of_stacked_tables_are_labelled_on_narrow_windows(
+    http: Http, owner: Reader, site: Site
+) -> None:
+    put_things(http)
+    put_permissions(http)
+    labels = {
+        "/console/files": ["Size", "Created", "By"],
+        "/console/permissions": ["Scope", "Actions", "Agent", "Time left", "Grant"],
+        "/console/audit": ["Agent", "By", "Hash"],
+    }
+    shown = "node => getComputedStyle(node, '::before').content"
+    with site.window("owner", viewport=PHONE) as page:
+        for path, names in labels.items():
+            page.goto(path)
+            for name in names:
+                cell = page.locator(f'td[data-label="{name}"]').first
+                assert cell.evaluate(shown) == f'"{name}"', (path, name)
+
+
+def test_map_says_on_narrow_windows_that_it_scrolls(http: Http, owner: Reader, site: Site) -> None:
+    for n in range(3):
+        http.remember(f"Did Giulia Marchetti call, {n}?", "She called from Piombino.")
+    for viewport, is_narrow in ((PHONE, True), (LAPTOP, False)):
+        with site.window("owner", viewport=viewport) as page:
+            page.goto("/console/topics")
+            expect(page.get_by_text("it scrolls sideways")).to_be_visible(visible=is_narrow)
+
+
+def test_long_facts_are_cut_after_three_lines(http: Http, owner: Reader, site: Site) -> None:
+    text = "The car is in the garage behind the house that Giulia rents. " * 20
+    http.post("/api/v7/memory/facts", {"user_id": "owner", "text": text})
+    http.remember("Where is the car?", "In the garage.")
+    with site.window("owner", viewport=PHONE) as page:
+        for path in ("/console", "/console/timeline"):
+            page.goto(path)
+            fact = page.get_by_role("link", name="The car is in the garage").locator("..")
+            assert box(fact)["height"] <= 75, path
