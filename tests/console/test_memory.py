@@ -237,7 +237,7 @@ class TestSearch:
     ) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")
         reason = "The day at “From” must lie before the one at “Before”."
-        period = {"after": "2026-02-01", "before": "2025-02-01"}
+        period: dict[str, Any] = {"after": "2026-02-01", "before": "2025-02-01"}
 
         assert reason in get_page(owner, query=query, **period).text
         assert reason in get_page(owner, query=query, users="everyone", **period).text
