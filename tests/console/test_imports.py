@@ -205,8 +205,29 @@ def test_chosen_file_is_previewed_at_once_and_then_imported(site: Site, tmp_path
         page.get_by_label("File: drop it here").set_input_files(path)
         expect(page.locator("#preview")).to_contain_text("ChatGPT: data export")
         expect(page.locator("#preview")).to_contain_text("When does the ferry leave?")
+        with page.expect_response("**/console/import/preview"):
+            page.get_by_role("button", name="Preview").click()
+        expect(page.locator("#preview")).to_contain_text("When does the ferry leave?")
+        preview = page.locator("#preview").bounding_box()
+        button = page.get_by_role("button", name="Import", exact=True).bounding_box()
+        assert preview
+        assert button
+        assert preview["y"] + preview["height"] <= button["y"]
         page.get_by_role("button", name="Import", exact=True).click()
         expect(page.get_by_role("status").first).to_contain_text("Imported: 1 turn and")
+
+
+@pytest.mark.xdist_group("browser")
+def test_file_field_fills_the_box_that_takes_a_dropped_file(site: Site) -> None:
+    """A browser leaves the page for a file that is dropped beside the field."""
+    with site.window("owner") as page:
+        page.goto("/console/import")
+        box = page.locator(".drop").bounding_box()
+        assert box
+        for x, y in ((0.02, 0.08), (0.98, 0.08), (0.5, 0.5), (0.02, 0.92), (0.98, 0.92)):
+            point = [box["x"] + x * box["width"], box["y"] + y * box["height"]]
+            under = page.evaluate("([x, y]) => document.elementFromPoint(x, y).type", point)
+            assert under == "file", (x, y)
 
 
 @pytest.mark.xdist_group("browser")

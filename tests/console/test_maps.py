@@ -38,19 +38,19 @@ def test_newest_map_is_shown_with_links_to_all_versions(owner: Reader) -> None:
     send_maps(owner, "- one", "- two", "- three")
     page = owner.get(HERE)
 
-    assert '<div class="text">- three</div>' in page.text
+    assert '<div class="text" dir="auto">- three</div>' in page.text
     assert re.findall(r"version=(\d)\">\d</a>", page.text) == ["3", "2", "1"]
-    assert '<div class="text">- one</div>' in owner.get(f"{HERE}?version=1").text
+    assert '<div class="text" dir="auto">- one</div>' in owner.get(f"{HERE}?version=1").text
 
 
 def test_differences_between_two_versions_are_marked(owner: Reader) -> None:
     send_maps(owner, "- ferry at 9:40\n- same", "- ferry at 10:15\n- same\n- <b>new</b>")
     page = owner.get(f"{HERE}?version=2&against=1").text
 
-    assert "<del>- ferry at <b>9</b>:<b>40</b></del>" in page
-    assert "<ins>- ferry at <b>10</b>:<b>15</b></ins>" in page
-    assert "<span>- same</span>" in page
-    assert "<ins>- &lt;b&gt;new&lt;/b&gt;</ins>" in page
+    assert '<del dir="auto">- ferry at <b>9</b>:<b>40</b></del>' in page
+    assert '<ins dir="auto">- ferry at <b>10</b>:<b>15</b></ins>' in page
+    assert '<span dir="auto">- same</span>' in page
+    assert '<ins dir="auto">- &lt;b&gt;new&lt;/b&gt;</ins>' in page
 
 
 def test_names_that_occur_together_link_to_their_newest_turn(owner: Reader) -> None:
@@ -61,8 +61,8 @@ def test_names_that_occur_together_link_to_their_newest_turn(owner: Reader) -> N
     page = owner.get(HERE).text
 
     link = f'<a href="/console/memory?event_id={newest}">2</a>'
-    assert f'<th scope="row">Anna Weber</th><td class="figure">{link}</td>' in page
-    assert f"<td>Elba {link}" in page
+    assert f'<th scope="row" dir="auto">Anna Weber</th><td class="figure">{link}</td>' in page
+    assert f"<td><bdi>Elba</bdi> {link}" in page
 
 
 def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:

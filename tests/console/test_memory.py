@@ -173,7 +173,8 @@ class TestSearch:
         store_turn(owner, "When does the ferry leave?", "At nine from the pier.")
         page = get_page(owner, query="ferry").text
 
-        assert '<span class="because">matches ferry · ' in page
+        assert '<span class="because" dir="auto">matches ferry · ' in page
+        assert re.search(r'title="Probability that this turn answers.*>\d+ %<', page)
         assert page.index("At nine from the pier.") < page.index("Why it is a hit")
 
     def test_highlighted_passage_is_the_one_that_is_explained(self, owner: Reader) -> None:
@@ -189,7 +190,7 @@ class TestSearch:
         assert (hit["side"], hit["passage"] > 1) == ("response", True)
         assert "1,240 degrees" in passage
         assert "The kiln is old" not in passage
-        answered = re.findall(r'(?s)<p class="answered large">(.*?)</p>', page)[0]
+        answered = re.findall(r'(?s)<p class="answered large" dir="auto">(.*?)</p>', page)[0]
         assert page.count("<mark>") == answered.count("<mark>") == 3
         assert f"Score of passage {hit['passage']} of the response" in page
         assert "matches kiln, pottery, degrees" in page
@@ -229,6 +230,27 @@ class TestSearch:
         page_text = words_of(get_page(owner, query="unheard", after="2099-01-01").text)
 
         assert "No turn lies within the times and minima of this search." in page_text
+
+    @pytest.mark.parametrize("query", ["", "saw"])
+    def test_period_that_ends_before_it_begins_is_named_as_the_reason(
+        self, owner: Reader, query: str
+    ) -> None:
+        store_turn(owner, "Where is the saw?", "In the shed.")
+        reason = "The day at “From” must lie before the one at “Before”."
+        period: dict[str, Any] = {"after": "2026-02-01", "before": "2025-02-01"}
+
+        assert reason in get_page(owner, query=query, **period).text
+        assert reason in get_page(owner, query=query, users="everyone", **period).text
+        assert reason not in get_page(owner, query=query, after="2099-01-01").text
+
+    def test_hits_without_a_word_of_the_query_promise_no_answer(self, owner: Reader) -> None:
+        store_turn(owner, "Where is the saw?", "In the shed.")
+        promise = "Probability that any turn answers"
+
+        assert promise in get_page(owner, query="Where is the saw?").text
+        page = get_page(owner, query="zxqv unheard").text
+        assert "Why it is a hit" in page
+        assert promise not in page
 
     def test_search_says_how_likely_it_is_that_any_turn_answers(self, owner: Reader) -> None:
         store_turn(owner, "Where is the saw?", "In the shed.")

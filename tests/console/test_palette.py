@@ -73,6 +73,7 @@ def test_words_that_name_no_page_search_memory(site: Site) -> None:
         page.goto("/console")
         page.keyboard.press("Control+k")
         page.get_by_role("dialog").get_by_role("searchbox").fill("zebra crossing")
+        expect(page.get_by_text("Enter searches the memory")).to_be_visible()
         page.keyboard.press("Enter")
         page.wait_for_url("**/console/memory?query=zebra+crossing")
 

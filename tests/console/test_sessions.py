@@ -42,14 +42,18 @@ def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -
     for n in range(15):
         http.remember(f"again {n}", "r", session_id="s1", task_done=True)
     page = owner.get(HERE)
-    names = re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', page.text)
+    names = re.findall(
+        r'<th scope="row"><span [^>]*><a href="[^"]*" dir="auto">(s\d+)</a>', page.text
+    )
     [more] = re.findall(r'class="button plain" href="([^"]+)"', page.text)
     rest = owner.get(more.replace("&amp;", "&"))
 
     assert names == ["s1", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX, 1, -1))]
     assert "s1 again 14 2026-01-01 00:00 16 1 0 summary due" in words_of(page.text)
     assert len(re.findall(r"\bopen\b", words_of(page.text))) == SESSIONS_LISTED_MAX - 1
-    assert re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', rest.text) == ["s0"]
+    assert re.findall(
+        r'<th scope="row"><span [^>]*><a href="[^"]*" dir="auto">(s\d+)</a>', rest.text
+    ) == ["s0"]
 
 
 def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:

@@ -35,7 +35,7 @@ FLAG_LABELS = {
 # In the line of reasons, in this order.
 _PLAIN = {
     "focus": "has the exact words",
-    "session": "same session",
+    "session": "other hits in its session",
     "neighbour": "adjacent turn matches",
     "summary": "in a summary that matches",
     "date": "the date matches",
@@ -131,7 +131,7 @@ def hit_views(
 
 
 def plain_reason(hit: ExplainedHit, now_ms: int) -> str:
-    """Return why a turn is a hit, such as `matches ferry, leave · same session · 2 days ago`."""
+    """Return why a turn is a hit, such as `matches ferry, leave · similar meaning · 2 days ago`."""
     words = {word.casefold(): word for word in _words_in_passage(hit)}
     signals = {one.signal: one for one in hit.why}
     parts = []

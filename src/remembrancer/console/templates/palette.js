@@ -18,7 +18,10 @@ async function open() {
     field.autocomplete = "off";
     const list = document.createElement("div");
     form.append(field);
-    dialog.append(form, list);
+    const nothing = document.createElement("p");
+    nothing.className = "hint";
+    nothing.setAttribute("role", "status");
+    dialog.append(form, list, nothing);
     document.body.append(dialog);
     field.addEventListener("input", () => filter(list, field.value));
     form.addEventListener("submit", (event) => {
@@ -52,6 +55,7 @@ function filter(list, text) {
     group.hidden = empty;
     group.previousElementSibling.hidden = empty;
   }
+  list.nextSibling.textContent = visible(list).length ? "" : "Enter searches the memory";
 }
 
 function move(event, field, list) {
