@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from memory.asking import Concepts, Memory, memory_in, opened
 from remembrancer import status, testing
 from remembrancer.context import Context, assemble
 from remembrancer.memory.maintenance import BATCH, Maintenance
-from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
+from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder, open_embedder
 from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.server.run import change_embedder
 from remembrancer.settings import Settings
@@ -237,6 +238,23 @@ def test_change_back_before_the_end_of_renewal_keeps_search_complete(folder: Pat
             memory.context = maintenance.context
             assert means_it(memory)
         assert embedding(maintenance.context).pending == 0
+
+
+def test_turn_without_a_vector_yet_is_found_by_its_words_among_similar_ones(folder: Path) -> None:
+    """Those that only look alike do not displace it (status-embedding-endpoint)."""
+    draw = random.Random(7)
+    codes = [f"hq{n % 4}x{n} {draw.getrandbits(30):x}" for n in range(60)]
+    with opened(folder, embedder=NoEmbedder()) as memory:
+        late = memory.tell(codes[0], "The answer.")
+        maintenance = Maintenance(memory.context)
+        maintenance.change_embedder(open_embedder("multilingual"))
+        memory.context = maintenance.context
+        for code in codes[1:]:
+            memory.tell(code, "The answer.")
+
+        [hit] = [hit for hit in memory.ask(codes[0]).hits[:2] if hit.event_id == late]
+        assert "dense" not in [one.signal for one in hit.why]
+        assert memory.best(codes[9]).query == codes[9]
 
 
 @pytest.mark.parametrize("new", [Wide("wide/1"), NoEmbedder()])

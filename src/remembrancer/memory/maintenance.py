@@ -282,7 +282,12 @@ class Maintenance:
         while not self._stop.is_set() and self.step():
             pass
         context = self._context
-        is_often = context.embedder.is_remote or context.writer is not context.embedder
+        # A change of the embedder may be ended by another process: its end is noticed soon.
+        is_often = (
+            context.embedder.is_remote
+            or context.writer is not context.embedder
+            or context.is_changing_embedder
+        )
         self._is_due.wait(CHECK_OFTEN_SECONDS if is_often else CHECK_SECONDS)
         self._is_due.clear()
 

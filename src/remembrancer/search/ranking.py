@@ -120,10 +120,31 @@ class Ranking:
         is_near = bool(cosine.any())
         self._dense = Stretch.over(cosine, among_scale) if is_near else NOTHING
         self._text_share = LEXICAL_SHARE if is_near else 1.0
+        self.has_vector = view["inverse_norm"] > 0
+        if is_near and not (self._is_whole and self.has_vector.all()):
+            self.cosine = self._with_estimates(cosine)
         self.pool = self._pool()
         self._scored: tuple[Ranker, Array] | None = None
         self._weighed: tuple[Array, Array] | None = None  # scores and their evidence
         self.decay: Decay | None = None  # what age costs, if it costs anything
+
+    def _with_estimates(self, cosine: Array) -> Array:
+        """Return the cosines, for parts without a vector those that would be worth their words.
+
+        While vectors are made, or an endpoint is down, such parts would be below all others that
+        are only similar, even with every word of the query.
+        """
+        parts = np.flatnonzero(self.allowed & ~self.has_vector & (self.lexical.score > 0))
+        if not len(parts):
+            return cosine
+        share = self._text.apply(self.lexical.score[parts].astype("f4"))
+        estimates = cosine.copy()
+        estimates[parts] = self._dense.low + share / self._dense.slope
+        return estimates
+
+    def cosine_of(self, part: int) -> float:
+        """Return the cosine of a part; 0 without a vector."""
+        return float(self.cosine[part]) if self.has_vector[part] else 0.0
 
     def scores_of(self, parts: Array) -> PartScores:
         """Return the scores of some parts."""
@@ -424,9 +445,12 @@ class Ranking:
         pool, some = self.pool_events.scores, self.scores_of(places)
         by_text = _ranks(pool.text, some.text)
         by_cosine = _ranks(pool.cosine, some.cosine)
-        values = zip(rows, by_text, by_cosine, some.cosine.tolist(), strict=True)
+        measured = [self.cosine_of(part) for part in parts]
         return [
-            _reasons(dict(zip(FEATURES, row, strict=True)), *signals) for row, *signals in values
+            _reasons(dict(zip(FEATURES, row, strict=True)), text_rank, dense_rank, cosine)
+            for row, text_rank, dense_rank, cosine in zip(
+                rows, by_text, by_cosine, measured, strict=True
+            )
         ]
 
 

@@ -169,7 +169,7 @@ def _hit(
         passage_end=end,
         bm25=round(float(ranking.lexical.score[candidate.part]), 4),
         coverage=round(float(ranking.lexical.coverage[candidate.part]), 4),
-        cosine=round(float(ranking.cosine[candidate.part]), 4),
+        cosine=round(ranking.cosine_of(candidate.part), 4),
         features=[
             Feature(
                 feature=measure.feature,
@@ -262,7 +262,7 @@ def _near_misses(
             response=beginning(row.response, PREVIEW_CHARACTERS_MAX),
             raw_score=round(float(scores.peak[at]), 4),
             coverage=round(float(ranking.lexical.coverage[part]), 4),
-            cosine=round(float(ranking.cosine[part]), 4),
+            cosine=round(ranking.cosine_of(part), 4),
             reason=reason,
         )
         count += 1

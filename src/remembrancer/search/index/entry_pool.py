@@ -6,6 +6,7 @@ import ctypes
 import logging
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -97,10 +98,26 @@ def entry_maker(embedder: Embedder, texts: int, processors: int) -> Iterator[Ent
         return
     # not forked: this process has threads
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _prepare, (os.getpid(),))
+    with _interrupts_ignored():
+        for _ in range(processes):  # each starts one, because none is idle yet
+            pool.submit(_entries, [])
     try:
         yield EntryPool(embedder, pool, processes)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore SIGINT, also in processes that are started meanwhile: it interrupts their imports."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _prepare(parent: int) -> None:
