@@ -168,6 +168,22 @@ def test_many_requests_at_once_are_answered_in_order(connect: Connect) -> None:
     assert ids[:-1] == [str(n) for n in range(count)]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("rest", [b"GARBAGE\r\n\r\n", AMBIGUOUS["two lengths"]])
+def test_writes_are_answered_before_the_refusal_of_what_follows(
+    connect: Connect, context: Context, count: int, rest: bytes
+) -> None:
+    """Else a client would take the refusal for the answer to a write that was stored."""
+    headers = f"Authorization: Bearer {new_key(context)}", "Content-Type: application/json"
+    turns = [TURN.replace(b"9:40", b"9:4%d" % number) for number in range(count)]
+    writes = [post(*headers, f"Content-Length: {len(turn)}", body=turn) for turn in turns]
+    connection = connect()
+    connection.sendall(b"".join(writes) + rest)
+
+    assert statuses(connection) == [200] * count + [400]
+    assert rows(context)["events"] == count
+
+
 def test_refusal_of_a_large_body_arrives_before_the_end(connect: Connect) -> None:
     """A client that reads only after it has sent 9 MB, then closes, sees why it was refused."""
     address = f"http://127.0.0.1:{connect().getpeername()[1]}/api/v7/remember"

@@ -45,6 +45,7 @@ class HttpConnection(HttpToolsProtocol):
     _in_head = False
     _has_upgrade = False
     _is_ending = False  # what the client still sends is discarded
+    _refusal = b""  # of what followed a request; sent after the response to that
     _end_at = 0.0
     _unread_bytes = 0  # of responses, when this was last looked at
     _head_timer: asyncio.TimerHandle | None = None
@@ -67,13 +68,16 @@ class HttpConnection(HttpToolsProtocol):
         if self._is_ending:
             self._close_later()
             return
+        if self._refusal:
+            return
         was_in_head, messages = self._in_head, self._messages
         self._unset_keepalive_if_required()
         try:
             self._parse(data)
         except httptools.HttpParserError:
             self.send_400_response("")
-        if was_in_head and self._in_head and messages == self._messages and not self._is_ending:
+        is_refused = self._is_ending or self._refusal
+        if was_in_head and self._in_head and messages == self._messages and not is_refused:
             # The parser reports a header only when it is complete, so count its bytes here.
             self._unparsed_bytes += len(data)
             if self._unparsed_bytes > HEAD_BYTES_MAX:
@@ -123,6 +127,9 @@ class HttpConnection(HttpToolsProtocol):
             _cancel(self._rest_timer)
             self._rest_timer = self.loop.call_later(LINGER_SECONDS_MAX, self.transport.close)
         super().on_response_complete()
+        if self._refusal and self.cycle.response_complete and not self.transport.is_closing():
+            self.transport.write(self._refusal)
+            self._linger()
 
     def end(self, cycle: RequestResponseCycle) -> None:
         """Close the connection after a response; wait for a client that still sends.
@@ -150,6 +157,7 @@ class HttpConnection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text
         """Answer invalid HTTP with a problem document and close the connection.
 
+        What follows a whole request is answered after that one, whose write may be under way.
         The parser reports a lack of memory as invalid HTTP, too.
         """
         cause = getattr(sys.exception(), "__context__", None)
@@ -164,8 +172,14 @@ class HttpConnection(HttpToolsProtocol):
         if "retry_after" in problem.extra:
             head["retry-after"] = problem.extra["retry_after"]
         lines = b"".join(f"{name}: {value}\r\n".encode() for name, value in head.items())
-        self.transport.write(STATUS_LINE[problem.status] + lines + b"\r\n" + body)
-        if self.cycle is not None and not self.cycle.response_complete:
+        answer = STATUS_LINE[problem.status] + lines + b"\r\n" + body
+        has_response_to_come = self.cycle is not None and not self.cycle.response_complete
+        if has_response_to_come and not self.cycle.more_body:
+            self._refusal = answer
+            _cancel(self._head_timer)
+            return
+        self.transport.write(answer)
+        if has_response_to_come:
             self._is_ending = True
             self.transport.close()  # a response in progress would follow this one
             return
