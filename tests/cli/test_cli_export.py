@@ -165,6 +165,7 @@ def test_programs_read_the_results_as_json(folder: Path, tmp_path: Path) -> None
         "stored": 1,
         "duplicates": 0,
         "facts": 0,
+        "repeated": 0,
         "left_out": {},
         "invalid": 0,
         "errors": [],
