@@ -198,9 +198,18 @@ def test_bom_and_line_endings_are_normalized(files: Files, content: str | bytes)
     assert files.memory.best("garlic").query == GARLIC["query"]
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("content", ["\n \n", b"\xef\xbb\xbf"])
 def test_file_without_events_stores_nothing(files: Files, content: str | bytes) -> None:
     assert files.imported(content) == ImportResult(stored=0, duplicates=0)
+
+
+@pytest.mark.parametrize("name", ["said.jsonl", "said.json", "said.zip"])
+def test_an_empty_file_is_refused(files: Files, name: str) -> None:
+    path = files.written("", name)
+
+    with pytest.raises(ImportRefused) as refusal:
+        importing.read(files.context, files.memory.caller, path)
+    assert str(refusal.value) == f"{path} is empty"
 
 
 def test_unicode_line_separators_do_not_split_lines(files: Files) -> None:
