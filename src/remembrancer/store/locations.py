@@ -46,7 +46,7 @@ def engine_of(url: str) -> str:
             import psycopg  # noqa: F401  only an extra brings it
         except ImportError as error:
             raise SettingInvalid(
-                "`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]'"
+                "`store`: PostgreSQL needs its driver: python -m pip install 'remembrancer[postgresql]'"
                 f" ({error})"
             ) from error
         return "postgresql"
