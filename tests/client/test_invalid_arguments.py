@@ -59,6 +59,11 @@ class _NothingIsSent(httpx2.BaseTransport):
             "The response of turn 2 has a lone surrogate (U+D800) as character 9",
         ),
         (lambda c: c.add("x", session_id=""), ValueError, "session_id: "),
+        (
+            lambda c: c.add("x", expires_at="2020-01-01"),
+            ValueError,
+            "expires_at: 2020-01-01T00:00:00+00:00 has passed. Name a time in the future.",
+        ),
     ],
 )
 def test_invalid_arguments_are_explained_before_anything_is_sent(

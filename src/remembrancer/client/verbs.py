@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -69,6 +69,10 @@ def add(
         turns = turns_of(content, **_present(fields))
     except ValidationError as error:
         raise _invalid(error) from None
+    if (expires := turns[0].expires_at) is not None and expires <= datetime.now(UTC):
+        raise ValueError(
+            f"expires_at: {expires.isoformat()} has passed. Name a time in the future."
+        )
     # Not named, the default session is nobody's: several users may share it without a note.
     named = None if session_id == DEFAULT_SESSION else session_id
     _valid(TurnBatch, turns=turns[:1], user_id=user_id, session_id=named, team=team)
