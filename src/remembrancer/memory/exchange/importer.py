@@ -173,7 +173,7 @@ def store(
     records_read = 0
     maker = maker or EntryMaker(context.writer)
     for batch in maker.in_order(_batches(context, caller, records, maker)):
-        total = replace(total, repeated=total.repeated + total.count(batch.known))
+        total = replace(total, repeated=total.repeated + total.count(batch.existing))
         if batch.new:
             total = context.store.write(
                 partial(_write, context, caller, batch.new, batch.entries(), total),
@@ -192,7 +192,7 @@ def store(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """What an import stored until now."""
+    """Turns and facts that an import stored until now."""
 
     turns: int = 0
     facts: int = 0
@@ -212,7 +212,7 @@ class _Batch:
 
     records: int
     new: list[Imported]
-    known: list[int]
+    existing: list[int]
     take: Callable[[], list[IndexEntry]]
 
     def entries(self) -> list[IndexEntry]:
@@ -231,12 +231,12 @@ def _batches(
     """Yield the records in batches whose entries are begun."""
     remaining = iter(records)
     while batch := list(islice(remaining, BATCH)):
-        new, known = context.store.read(partial(_divided, batch), account_id=caller.account_id)
+        new, existing = context.store.read(partial(_divided, batch), account_id=caller.account_id)
         texts = [
             record.text if isinstance(record, ImportedTurn) else layer_text(record.text)
             for record in new
         ]
-        yield _Batch(records=len(batch), new=new, known=known, take=maker.begin(texts))
+        yield _Batch(records=len(batch), new=new, existing=existing, take=maker.begin(texts))
 
 
 def _divided(batch: list[Imported], tx: Transaction) -> tuple[list[Imported], list[int]]:
@@ -301,11 +301,11 @@ def _write(
 ) -> _Written:
     """Return what this import stored, with these records."""
     turns = facts = 0
-    first, known = dict(earlier.first), []
+    first, existing = dict(earlier.first), []
     for record, entry in zip(new, entries, strict=True):
         origin, present = _find(tx, record)
         if present is not None:  # repeated in the file, or stored by a concurrent import
-            known.append(present)
+            existing.append(present)
             continue
         if isinstance(record, ImportedTurn):
             address = SessionAddress(
@@ -331,7 +331,7 @@ def _write(
         times=turns,
     )
     written = _Written(turns=earlier.turns + turns, facts=earlier.facts + facts, first=first)
-    return replace(written, repeated=earlier.repeated + written.count(known))
+    return replace(written, repeated=earlier.repeated + written.count(existing))
 
 
 def _write_fact(
