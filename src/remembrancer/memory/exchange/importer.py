@@ -241,10 +241,10 @@ def _batches(
 
 def _divided(batch: list[Imported], tx: Transaction) -> tuple[list[Imported], list[int]]:
     """Return the records that are new, and the events of the others."""
-    found = [(record, _find(tx, record)[1]) for record in batch]
+    pairs = [(record, _find(tx, record)[1]) for record in batch]
     return (
-        [record for record, event in found if event is None],
-        [event for _, event in found if event is not None],
+        [record for record, event in pairs if event is None],
+        [event for _, event in pairs if event is not None],
     )
 
 
