@@ -163,3 +163,10 @@ def test_invalid_file_is_refused_with_the_line(
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_missing_file_is_named(cli: Cli, folder: Path) -> None:
+    result = cli("evaluate", str(folder / "missing.jsonl"))
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.endswith(f"{folder / 'missing.jsonl'}: no such file\n")

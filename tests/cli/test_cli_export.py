@@ -82,6 +82,7 @@ def test_wrong_use_is_one_line_of_error(cli: Cli, folder: Path, archive: Path) -
     assert [one.stderr.count("\n") for one in refusals if "checking" not in one.stderr] == [1] * 6
     assert ["internal error" in one.stderr for one in refusals] == [False] * 6
     assert "--force" in refusals[0].stderr
+    assert f"no such folder: '{folder / 'absent'}'" in refusals[3].stderr
     assert existing.read_bytes() == b"mine"
     assert not (folder / "x.zip").exists()
     assert cli("export", str(existing), "--force").returncode == 0
@@ -165,6 +166,7 @@ def test_programs_read_the_results_as_json(folder: Path, tmp_path: Path) -> None
         "stored": 1,
         "duplicates": 0,
         "facts": 0,
+        "repeated": 0,
         "left_out": {},
         "invalid": 0,
         "errors": [],

@@ -91,6 +91,16 @@ def test_import_reports_stored_and_existing_turns(folder: Path, turns: Path) -> 
     ]
 
 
+def test_import_reports_turns_that_are_repeated_in_the_file(folder: Path, tmp_path: Path) -> None:
+    turn = json.dumps({"query": "yes", "response": "ok"}) + "\n"
+    (tmp_path / "twice.jsonl").write_text(turn * 2)
+
+    assert [run(folder, "import", str(tmp_path / "twice.jsonl")).stdout for _ in range(2)] == [
+        "1 stored, 0 already present, 1 repeated in the file (account owner)\n",
+        "0 stored, 2 already present (account owner)\n",
+    ]
+
+
 def test_imported_turns_are_searchable_in_a_running_service(
     folder: Path, context: Context, turns: Path
 ) -> None:

@@ -75,6 +75,29 @@ def test_text_is_read_from_stdin(cli: Cli, client: Client) -> None:
     assert client.get_event(process.stdout.strip()).query == "A note of\ntwo lines."
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\x80b", "stdin is not text in UTF-8: byte 2 is 0x80."),
+        (b"a\0b", "has a NUL character (U+0000) as character 2"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused(
+    cli: Cli, client: Client, content: bytes, message: str
+) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "remember", "-"],
+        input=content,
+        env=cli.environment,
+        capture_output=True,
+        check=False,
+    )
+
+    assert (process.returncode, process.stdout) == (2, b"")
+    assert message in process.stderr.decode()
+    assert list(client.events()) == []
+
+
 def test_json_and_csv_hold_everything(cli: Cli, client: Client) -> None:
     client.add(("a, b", 'say "c"\nd'), topic="t")
     answer = json.loads(cli("search", "say", "--json").stdout)

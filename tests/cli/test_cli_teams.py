@@ -53,6 +53,11 @@ def test_wrong_use_is_one_line(cli: Cli, words: tuple[str, ...], status: int) ->
     assert "Traceback" not in answer.stderr
 
 
+def test_an_invalid_option_is_named_as_it_is_written(cli: Cli) -> None:
+    assert "for --hours:" in cli("teams", "invite", "team_0", "--hours", "0").stderr
+    assert "for --role:" in cli("teams", "invite", "team_0", "--role", "king").stderr
+
+
 def test_key_without_protocol_is_listed_as_such(cli: Cli) -> None:
     cli("keys", "create", "--account", "bo", "--label", "importer", "--no-protocol")
 

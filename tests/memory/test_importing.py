@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from remembrancer.context import Context
 from remembrancer.memory.exchange import importer as importing
 from remembrancer.memory.exchange.importer import ImportRefused, ImportResult
 
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # of GitHub, in form
 GARLIC = {
     "id": "g1",
     "query": "How deep do I plant garlic?",
@@ -122,7 +124,7 @@ def test_an_event_without_an_id_is_identified_by_text_and_time(files: Files) -> 
         for key in ("query", "response", "topic", "session_id", "occurred_at")
     ]
 
-    assert files.imported(lines(BEANS, same)) == ImportResult(stored=1, duplicates=1)
+    assert files.imported(lines(BEANS, same)) == ImportResult(stored=1, duplicates=1, repeated=1)
     assert files.imported(lines(*others)) == ImportResult(stored=5, duplicates=0)
 
 
@@ -130,8 +132,47 @@ def test_duplicate_events_in_a_file_are_stored_once(files: Files) -> None:
     between = [{"query": f"q{n}", "response": "r"} for n in range(importing.BATCH)]
 
     assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == ImportResult(
-        stored=1 + len(between), duplicates=2
+        stored=1 + len(between), duplicates=2, repeated=2
     )
+
+
+def test_an_id_may_be_that_of_a_turn_in_each_session(files: Files) -> None:
+    turns = [
+        {"id": str(n), "session_id": session, "query": f"{n} in {session}", "response": "Yes."}
+        for session in ("a", "b", "c")
+        for n in range(importing.BATCH)
+    ]
+
+    assert files.imported(lines(*turns)) == ImportResult(stored=len(turns), duplicates=0)
+    assert len({stored[3] for stored in files.stored_rows()}) == len(turns)
+    assert files.imported(lines(*reversed(turns))).stored == 0
+
+
+def test_a_turn_with_the_id_of_another_text_is_stored_too(files: Files) -> None:
+    without_answer = {"id": "z1", "query": "Where is the key?", "response": ""}
+    answered = {**without_answer, "response": "In the drawer."}
+    other_session = {**answered, "session_id": "elsewhere"}
+    turns = [without_answer, answered, other_session]
+
+    for turn in turns:
+        assert files.imported(lines(turn)) == ImportResult(stored=1, duplicates=0)
+    assert files.imported(lines(*turns, *turns)) == ImportResult(stored=0, duplicates=6)
+    assert files.imported(lines({**answered, "topic": "keys"})).stored == 0
+
+
+def test_a_turn_is_recognised_after_the_setting_for_secrets_changed(
+    files: Files, context: Context
+) -> None:
+    turn = lines({**GARLIC, "response": f"The token is {SECRET}."})
+    masks = Files(files.memory, files.folder)
+    masks.context = replace(context, settings=replace(context.settings, secrets="mask"))
+
+    assert files.imported(turn).stored == 1
+    assert masks.imported(turn) == ImportResult(stored=0, duplicates=1)
+
+    assert masks.imported(turn, user_id="bob").stored == 1
+    assert "[masked:" in masks.stored_rows()[-1][4]
+    assert files.imported(turn, user_id="bob") == ImportResult(stored=0, duplicates=1)
 
 
 def test_duplicates_are_detected_per_space(files: Files) -> None:
@@ -157,9 +198,18 @@ def test_bom_and_line_endings_are_normalized(files: Files, content: str | bytes)
     assert files.memory.best("garlic").query == GARLIC["query"]
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("content", ["\n \n", b"\xef\xbb\xbf"])
 def test_file_without_events_stores_nothing(files: Files, content: str | bytes) -> None:
     assert files.imported(content) == ImportResult(stored=0, duplicates=0)
+
+
+@pytest.mark.parametrize("name", ["said.jsonl", "said.json", "said.zip"])
+def test_an_empty_file_is_refused(files: Files, name: str) -> None:
+    path = files.written("", name)
+
+    with pytest.raises(ImportRefused) as refusal:
+        importing.read(files.context, files.memory.caller, path)
+    assert str(refusal.value) == f"{path} is empty"
 
 
 def test_unicode_line_separators_do_not_split_lines(files: Files) -> None:

@@ -68,6 +68,8 @@ def read_questions(path: Path) -> list[Question]:
     """Return the questions of a file of JSON lines. Raises SettingInvalid, naming the line."""
     try:
         lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise SettingInvalid(f"{path}: no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingInvalid(f"{path} cannot be read as UTF-8 text: {error}") from error
     questions = []

@@ -84,9 +84,10 @@ def import_into(
     except KeyboardInterrupt as error:
         raise ImportStopped from error
     facts = f" ({result.facts:,} facts)" if result.facts else ""
+    repeated = f", {result.repeated:,} repeated in the file" if result.repeated else ""
     summary = (
-        f"{result.stored:,} stored{facts}, {result.duplicates:,} already present "
-        f"(account {caller.account_name})"
+        f"{result.stored:,} stored{facts}, {result.duplicates - result.repeated:,} already present"
+        f"{repeated} (account {caller.account_name})"
     )
     text = "\n".join([summary, *_left_out(source.survey), *_invalid(source.survey)])
     document = {"account": caller.account_name, **asdict(result), **_rest(source.survey)}

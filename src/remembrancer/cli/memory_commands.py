@@ -161,7 +161,7 @@ def remember(
     (`remembrancer login`).
     """
     if text == STDIN:
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        text = _stdin()
     with service_client(url) as client:
         added = client.add(
             (text, response),
@@ -257,6 +257,20 @@ def sessions(
         ]
         columns = ("date", "event_id", "text")
     _print(rows, columns, output, as_json=as_json, document=listed)
+
+
+def _stdin() -> str:
+    """Return the text on stdin. Raises SettingInvalid for bytes that are no text."""
+    from ..settings import SettingInvalid
+
+    raw = sys.stdin.buffer.read()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise SettingInvalid(
+            f"stdin is not text in UTF-8: byte {error.start + 1} is 0x{raw[error.start]:02x}. "
+            "Nothing was stored."
+        ) from error
 
 
 @contextmanager

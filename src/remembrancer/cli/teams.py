@@ -90,9 +90,9 @@ def invite(
     try:
         request = InvitationCreate.model_validate({"role": role, "expires_in_hours": hours})
     except ValidationError as error:
-        raise typer.BadParameter(
-            str(error.errors()[0]["msg"]), param_hint=f"--{error.errors()[0]['loc'][0]}"
-        ) from error
+        fault = error.errors()[0]
+        option = "role" if fault["loc"][0] == "role" else "hours"
+        raise typer.BadParameter(str(fault["msg"]), param_hint=f"--{option}") from error
     with open_store_records(context, data) as records:
         invitation = teams.invite_member(records, caller_for(records, account), team, request)
     print(f"Role {invitation.role}, works once until {invitation.expires_at}.", file=sys.stderr)

@@ -16,7 +16,7 @@ from .. import __version__
 from . import requests, verbs
 from .address import is_valid_key, normalize_base_url
 from .api_request import ApiRequest, other
-from .argument_hints import unknown_arguments
+from .argument_hints import check_messages, unknown_arguments
 from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
 from .plans import DefaultUser, Pages, Verb
@@ -59,9 +59,11 @@ class _Method(Generic[P, A]):
         build = self.__wrapped__
 
         def send(client: Client, *args: P.args, **kwargs: P.kwargs) -> A:
+            check_messages(build, args, kwargs)
             return client.send(build(*args, **kwargs))
 
         async def send_async(client: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> A:
+            check_messages(build, args, kwargs)
             return await client.send(build(*args, **kwargs))
 
         method: Any = send_async if issubclass(owner, AsyncClient) else send

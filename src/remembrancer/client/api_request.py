@@ -101,7 +101,11 @@ def _idempotency_headers(idempotency_key: str | None) -> dict[str, str]:
 
 
 def path_segment(text: str) -> str:
-    """Percent-encode a path parameter."""
+    """Percent-encode a path parameter. Raises TypeError or ValueError if it names nothing."""
+    if not isinstance(text, str):
+        raise TypeError(f"An id or a name must be a text, not {type(text).__name__}.")
+    if not text:
+        raise ValueError("An id or a name must not be empty.")
     return quote(text, safe="", errors="replace")
 
 

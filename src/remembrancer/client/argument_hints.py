@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+from pydantic import BaseModel
 
 # By the argument, or by verb and argument where the answer differs.
 _HINTS = {
@@ -73,3 +77,33 @@ def wrong_call(
             f'{call}(…, user_id="mia").'
         )
     return str(error)
+
+
+def check_messages(
+    build: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Raise TypeError, with the call to write, if a message is given as something else."""
+    models = _models(build)
+    for name, value in (*zip(models, args, strict=False), *named.items()):
+        model, is_optional = models.get(name, (None, True))
+        # a message of the other package (`remembrancer`, `remembrancer_client`) will do
+        if model is None or isinstance(value, BaseModel) or (value is None and is_optional):
+            continue
+        required = [field for field, info in model.model_fields.items() if info.is_required()]
+        fields = ", ".join(f"{field}=…" for field in required) or "…"
+        raise TypeError(
+            f"{build.__name__}() takes a {model.__name__} of {model.__module__}, not a "
+            f"{type(value).__name__}: {build.__name__}({model.__name__}({fields}))"
+        )
+
+
+@cache
+def _models(build: Callable[..., Any]) -> dict[str, tuple[type[BaseModel] | None, bool]]:
+    """Return the message that each parameter takes, and whether it may be None, in order."""
+    hints = get_type_hints(build)
+    models = {}
+    for name in inspect.signature(build).parameters:
+        kinds = get_args(hints[name]) or (hints[name],)
+        model = next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+        models[name] = (model, type(None) in kinds)
+    return models

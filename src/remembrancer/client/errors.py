@@ -71,10 +71,16 @@ class ServiceError(ClientError):
         self.extra = dict(problem)
         self.retry_after_s = retry_after_s
         fields = "".join(
-            f"; {fault.pointer or 'the request'}: {fault.detail}" for fault in self.errors
+            f"; {fault.pointer or 'the request'}: {fault.detail}"
+            for fault in self.errors
+            if not self._is_named(fault)
         )
         request = f" (request {self.instance})" if self.instance else ""
         super().__init__(f"{status} {self.error}: {self.detail}{fields}{request}")
+
+    def _is_named(self, fault: Fault) -> bool:
+        """Return True if the detail already names an invalid field, with what is wrong."""
+        return f"{fault.pointer[1:]}: {fault.detail.rstrip('.')}" in self.detail
 
 
 class MalformedRequestError(ServiceError):

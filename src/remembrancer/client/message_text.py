@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+_NOT_STORABLE = re.compile("[\\0\ud800-\udfff]")
 
 
 def readable(text: str) -> str:
@@ -11,6 +14,27 @@ def readable(text: str) -> str:
     # Decoding UTF-16 joins two adjacent surrogates into the character they encode.
     joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return joined.replace("\0", "\ufffd")
+
+
+def storable(text: str, name: str) -> str:
+    """Return a text with adjacent surrogates as the character that they encode.
+
+    Raises ValueError, naming the text, the character and its place, for what cannot be stored: what
+    a program stores is kept word for word, so it is not replaced.
+    """
+    fault = _NOT_STORABLE.search(text)
+    if fault is None:
+        return text
+    joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    fault = _NOT_STORABLE.search(joined)
+    if fault is None:
+        return joined
+    code = ord(fault[0])
+    kind = f"a lone surrogate (U+{code:04X})" if code else "a NUL character (U+0000)"
+    raise ValueError(
+        f"{name} has {kind} as character {fault.start() + 1}, which cannot be stored. Text is kept "
+        "word for word, so nothing is stored: remove or replace it."
+    )
 
 
 def message_text(content: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..protocol import limits
 from ..protocol.memory_batch import BatchTurn
-from .message_text import message_text, readable
+from .message_text import message_text, storable
 
 Content: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 USER_ROLES = frozenset({"user", "human"})
@@ -34,7 +34,7 @@ def turns_of(content: Content, **fields: Any) -> list[BatchTurn]:
     A text is one turn without a response, a pair is one turn, and a list of messages
     (`{"role": …, "content": …}`), or one of them, has a turn for each message of the user. The time
     of a message (`created_at` or `occurred_at`) is that of its turn. Raises TypeError for another
-    content, and ValueError if it has no text.
+    content, and ValueError if it has no text, or one with a character that cannot be stored.
     """
     if isinstance(content, Mapping):
         content = [content]
@@ -53,12 +53,18 @@ def turns_of(content: Content, **fields: Any) -> list[BatchTurn]:
     turns = [one for one in turns if one["query"].strip() or one["response"].strip()]
     if not turns:
         raise ValueError("The content has no text of a user or an assistant, so nothing is stored.")
-    return [_turn(one.pop("at"), fields, **one) for one in turns]
+    return [_turn(number, one.pop("at"), fields, **one) for number, one in enumerate(turns, 1)]
 
 
-def _turn(occurred_at: Any, fields: Mapping[str, Any], *, query: str, response: str) -> BatchTurn:
+def _turn(
+    number: int, occurred_at: Any, fields: Mapping[str, Any], *, query: str, response: str
+) -> BatchTurn:
     at = {} if occurred_at is None else {"occurred_at": occurred_at}
-    return BatchTurn(query=readable(query), response=readable(response), **{**at, **fields})
+    return BatchTurn(
+        query=storable(query, f"The query of turn {number}"),
+        response=storable(response, f"The response of turn {number}"),
+        **{**at, **fields},
+    )
 
 
 def _pair(content: tuple[Any, ...]) -> _Sides:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -36,9 +36,11 @@ T = TypeVar("T")
 Page: TypeAlias = tuple[list[T], Any]  # its items, and the position of the next page or None
 Time: TypeAlias = datetime | str | None
 DEFAULT_SESSION = "default"  # of a request that names none
+SOME_USER = "user"  # to check the other fields before the service is asked for the default
 PAGE_MAX = 100  # items of a page
 TIMES = frozenset({"after", "before", "as_of", "occurred_at", "expires_at"})
 ARGUMENTS: Mapping[int | str, str] = {"query_text": "query"}  # of the verbs, by the field they fill
+_ID = re.compile(r"[\w-]+", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 # Fields of a search that belong to the protocol of a turn.
 PROTOCOL_FIELDS = frozenset({"interact", "last_seal", "seals", "session_id"})
@@ -67,9 +69,14 @@ def add(
         turns = turns_of(content, **_present(fields))
     except ValidationError as error:
         raise _invalid(error) from None
-    user = yield from default.resolve(user_id)
+    if (expires := turns[0].expires_at) is not None and expires <= datetime.now(UTC):
+        raise ValueError(
+            f"expires_at: {expires.isoformat()} has passed. Name a time in the future."
+        )
     # Not named, the default session is nobody's: several users may share it without a note.
     named = None if session_id == DEFAULT_SESSION else session_id
+    _valid(TurnBatch, turns=turns[:1], user_id=user_id, session_id=named, team=team)
+    user = yield from default.resolve(user_id)
     event_ids: list[str] = []
     notes: list[str] = []
     for batch in batches(turns):
@@ -108,11 +115,11 @@ def search(
                 "search_memory(MemoryQuery(...))."
             )
         raise TypeError(message)
-    user = yield from default.resolve(user_id)
+    _check_teams(options.get("teams"))
     body = _valid(
         MemoryQuery,
         query_text=query,
-        user_id=user,
+        user_id=SOME_USER if user_id is None else user_id,
         top_k=top_k,
         focus_words=focus_words,
         after=after,
@@ -120,6 +127,8 @@ def search(
         interact=False,
         **options,
     )
+    user = yield from default.resolve(user_id)
+    body = body.model_copy(update={"user_id": user})
     answer: MemoryAnswer = yield requests.search_memory(body)
     return SearchResult(answer, user)
 
@@ -165,6 +174,8 @@ def update(
     Raises ValueError for the id of a turn: turns are verbatim and never change.
     """
     del default  # a fact belongs to its user
+    if not isinstance(text, str):
+        raise TypeError(f"The new wording must be a text, not {type(text).__name__}.")
     if not _is_fact(fact_id):
         raise ValueError(
             f"{fact_id!r} is not the id of a fact. A turn is kept word for word and never changes: "
@@ -227,6 +238,7 @@ def history(
 
     Raises NotFoundError for a fact that the user does not have.
     """
+    _check_id(fact_id)
     every, first = yield from _find_fact(default, fact_id, user_id, team)
     by_id = {fact.fact_id: fact for fact in every}
     line, pending = {first.fact_id}, [first]
@@ -366,7 +378,30 @@ def _in_team(team: str | None) -> TeamQuery | None:
 
 
 def _is_fact(item_id: str) -> bool:
+    """Return True for the id of a fact. Raises TypeError or ValueError for what is no id."""
+    _check_id(item_id)
     return item_id.startswith("f_")
+
+
+def _check_id(item_id: str) -> None:
+    expected = "`e_…` of a turn, or `f_…` of a fact"
+    if not isinstance(item_id, str):
+        raise TypeError(f"An id is a text, {expected}, not {type(item_id).__name__}.")
+    if not _ID.fullmatch(item_id):
+        raise ValueError(f"{item_id!r} is no id. An id is {expected}.")
+
+
+def _check_teams(teams: Any) -> None:
+    """Raise TypeError or ValueError for teams that the message would refuse, alternative by
+    alternative.
+    """
+    expected = '`teams` must be "all", or a list of ids or names, such as ["Garden"]'
+    if teams is None or teams == "all":
+        return
+    if not isinstance(teams, list) or not all(isinstance(team, str) for team in teams):
+        raise TypeError(f"{expected}, not {teams!r}.")
+    if not all(teams):
+        raise ValueError(f"{expected}, without an empty one.")
 
 
 def _valid(model: type[M], **fields: Any) -> M:

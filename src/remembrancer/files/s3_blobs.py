@@ -49,7 +49,7 @@ class S3Blobs:
             from obstore.store import S3Store
         except ImportError as error:
             raise SettingInvalid(
-                "`blobs`: files in S3 need a library: pip install 'remembrancer[s3]'"
+                "`blobs`: files in S3 need a library: python -m pip install 'remembrancer[s3]'"
             ) from error
         attempt = timedelta(seconds=seconds / 2)
         options: Any = {

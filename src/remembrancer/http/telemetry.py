@@ -42,7 +42,7 @@ class Telemetry:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError as error:
             raise SettingInvalid(
-                "otlp_endpoint needs the extra `otel`: pip install 'remembrancer[otel]'"
+                "otlp_endpoint needs the extra `otel`: python -m pip install 'remembrancer[otel]'"
             ) from error
         base = settings.otlp_endpoint.rstrip("/")
         resource = Resource.create({"service.name": NAME, "service.version": __version__})

@@ -138,6 +138,11 @@ where events.account_id = :account_id and events.id = :id;
 -- event_of_origin: The event that an earlier import stored for an origin
 select event from origins where account_id = :account_id and space_id = :space_id and origin = :origin;
 
+-- imported_turn: The session and the text of an event that an import stored
+select sessions.session_id, events.query, events.response
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
+where events.account_id = :account_id and events.id = :event;
+
 -- add_origin: Record the origin of an imported event
 insert into origins (account_id, space_id, origin, event) values (:account_id, :space_id, :origin, :event);
 

@@ -56,7 +56,7 @@ class OnnxModel:
         except ImportError as error:
             raise ModelFolderInvalid(
                 f"a model in a folder needs onnxruntime and tokenizers ({error}): "
-                "pip install 'remembrancer[onnx]'"
+                "python -m pip install 'remembrancer[onnx]'"
             ) from error
         if not folder.is_dir():
             raise ModelFolderInvalid(f"there is no folder {folder}")

@@ -46,8 +46,8 @@ def engine_of(url: str) -> str:
             import psycopg  # noqa: F401  only an extra brings it
         except ImportError as error:
             raise SettingInvalid(
-                "`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]'"
-                f" ({error})"
+                "`store`: PostgreSQL needs its driver: "
+                f"python -m pip install 'remembrancer[postgresql]' ({error})"
             ) from error
         return "postgresql"
     raise SettingInvalid(

@@ -212,7 +212,9 @@ def test_claude_code_session_copied_into_another_file_is_stored_once(imports: Im
     imports.written("a.jsonl", text)
     imports.written("b.jsonl", text.replace("5e55-1", "5e55-2"))
 
-    assert imports.stored(imports.folder / "files") == ImportResult(stored=2, duplicates=2)
+    assert imports.stored(imports.folder / "files") == ImportResult(
+        stored=2, duplicates=2, repeated=2
+    )
 
 
 def test_codex_takes_only_what_was_typed_and_answered(imports: Imports) -> None:

@@ -6,6 +6,7 @@ the directory of the archive before anything else, and every member against the 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -116,6 +117,8 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     """
     if not force and (path.exists() or path.is_symlink()):
         raise ExportExists(f"{path} exists: name another file, or overwrite it with --force")
+    if not path.parent.is_dir():  # an error would name the temporary file
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

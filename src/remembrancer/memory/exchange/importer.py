@@ -1,13 +1,15 @@
 """Import turns and facts: our own JSON lines, and the data of other products (`shapes`).
 
 Every imported record has an origin, and an origin that a space already holds is skipped. An
-interrupted import can therefore be run again, and running one twice changes nothing.
+interrupted import can therefore be run again, and running one twice changes nothing. An id of our
+own JSON lines may be that of several turns (`ShapeTurn.has_given_id`): one with another session or
+text than the stored turn has a second origin, made of the id and its content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,6 +18,7 @@ from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
 from ...context import Caller, Context
 from ...search import EntryMaker, EventText, IndexEntry
+from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Transaction
 from ..facts.write import SQL as FACTS
@@ -24,6 +27,7 @@ from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
 from ..write.turns import Intake, SessionAddress, TurnTimes, store_turn
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
+from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey
 
 __all__ = ["BATCH", "ImportRefused", "ImportResult", "ImportSource", "read", "store"]
@@ -37,8 +41,9 @@ class ImportResult:
     """Counts of an import."""
 
     stored: int
-    duplicates: int  # stored by an earlier import
+    duplicates: int  # not stored, because memory has them
     facts: int = 0  # of those stored
+    repeated: int = 0  # of the duplicates: turns that this import stored before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,7 @@ class ImportedTurn:
     text: EventText
     occurred_offset: int  # minutes east of UTC
     flags: tuple[str, ...]  # set while screening its texts
+    second_origin: str | None = None  # if another turn has `origin`; None: no other can have it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,27 +169,50 @@ def store(
     repeated at any time. Raises KeyIsReadOnly, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
-    stored = duplicates = facts = 0
+    total = _Written()
+    records_read = 0
     maker = maker or EntryMaker(context.writer)
     for batch in maker.in_order(_batches(context, caller, records, maker)):
-        written = (0, 0)
+        total = replace(total, repeated=total.repeated + total.count(batch.existing))
         if batch.new:
-            written = context.store.write(
-                partial(_write, context, caller, batch.new, batch.entries()),
+            total = context.store.write(
+                partial(_write, context, caller, batch.new, batch.entries(), total),
                 account_id=caller.account_id,
             )
-        stored, facts = stored + sum(written), facts + written[1]
-        duplicates += batch.records - sum(written)
+        records_read += batch.records
         progress(batch.records)
-    return ImportResult(stored=stored, duplicates=duplicates, facts=facts)
+    stored = total.turns + total.facts
+    return ImportResult(
+        stored=stored,
+        duplicates=records_read - stored,
+        facts=total.facts,
+        repeated=total.repeated,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """Turns and facts that an import stored until now."""
+
+    turns: int = 0
+    facts: int = 0
+    repeated: int = 0
+    first: Mapping[int, int] = field(default_factory=dict)  # its first event, by space
+
+    def count(self, events: Iterable[int]) -> int:
+        """Return how many of the events this import stored: events of a space are numbered."""
+        return sum(self.first.get(space_of(event), event + 1) <= event for event in events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
-    """Some records, those of them that are new, and a function that gives their index entries."""
+    """Some records: those that are new, a function that gives their index entries, and the events
+    of the others.
+    """
 
     records: int
     new: list[Imported]
+    existing: list[int]
     take: Callable[[], list[IndexEntry]]
 
     def entries(self) -> list[IndexEntry]:
@@ -202,24 +231,64 @@ def _batches(
     """Yield the records in batches whose entries are begun."""
     remaining = iter(records)
     while batch := list(islice(remaining, BATCH)):
-        new = context.store.read(partial(_not_imported, batch), account_id=caller.account_id)
+        new, existing = context.store.read(partial(_divided, batch), account_id=caller.account_id)
         texts = [
             record.text if isinstance(record, ImportedTurn) else layer_text(record.text)
             for record in new
         ]
-        yield _Batch(records=len(batch), new=new, take=maker.begin(texts))
+        yield _Batch(records=len(batch), new=new, existing=existing, take=maker.begin(texts))
 
 
-def _not_imported(batch: list[Imported], tx: Transaction) -> list[Imported]:
-    return [record for record in batch if not _is_imported(tx, record)]
-
-
-def _is_imported(tx: Transaction, record: Imported) -> bool:
-    space = tx.one_or_none(SQL.space_of, user_id=record.user_id)
+def _divided(batch: list[Imported], tx: Transaction) -> tuple[list[Imported], list[int]]:
+    """Return the records that are new, and the events of the others."""
+    pairs = [(record, _find(tx, record)[1]) for record in batch]
     return (
-        space is not None
-        and tx.one_or_none(SQL.event_of_origin, space_id=space.id, origin=record.origin) is not None
+        [record for record, event in pairs if event is None],
+        [event for _, event in pairs if event is not None],
     )
+
+
+def _find(tx: Transaction, record: Imported) -> tuple[str, int | None]:
+    """Return the origin of a record, and the event that an import stored for it, if one did."""
+    space = tx.one_or_none(SQL.space_of, user_id=record.user_id)
+    if space is None:
+        return record.origin, None
+    event = _event_of(tx, space.id, record.origin)
+    if (
+        event is None
+        or not isinstance(record, ImportedTurn)
+        or record.second_origin is None
+        or not _is_another(tx, record, event)
+    ):
+        return record.origin, event
+    return record.second_origin, _event_of(tx, space.id, record.second_origin)
+
+
+def _event_of(tx: Transaction, space_id: int, origin: str) -> int | None:
+    row = tx.one_or_none(SQL.event_of_origin, space_id=space_id, origin=origin)
+    return None if row is None else row.event
+
+
+def _is_another(tx: Transaction, record: ImportedTurn, event: int) -> bool:
+    """Return True if a stored event with the id of a turn has another session or text.
+
+    An erased event counts as the same: an import must not bring it back.
+    """
+    stored = tx.one_or_none(SQL.imported_turn, event=event)
+    if stored is None:
+        return False
+    return bool(stored.session_id != record.session_id) or any(
+        # the setting that masks secrets may have changed since
+        one != other and _masked(one) != _masked(other)
+        for one, other in (
+            (stored.query, record.text.query),
+            (stored.response, record.text.response),
+        )
+    )
+
+
+def _masked(text: str) -> str:
+    return mask_secrets(text, find_secrets(text))
 
 
 def _write(
@@ -227,12 +296,16 @@ def _write(
     caller: Caller,
     new: list[Imported],
     entries: list[IndexEntry],
+    earlier: _Written,
     tx: Transaction,
-) -> tuple[int, int]:
-    """Return the number of turns and of facts stored."""
+) -> _Written:
+    """Return what this import stored, with these records."""
     turns = facts = 0
+    first, existing = dict(earlier.first), []
     for record, entry in zip(new, entries, strict=True):
-        if _is_imported(tx, record):  # repeated in the file, or stored by a concurrent import
+        origin, present = _find(tx, record)
+        if present is not None:  # repeated in the file, or stored by a concurrent import
+            existing.append(present)
             continue
         if isinstance(record, ImportedTurn):
             address = SessionAddress(
@@ -242,12 +315,13 @@ def _write(
                 context, tx, address, record.text, entry, times=TurnTimes(record.occurred_offset)
             )
             space_id, event = space_of(turn.row), turn.row
+            first.setdefault(space_id, event)
             turns += 1
         else:
             space_id = tx.one(SQL.open_space, user_id=record.user_id, now_ms=context.clock()).id
             facts += _write_fact(context, caller, tx, space_id, record, entry)
             event = FACT
-        tx.run(SQL.add_origin, space_id=space_id, origin=record.origin, event=event)
+        tx.run(SQL.add_origin, space_id=space_id, origin=origin, event=event)
     count_at_once(
         tx,
         "imported",
@@ -256,7 +330,8 @@ def _write(
         key_id=caller.key_id,
         times=turns,
     )
-    return turns, facts
+    written = _Written(turns=earlier.turns + turns, facts=earlier.facts + facts, first=first)
+    return replace(written, repeated=earlier.repeated + written.count(existing))
 
 
 def _write_fact(
@@ -308,6 +383,9 @@ def _imported_turn(
         text=text,
         occurred_offset=offset_minutes(record.occurred_at),
         flags=intake.flags,
+        second_origin=digest(record.origin, record.session_id, record.query, record.response)
+        if record.has_given_id
+        else None,
     )
 
 

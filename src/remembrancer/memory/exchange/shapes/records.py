@@ -29,7 +29,11 @@ class ImportRefused(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeTurn:
-    """One turn. `origin` identifies it in its source; `place` says where it stands there."""
+    """One turn. `origin` identifies it in its source; `place` says where it stands there.
+
+    With `has_given_id` the origin is an id that a person or a program chose: different turns may
+    share it, for example if it counts the turns of each session.
+    """
 
     place: str
     query: str
@@ -39,6 +43,7 @@ class ShapeTurn:
     user_id: str | None = None
     topic: str | None = None
     occurred_at: datetime | None = None
+    has_given_id: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

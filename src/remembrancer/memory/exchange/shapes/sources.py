@@ -115,6 +115,8 @@ class Source:
             if not path.is_file():
                 reason = "not a regular file" if path.exists() else "no such file"
                 raise ImportRefused(f"{path}: {reason}")
+            if not path.stat().st_size:  # of an interrupted download, for example
+                raise ImportRefused(f"{path} is empty")
             with path.open("rb") as file:
                 is_archive = file.read(4) in _ZIP_HEADERS
         except (OSError, ValueError) as error:
