@@ -1,4 +1,4 @@
-"""What lies within the window: long names, the menu of owners, the latest weeks of a calendar."""
+"""Long names, the menu of owners and the latest weeks of a calendar lie within the window."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def test_cells_of_stacked_tables_are_labelled_on_narrow_windows(
         "/console/permissions": ["Scope", "Actions", "Agent", "Time left", "Grant"],
         "/console/audit": ["Agent", "By", "Hash"],
     }
-    shown = "node => getComputedStyle(node, '::before').content"
+    content = "node => getComputedStyle(node, '::before').content"
     with site.window("owner", viewport=PHONE) as page:
         for path, names in labels.items():
             page.goto(path)
             for name in names:
                 cell = page.locator(f'td[data-label="{name}"]').first
-                assert cell.evaluate(shown) == f'"{name}"', (path, name)
+                assert cell.evaluate(content) == f'"{name}"', (path, name)
 
 
 def test_map_says_on_narrow_windows_that_it_scrolls(http: Http, owner: Reader, site: Site) -> None:

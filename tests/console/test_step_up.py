@@ -97,12 +97,12 @@ def test_guesses_with_a_stolen_cookie_are_delayed(client: TestClient, owner: Rea
 
 def test_invitation_to_a_team_needs_the_password(owner: Reader) -> None:
     """It gives others access to the team's memory."""
-    made = owner.send("/console/teams/create", name="Garden", user_id="")
-    [team] = parse_qs(urlsplit(made.headers["location"]).query)["team"]
+    team_page = owner.send("/console/teams/create", name="Garden", user_id="")
+    [team] = parse_qs(urlsplit(team_page.headers["location"]).query)["team"]
     form = {"team": team, "role": "reader", "expires_in_hours": "24"}
     refused = owner.send("/console/teams/invite", **form)
-    made = owner.send("/console/teams/invite", **form, password=GOOD)
+    answer = owner.send("/console/teams/invite", **form, password=GOOD)
 
-    assert (refused.status_code, made.status_code) == (422, 200)
+    assert (refused.status_code, answer.status_code) == (422, 200)
     assert "It was last entered more than five minutes ago" in refused.text
-    assert ("tmi_" in made.text, re.search(r"tmi_[\w-]{8,}", refused.text)) == (True, None)
+    assert ("tmi_" in answer.text, re.search(r"tmi_[\w-]{8,}", refused.text)) == (True, None)

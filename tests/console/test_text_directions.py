@@ -22,7 +22,7 @@ class Directions(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen = 0
+        self.visited = 0
         self.wrong: list[str] = []
         self._open: list[tuple[str, bool]] = []
 
@@ -39,7 +39,7 @@ class Directions(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Check a text."""
         if HEBREW in data:
-            self.seen += 1
+            self.visited += 1
             if not any(has_direction for _, has_direction in self._open):
                 self.wrong.append(f"{self._open[-1][0]}: {data.strip()[:60]}")
 
@@ -70,13 +70,13 @@ def test_texts_of_users_have_their_own_direction(http: Http, owner: Reader) -> N
         *(f"/console/facts?fact_id={fact['fact_id']}" for fact in facts[:1]),
         *(f"/console/cubes?cube_id={cube['cube_id']}" for cube in hits["shared_cubes"][:1]),
     ]
-    wrong, seen = {}, 0
+    wrong, visited = {}, 0
     for path in pages:
         page = Directions()
         page.feed(owner.get(path).text)
-        seen += page.seen
+        visited += page.visited
         if page.wrong:
             wrong[path] = page.wrong
 
     assert wrong == {}
-    assert seen > 50
+    assert visited > 50

@@ -7,7 +7,6 @@ Features are computed for the most promising events of the pool, the candidates 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,11 +25,12 @@ from .demotions import (
     suspects_in,
     unquoted_notices,
 )
-from .features import FEATURES, RANGE_MIN, evidence_of, features_of
+from .features import FEATURES, evidence_of, features_of
 from .index.space_index import IndexView
 from .pool_events import PartScores, PoolEvents
 from .ranker import Ranker
 from .scoring import LexicalScores, RankedEvent
+from .stretch import NOTHING, Stretch
 from .text.analysis import REPEATED, ParsedQuery, term, words
 
 Array = npt.NDArray[Any]
@@ -42,40 +42,6 @@ LEXICAL_SHARE = 0.4  # of the base score; the cosine has the rest
 COVERAGE_MIN, COSINE_MIN = 0.005, 0.15
 # Minimum value at which a neighbour or a session is named as a reason.
 NEIGHBOUR_MIN, SESSION_MIN = 0.5, 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A linear scale from the range of some scores to 0..1."""
-
-    low: float
-    high: float
-    cuts: bool  # some scores are outside of the range
-
-    @classmethod
-    def over(cls, scores: Array, among: Array | None) -> Stretch:
-        """Return the scale that stretches some of these scores; `among` None: all."""
-        values = scores if among is None else scores[among]
-        if not len(values):
-            return NOTHING
-        return cls(float(values.min()), float(values.max()), cuts=among is not None)
-
-    def apply(self, values: Array) -> Array:
-        """Change values (float32) to this scale and return them; scores outside are cut to 0..1."""
-        values -= self.low
-        values /= self.high - self.low + RANGE_MIN
-        if self.cuts:
-            np.maximum(values, 0, out=values)
-            np.minimum(values, 1, out=values)
-        return values
-
-    @property
-    def slope(self) -> float:
-        """The difference on this scale for a difference of 1."""
-        return 1 / (self.high - self.low + RANGE_MIN)
-
-
-NOTHING = Stretch(0.0, math.inf, cuts=False)  # all scores become 0
 
 
 @dataclass(frozen=True, slots=True)
