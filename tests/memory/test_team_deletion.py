@@ -13,7 +13,7 @@ from engines import ENGINES, empty_store
 from sandboxes import SharedSandbox
 from service import Http, new_key, rows
 from starlette.testclient import TestClient
-from teams import FERRY, TEAMS, good, join, new_team
+from teams import FERRY, TEAMS, good, join, members, new_team
 
 from remembrancer import testing
 from remembrancer.context import Context
@@ -104,7 +104,8 @@ def test_write_of_a_member_that_is_removed_meanwhile_is_refused(
 ) -> None:
     team = new_team(http)
     ada = join(http, team, "ada", "writer")
-    embedder.before = lambda: good(ada.delete(f"{TEAMS}/{team}/members"))
+    member = {"member_id": members(http, team)["ada"]["member_id"]}
+    embedder.before = lambda: good(http.delete(f"{TEAMS}/{team}/members", params=member))
 
     late = ada.post("/api/v7/remember", {**FERRY, "team": team})
 
