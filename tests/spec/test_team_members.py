@@ -288,6 +288,23 @@ class TestErasing:
 
         assert statuses == [403, 200, 200]
 
+    def test_expiry_of_a_fact_is_set_by_its_author_or_an_owner(self, http: Http) -> None:
+        """An expired fact is erased; when a fact holds, and its pin, every writer changes."""
+        team = new_team(http)
+        ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
+        added = ada.post("/api/v7/memory/facts", {"text": "The shed is green.", "team": team})
+        path = f"/api/v7/memory/facts/{good(added)['fact']['fact_id']}"
+        expiry = {"expires_at": "2999-01-01T00:00:00Z", "team": team}
+        kept = {"clear": ["expires_at"], "team": team}
+        held = {"valid_to": "2998-01-01T00:00:00Z", "pinned": True, "team": team}
+
+        bodies = (expiry, kept, {**expiry, "text": "The shed is red."}, held)
+        refused = [bob.patch(path, body).status_code for body in bodies]
+        allowed = [one.patch(path, body).status_code for one in (ada, http) for body in bodies[:2]]
+
+        assert refused == [403, 403, 403, 200]
+        assert allowed == [200] * 4
+
     def test_forgetting_a_user_or_an_account_leaves_what_the_team_has(self, http: Http) -> None:
         team = new_team(http)
         ada = join(http, team, "ada", "writer")

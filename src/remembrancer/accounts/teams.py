@@ -7,9 +7,9 @@ user_id is the team's id, so that every rule about accounts holds for teams (dec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..context import Caller, Records, TeamMember
 from ..protocol import limits
@@ -17,10 +17,12 @@ from ..protocol.errors import Forbidden, InvalidRequest, NotFound
 from ..protocol.search import Author
 from ..protocol.teams import ROLES, TeamRole
 from ..store import Row, Transaction, load_queries
+from .guarded_store import GuardedStore
 from .keys import default_user_id, space_user_id
 
 SQL = load_queries("remembrancer.accounts", "teams.sql")
 ALL_TEAMS = "all"
+RecordsT = TypeVar("RecordsT", bound=Records)
 
 
 class TeamUnknown(NotFound):
@@ -77,7 +79,11 @@ def membership_in(
     TeamAmbiguous.
     """
     values = {"account_id": caller.account_id, "user_id": user_id or caller.pinned_user_id}
-    matches = _highest(tx.all(SQL.membership, team=team, **values))
+    return _only(team, tx.all(SQL.membership, team=team, **values))
+
+
+def _only(team: str, rows: Iterable[Row]) -> Membership:
+    matches = _highest(rows)
     matches = [one for one in matches if one.team_id == team] or matches
     if not matches:
         raise TeamUnknown
@@ -161,6 +167,27 @@ def caller_in(caller: Caller, team: Membership, user_id: str | None = None) -> C
             user_id=user_id or default_user_id(caller),
         ),
     )
+
+
+def working_in(records: RecordsT, caller: Caller, needed: TeamRole) -> RecordsT:
+    """Return the records for a request in a team: its writes need the member's role until they are
+    stored.
+
+    `caller` works in the team's space. A write raises TeamUnknown if the membership, or the team,
+    has ended, and RoleTooLow: what a team gets while it is deleted is erased with it or refused.
+    """
+    member = caller.member
+    assert member is not None
+    member_of = {"team": member.team_id, "user_id": member.user_id, "account_id": member.account_id}
+
+    def look(tx: Transaction) -> Callable[[], list[Row]]:
+        return tx.later(SQL.membership, **member_of)
+
+    def check(rows: list[Row]) -> None:
+        require_role(_only(member.team_id, rows).role, needed)
+
+    store = GuardedStore(records.store, caller.account_id, look, check)
+    return replace(records, store=store)
 
 
 def sign_event(tx: Transaction, member: TeamMember, row: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ..accounts.teams import enter
+from ..accounts.teams import enter, working_in
 from ..memory.recall.teams import TeamAndTeams
 from ..protocol.search import MemoryQuery
 from ..protocol.teams import TeamQuery
@@ -36,6 +36,7 @@ def _in_team(endpoint: AnyEndpoint, call: Call[Any], request: Any) -> Any:
     assert endpoint.team is not None
     user_id = getattr(request, "user_id", None)
     call.caller = enter(call.context, call.caller, request.team, user_id, endpoint.team)
+    call.context = working_in(call.context, call.caller, endpoint.team)
     changes: dict[str, Any] = {"team": None}
     if hasattr(request, "user_id"):
         changes["user_id"] = call.caller.pinned_user_id

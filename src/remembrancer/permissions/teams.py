@@ -136,6 +136,7 @@ def rename_team(
     own, name = _membership(records, caller, team, "owner"), team_name(request.name)
 
     def write(tx: Transaction) -> Team:
+        membership_in(tx, caller, own.team_id)  # it may have been deleted meanwhile
         tx.run(SQL.rename_team, name=name)
         _record(tx, caller, own, records.clock(), change="rename")
         return _team(own._replace(name=name), members=tx.one(SQL.count_members).n)
@@ -237,6 +238,7 @@ def invite_member(
     invitation_id = records.ids("i_")
 
     def write(tx: Transaction) -> InvitationCreated:
+        membership_in(tx, caller, own.team_id)  # it may have been deleted meanwhile
         now_ms = records.clock()
         expires_ms = now_ms + request.expires_in_hours * _HOUR_MS
         tx.run(SQL.drop_expired, now_ms=now_ms)

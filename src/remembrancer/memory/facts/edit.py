@@ -84,8 +84,8 @@ def change_fact(
 ) -> FactStored:
     """Change the wording, times or pin of a fact; another wording supersedes it.
 
-    Raises KeyIsReadOnly, FactUnknown, FactNotCurrent, TimeNotInFuture, WrongValidity,
-    FactReplacesItself, OnlyEchoedText, IdempotencyKeyReused, StoreUnavailable,
+    Raises KeyIsReadOnly, FactUnknown, NotAuthor for the expiry, FactNotCurrent, TimeNotInFuture,
+    WrongValidity, FactReplacesItself, OnlyEchoedText, IdempotencyKeyReused, StoreUnavailable,
     EmbedderUnavailable.
     """
     require_write(caller)
@@ -98,6 +98,9 @@ def change_fact(
 
     def write(tx: Transaction) -> str:
         row = own_fact(tx, caller, fact_id)
+        if request.expires_at is not None or "expires_at" in request.clear:
+            # Who may not erase a fact may decide neither when it is erased nor that it is kept.
+            require_fact_author(tx, caller, row.id)
         if row.status == SUPERSEDED and request.status == "current":
             _revive(tx, row)
             row = own_fact(tx, caller, fact_id)

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ... import cubes, feedback
 from ...accounts import prompts, require_write, space_user_id
@@ -98,12 +99,8 @@ def erase_event(
     def write(tx: Transaction) -> None:
         if dry_run:
             raise _DryRun(_erase_one(context, tx, caller, event_id, _Outcome()))
-        outcome.answer = idempotent(
-            tx,
-            idempotency,
-            context.clock(),
-            lambda: _erase_one(context, tx, caller, event_id, outcome),
-        )
+        erase = partial(_erase_one, context, tx, caller, event_id, outcome)
+        outcome.answer = idempotent(tx, idempotency, context.clock(), erase)
 
     try:
         context.store.write(write, account_id=caller.account_id)
@@ -262,12 +259,16 @@ def summaries_of_event(tx: Transaction, session: int, times_ms: Sequence[int]) -
 
 
 def forget(
-    context: Context, caller: Caller, request: Forget, idempotency: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: Forget,
+    idempotency: IdempotentRequest | None = None,
+    also: Callable[[Transaction], None] = lambda _: None,
 ) -> Forgotten:
     """Erase what a request selects, or report what would be erased. Durable on return.
 
-    Raises KeyIsReadOnly, PinnedToOtherUser, Forbidden, NotConfirmed, IdempotencyKeyReused,
-    StoreUnavailable.
+    `also` is done in the same transaction. Raises KeyIsReadOnly, PinnedToOtherUser, Forbidden,
+    NotConfirmed, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
     user_id = None if request.account else space_user_id(caller, request.user_id)
@@ -299,6 +300,7 @@ def forget(
         if request.dry_run:
             raise _DryRun(erase_selection(tx))
         outcome.answer = idempotent(tx, idempotency, context.clock(), lambda: erase_selection(tx))
+        also(tx)
 
     try:
         context.store.write(write, account_id=caller.account_id)

@@ -12,6 +12,7 @@ from ...permissions.teams import end_team
 from ...protocol.errors import Conflict
 from ...protocol.forget import Forget
 from ...protocol.teams import TeamDeleted, TeamDeletion
+from ...store import Transaction
 from .forget import forget
 
 
@@ -26,10 +27,11 @@ def delete_team(
     request: TeamDeletion,
     _idempotency: IdempotentRequest | None = None,
 ) -> TeamDeleted:
-    """Erase the memory of a team with a signed receipt, then end the team. For its owners.
+    """Erase the memory of a team with a signed receipt, and end the team. For its owners.
 
-    A repeated request finds no team: 404. Raises KeyIsReadOnly, TeamUnknown, RoleTooLow,
-    TeamNotConfirmed, StoreUnavailable.
+    Both are one transaction: every write of a member is erased by it, or comes later and is refused
+    (accounts.teams.working_in); a crash leaves the whole team, or none. A repeated request finds no
+    team: 404. Raises KeyIsReadOnly, TeamUnknown, RoleTooLow, TeamNotConfirmed, StoreUnavailable.
     """
     require_write(caller)
     own = context.store.read(
@@ -39,10 +41,13 @@ def delete_team(
     if request.confirm != own.name:
         raise TeamNotConfirmed
     everything = replace(caller_in(caller, own), pinned_user_id=None)
-    erased = forget(context, everything, Forget(account=True, confirm=own.team_id))
-    context.store.write(
-        lambda tx: end_team(tx, caller, own, context.clock()), account_id=own.team_account
-    )
+
+    def end(tx: Transaction) -> None:
+        current = membership_in(tx, caller, own.team_id)  # another request may have ended it
+        require_role(current.role, "owner")
+        end_team(tx, caller, current, context.clock())
+
+    erased = forget(context, everything, Forget(account=True, confirm=own.team_id), also=end)
     return TeamDeleted(
         deleted=True, team_id=own.team_id, counts=erased.counts, receipt=erased.receipt
     )

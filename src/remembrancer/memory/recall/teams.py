@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ...accounts.teams import authors_of_events, authors_of_facts, enter_all
+from ...accounts.teams import authors_of_events, authors_of_facts, enter_all, working_in
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import InvalidRequest
@@ -57,7 +57,7 @@ def _search_team(
             "last_seal": None,
         }
     )
-    return search(context, member, query)
+    return search(working_in(context, member, "reader"), member, query)
 
 
 def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> MemoryAnswer:
