@@ -69,6 +69,19 @@ class TestMembers:
 
         assert audit(http, team) == before
 
+    def test_turns_of_a_batch_are_those_of_the_member_that_sends_them(self, http: Http) -> None:
+        team = new_team(http)
+        ada = join(http, team, "ada", "writer")
+        path = "/api/v7/memory/batch"
+
+        own = {"team": team, "user_id": "ada", "turns": [{**FERRY, "user_id": "ada"}]}
+        assert good(ada.post(path, own))["saved"]
+        for user_id in ("bob", team):
+            answer = ada.post(path, {"team": team, "turns": [FERRY, {**FERRY, "user_id": user_id}]})
+            assert answer.status_code == 422
+            assert answer.json()["errors"][0]["pointer"] == "/turns/1/user_id"
+        assert len(good(http.get(f"/api/v7/events?team={team}"))["events"]) == 1
+
     def test_team_keeps_an_owner(self, http: Http) -> None:
         team = new_team(http)
         join(http, team, "ada", "writer")

@@ -218,7 +218,12 @@ def fault(error: ErrorDetails) -> tuple[str, str]:
         message = str(cause)
         location = (*location, cause.member) if isinstance(cause, Misfit) else location
     if error["type"] == "string_pattern_mismatch":
-        message = "text must not contain NUL"
+        has_nul = "\0" in str(error.get("input", ""))
+        message = (
+            "text must not contain NUL"
+            if has_nul
+            else "does not have the form that the reference describes"
+        )
     return pointer(location), message
 
 
