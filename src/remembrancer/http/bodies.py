@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from ..protocol.errors import InvalidJson, InvalidRequest, TooLarge, TooSlow, UnsupportedMediaType
 from ..protocol.message import Misfit
+from ..protocol.text import WITHOUT_NUL
 
 BODY_SECONDS_MAX = 60  # to receive a whole body; longer is a stuck or hostile client
 FAULTS_MAX = 20  # reported for one body
@@ -218,10 +219,10 @@ def fault(error: ErrorDetails) -> tuple[str, str]:
         message = str(cause)
         location = (*location, cause.member) if isinstance(cause, Misfit) else location
     if error["type"] == "string_pattern_mismatch":
-        has_nul = "\0" in str(error.get("input", ""))
+        is_text = error.get("ctx", {}).get("pattern") == WITHOUT_NUL
         message = (
             "text must not contain NUL"
-            if has_nul
+            if is_text
             else "does not have the form that the reference describes"
         )
     return pointer(location), message

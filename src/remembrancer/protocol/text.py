@@ -27,7 +27,8 @@ from .recalled import imitated_line
 NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
 
 # Lone surrogates need no rule: pydantic rejects them.
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+WITHOUT_NUL = r"^[^\x00]*$"
+Text = Annotated[str, StringConstraints(pattern=WITHOUT_NUL)]
 
 # Of character classes: control characters without and with line break and tab; marks, embeddings,
 # overrides and isolates of the bidirectional algorithm (UAX 9), and separators of lines.
