@@ -125,7 +125,7 @@ class TestSearchOfTeams:
         text = words_of(together := owner.get(f"{path}&teams=yes").text)
 
         assert "of 1 user and 1 team;" in text
-        assert text.index("At 9:40 from Piombino") < text.index("of the team Garden")
+        assert text.index("At 9:40 from Piombino") < text.index("of the team Garden, by owner")
         assert "In the shed" in text
         assert together.count("/console/memory?event_id=") == 1  # the page of one's own turn
         assert "Piombino" not in owner.get(path).text

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
+from ..accounts.teams import authors_of_events
 from ..agent.second_look import second_look
 from ..http.endpoint import ThreadPool
 from ..memory.history import browse
@@ -17,7 +19,7 @@ from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.explain import Explanation
 from ..protocol.forget import Forget
-from ..protocol.search import MemoryQuery
+from ..protocol.search import Author, MemoryQuery
 from ..protocol.second_look import SecondLook
 from . import parameters
 from .browser_session import BrowserRequest, Page
@@ -100,12 +102,21 @@ def _search_several(
         views = hit_views(one, memory.user_id, context.clock(), team=memory.team)
         results.append((one, list(views)))
     hits = [view for _, views in results for view in views]
+    hits = sorted(hits, key=lambda view: -view.hit.score)[: fields["top_k"]]
+    authors: dict[str, Author] = {}
+    for memory in scope.memories:
+        if memory.team:
+            ids = [view.hit.event_id for view in hits if view.user_id == memory.user_id]
+            authors |= context.store.read(
+                partial(authors_of_events, event_ids=ids), account_id=memory.caller.account_id
+            )
     return {
         "explanation": None,
         "scope": scope,
+        "authors": authors,
         "matches": sum(one.total_hits for one, _ in results),
         "passages": sum(one.looked.passages for one, _ in results),
-        "hits": sorted(hits, key=lambda view: -view.hit.score)[: fields["top_k"]],
+        "hits": hits,
         "ms": sum(stage.ms for one, _ in results for stage in one.stages),
     }
 
