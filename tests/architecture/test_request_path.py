@@ -26,14 +26,14 @@ from remembrancer.server.app import make_app
 # of a pool, 1 for host names, 2 for turns of accounts, 2 for
 # the memory of requests and later refusals, 2 for the outcomes and the trial of cubes, 3 for
 # postings, runs of equal values and rows of hits, which were in files of 500 lines, 1 for the cache
-# of indexes, for the same reason
-SEARCH_FILES_MAX = 45
+# of indexes and 1 for the scales of scores, for the same reason
+SEARCH_FILES_MAX = 46
 # 35, 3 for standing instructions in a turn, 12 for changed values and what a user takes back, and 4
 # for machine notices: shapes, output of tools, near duplicates, costs, 1 for identifiers, 3 for
 # associations, 2 for embedders, which were one file, 1 for the events of a pool, 1 for host names,
 # 2 for turns of accounts, 1 for later refusals, 2 for the outcomes and the trial of cubes, and 4 for
-# postings, runs of equal values, dates in queries and rows of hits
-CHAT_FILES_MAX = 71
+# postings, runs of equal values, dates in queries and rows of hits, and 1 for the scales of scores
+CHAT_FILES_MAX = 72
 FOLDER = f"{CODE}/"
 # Test support, and the log filter that another test of this process may have installed.
 IGNORED = ("testing/", "server/logs.py")

@@ -24,6 +24,7 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.console.routes import PAGES as OF_THE_CONSOLE
+from remembrancer.console.routes import UNKNOWN
 from remembrancer.context import Context
 from remembrancer.http import assets, openapi
 from remembrancer.http.routes import ROUTES
@@ -31,7 +32,7 @@ from remembrancer.mcp.http_transport import PATH as MCP
 from remembrancer.server.app import make_app
 
 PAGES = ["/", "/docs", "/docs/api", "/docs/guides/search"]
-CONSOLE = {*OF_THE_CONSOLE, assets.PATH}
+CONSOLE = {*OF_THE_CONSOLE, assets.PATH, UNKNOWN}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -62,15 +62,18 @@ def children(pid: int) -> set[int]:
 
 def workers(server: Server) -> set[int]:
     """Return the worker processes: those that have the store open."""
-    return {
-        pid
-        for pid in children(server.process.pid)
-        if any(
+    return {pid for pid in children(server.process.pid) if has_store(pid)}
+
+
+def has_store(pid: int) -> bool:
+    """Return True if a process has the store open; False if it has ended meanwhile."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return any(
             path.readlink().name == "remembrancer.sqlite3"
             for path in Path(f"/proc/{pid}/fd").iterdir()
             if path.is_symlink()
         )
-    }
+    return False
 
 
 def test_connections_go_to_the_workers_in_turn(started: Server) -> None:

@@ -308,10 +308,10 @@ class TestErasing:
         added = ada.post("/api/v7/memory/facts", {"text": "The shed is green.", "team": team})
         path = f"/api/v7/memory/facts/{good(added)['fact']['fact_id']}"
         expiry = {"expires_at": "2999-01-01T00:00:00Z", "team": team}
-        kept = {"clear": ["expires_at"], "team": team}
-        held = {"valid_to": "2998-01-01T00:00:00Z", "pinned": True, "team": team}
+        endless = {"clear": ["expires_at"], "team": team}
+        period = {"valid_to": "2998-01-01T00:00:00Z", "pinned": True, "team": team}
 
-        bodies = (expiry, kept, {**expiry, "text": "The shed is red."}, held)
+        bodies = (expiry, endless, {**expiry, "text": "The shed is red."}, period)
         refused = [bob.patch(path, body).status_code for body in bodies]
         allowed = [one.patch(path, body).status_code for one in (ada, http) for body in bodies[:2]]
 
