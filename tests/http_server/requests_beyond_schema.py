@@ -20,6 +20,7 @@ from remembrancer.protocol.text import is_placeholder
 
 # Longer texts take minutes to generate. tests/spec/test_limits.py sends the longest.
 CHARACTERS_MAX = 2_000
+PATHS = {endpoint.path for endpoint in ROUTES}
 _CUBE_PARTS = ("topic", "essence", "rules")
 _IN_ANSWER = "$response.body#/"
 # operation -> (next operation, path parameters and fields of the body from its answer)
@@ -90,6 +91,8 @@ def _shorten(schema: Any) -> None:
 def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
     """Return True if a schema cannot say whether the service accepts this request."""
     body = case.body
+    if names_another_path(case):
+        return True
     if not is_positive:
         return is_a_tolerated_kind(body)
     rules: dict[str, Callable[[Any], bool]] = {
@@ -106,6 +109,13 @@ def is_beyond_schema(case: Any, *, is_positive: bool) -> bool:
     names_more = names_a_time(case) or names_a_range(case) or needs_a_reranker(case)
     names_more = names_more or names_a_team(body)
     return names_more or has_part_of_a_cube(body) or is_refused
+
+
+def names_another_path(case: Any) -> bool:
+    """Return True if an id makes the path of another endpoint: the event `write`."""
+    names = case.path_parameters or {}
+    path = "/".join(str(names.get(part[1:-1], part)) for part in case.operation.path.split("/"))
+    return path != case.operation.path and path in PATHS
 
 
 def says_something(body: dict[str, Any]) -> bool:
