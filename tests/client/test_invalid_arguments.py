@@ -85,8 +85,10 @@ def test_the_async_client_explains_invalid_arguments_too() -> None:
                 await call(memory)
             return str(caught.value)
 
-    assert "An id is a text" in asyncio.run(run(lambda c: c.get(None)))  # type: ignore[arg-type]
-    assert "FactAdd(text=…)" in asyncio.run(run(lambda c: c.add_fact("x")))  # type: ignore[arg-type]
+    no_id: Any = None
+    no_message: Any = "x"
+    assert "An id is a text" in asyncio.run(run(lambda client: client.get(no_id)))
+    assert "FactAdd(text=…)" in asyncio.run(run(lambda client: client.add_fact(no_message)))
 
 
 def test_two_adjacent_surrogates_are_the_character_that_they_encode() -> None:

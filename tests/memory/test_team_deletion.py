@@ -1,4 +1,7 @@
-"""A deleted team leaves nothing, whatever its members write meanwhile (specification.md#team-delete)."""
+"""A deleted team leaves nothing, whatever its members write meanwhile.
+
+specification.md#team-delete
+"""
 
 from __future__ import annotations
 

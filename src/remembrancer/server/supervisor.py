@@ -6,7 +6,6 @@ time. A worker gets a connection as a whole: the one with the fewest open connec
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import logging
 import os
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..sandbox.shared import SandboxChannel, SandboxService
-from ..settings import Settings, processors, set_variable
+from ..settings import Settings, end_with, processors, set_variable
 from ..store import IS_SHAREABLE
 from .slots import SharedNumbers, Slot
 
@@ -38,7 +37,6 @@ _BUSY_SECONDS = 0.01  # before a connection is offered again
 _PATIENCE_SECONDS = 3.0  # for all workers to be ready before the first connection is accepted
 _ACCEPTED_AT_ONCE = 64
 _MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  files of our own in a folder of our own
-_PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
 
 
@@ -225,9 +223,7 @@ class Supervisor:
             signal.signal(number, signal.SIG_DFL)
         if slot is not None:  # when it can read its settings again, it looks at the numbers
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the call above
-            os._exit(1)
+        end_with(parent)
         self._in_child()
         self._listener.close()
         os.close(self._wakeup)

@@ -1,13 +1,16 @@
-"""The processors and the memory that this process may use."""
+"""This process on its machine: the processors and the memory it may use, and its parent."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
+_PR_SET_PDEATHSIG = 1
 
 
 def processors() -> int:
@@ -33,3 +36,11 @@ def available_bytes() -> int | None:
         most = int((_CGROUP / "memory.max").read_text("ascii"))
         amounts.append(most - int((_CGROUP / "memory.current").read_text("ascii")))
     return min(amounts, default=None)
+
+
+def end_with(parent: int) -> None:
+    """Let this process be killed when its parent ends; end it now if that has happened."""
+    with suppress(AttributeError):  # of Linux
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the call above
+        os._exit(1)

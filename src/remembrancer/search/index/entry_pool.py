@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import signal
@@ -11,12 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
 from typing import TypeAlias, TypeVar
 
-from ...settings import available_bytes
+from ...settings import available_bytes, end_with
 from ..embedders.multilingual import MultilingualEmbedder, load
 from ..embedders.port import Embedder
 from .entries import EventText, IndexEntry, index_entries
@@ -28,7 +27,6 @@ T = TypeVar("T")
 PROCESSES_MAX = 2  # more would wait for the process that stores what they make
 PROCESS_BYTES = 300_000_000  # of memory that each takes
 TEXTS_MIN = 2_000  # for fewer, starting processes takes longer than they save
-_PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
 
 
@@ -122,10 +120,7 @@ def _interrupts_ignored() -> Iterator[None]:
 
 def _prepare(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent decides
-    with suppress(AttributeError):  # of Linux
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the call above
-        os._exit(1)
+    end_with(parent)
     load()
 
 
