@@ -1,3 +1,3 @@
 """Remembrancer: a shared memory and a set of tools for AI agents, self-hosted."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -229,22 +229,6 @@ def test_no_comment_is_a_todo() -> None:
     assert places == []
 
 
-def test_migrations_are_numbered_without_gaps() -> None:
-    for engine in sorted(
-        path
-        for path in (CODE / "store" / "migrations").iterdir()
-        if path.is_dir() and path.name != "__pycache__"
-    ):
-        names = sorted(path.name for path in engine.glob("*.sql"))
-
-        assert [name for name in names if not re.fullmatch(r"\d{4}_[a-z0-9_]+\.sql", name)] == []
-        numbers = [int(name[:4]) for name in names]
-        first = (
-            numbers[0] if names[0].endswith("_baseline.sql") else 1
-        )  # engines added later start with a baseline
-        assert numbers == list(range(first, first + len(names)))
-
-
 def test_every_named_query_is_used() -> None:
     """No linter finds SQL queries that no code uses."""
     run = {

@@ -10,11 +10,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 from command import Cli
 from engines import ENGINES, server
 from filled import fill
+from next_version import next_version, schema_in
 
 from remembrancer import testing
 from remembrancer.cli import store as cli_store
@@ -195,19 +195,18 @@ def test_failed_copy_is_reported_in_one_line(
 
 
 def test_store_with_an_older_schema_is_not_migrated_by_copy(
-    cli: Cli, source: str, folder: Path, target: str
+    cli: Cli, source: str, folder: Path, target: str, tmp_path: Path
 ) -> None:
     """Opening the store would migrate it under a server that may have it open."""
-    connection = apsw.Connection(str(folder / "remembrancer.sqlite3"))
-    connection.pragma("user_version", 3)
-    connection.close()
+    cli.environment["PYTHONPATH"] = str(next_version(tmp_path / "later"))
     process = cli("store", "copy", "--from", source, "--to", target)
 
     assert (process.returncode, process.stdout) == (1, "")
     assert re.search(
-        r"has schema 3, this version has \d+: start a server of this version on it once",
+        r"has schema 1, this version has 2: start a server of this version on it once",
         process.stderr,
     )
+    assert schema_in(folder / "remembrancer.sqlite3") == 1
 
 
 def test_interrupted_copy_can_be_continued(

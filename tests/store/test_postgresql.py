@@ -248,13 +248,13 @@ def test_servers_starting_concurrently_create_the_schema_once() -> None:
         store.close()
 
     assert len(versions) == 6
-    assert execute(url, "select number from schema_version") == [(versions[0],)]
+    assert execute(url, "select number from store_schema") == [(versions[0],)]
 
 
 def test_newer_schema_is_refused_with_both_versions(url: str) -> None:
     with closing(open_store(url)) as store:
         version = store.schema_version()
-    execute(url, "update schema_version set number = 4711")
+    execute(url, "update store_schema set number = 4711")
 
     with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {version}\b"):
         open_store(url)

@@ -14,7 +14,7 @@ from remembrancer.store import Store, open_store
 from remembrancer.store.schema import migrations
 
 _OWN = {
-    "schema_version",
+    "store_schema",
     "turnstile",
     "cubes_made",
     "search_spaces",
@@ -48,16 +48,6 @@ def test_every_engine_has_the_same_tables_with_the_same_columns(tmp_path: Path) 
 
     assert sorted(here) == sorted(there)
     assert [column for column, required in here.items() if required and not there[column]] == []
-
-
-def test_migrations_after_the_baseline_match_on_every_engine() -> None:
-    sqlite = {step.number: step.name for step in migrations("sqlite")}
-    baseline, *later = migrations("postgresql")
-
-    assert baseline.number in sqlite
-    assert {step.number: step.name for step in later} == {
-        number: name for number, name in sqlite.items() if number > baseline.number
-    }
 
 
 def test_schema_version_is_the_same_on_every_engine(opened: Callable[[], Store]) -> None:

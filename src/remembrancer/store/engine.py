@@ -18,6 +18,7 @@ from ..settings import Settings
 
 T = TypeVar("T")
 Row = Any  # a named tuple: one attribute per column, in the order of the query
+LAST_BEFORE_1_0 = "bc72e7a9"  # the last commit that opens a store of before 1.0.0
 
 
 class StoreUnavailable(Exception):
@@ -41,6 +42,20 @@ class StoreTooNew(Exception):
     """The store was written by a newer Remembrancer. Start that version, or restore a backup of
     this version.
     """
+
+
+class StoreTooOld(Exception):
+    """The store was written before 1.0.0. Export its accounts with an earlier version, and import
+    the files.
+    """
+
+    def __init__(self, place: str) -> None:
+        """Create the error; `place` says where the store is."""
+        super().__init__(
+            f"{place} was written before 1.0.0, and commit {LAST_BEFORE_1_0} is the last that opens"
+            " it: run its `remembrancer export FILE --account NAME` for each account, then"
+            " `remembrancer import FILE --account NAME` of this version on a new store"
+        )
 
 
 class DataFolderReadable(Exception):

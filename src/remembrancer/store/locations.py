@@ -21,8 +21,8 @@ def open_store(
     """Open the store at `sqlite:PATH` or `postgresql://...`, creating or migrating it as needed.
 
     `pool` configures PostgreSQL connections. `is_shared`: other processes serve the same SQLite
-    file; PostgreSQL is always shared. Raises StoreTooNew, StoreUnavailable, and
-    SettingInvalid for a URL of an unknown engine or when the engine's driver is not installed.
+    file; PostgreSQL is always shared. Raises StoreTooNew, StoreTooOld, StoreUnavailable,
+    and SettingInvalid for a URL of an unknown engine or when the engine's driver is not installed.
     """
     if engine_of(url) == "sqlite":
         from .sqlite.store import SqliteStore  # an engine's driver is loaded only when it is used
@@ -82,7 +82,7 @@ def place_of(url: str) -> str:
 def schema_at(url: str) -> int:
     """Return the schema version of the store at a URL; 0 if there is none.
 
-    Raises StoreUnavailable.
+    Raises StoreTooOld and StoreUnavailable.
     """
     if engine_of(url) == "sqlite":
         from .sqlite import connection as sqlite_connection

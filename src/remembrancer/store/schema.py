@@ -1,4 +1,7 @@
-"""The schema as numbered migrations: forward only, one file each, equal for new and old stores."""
+"""The schema as numbered migrations: forward only, one file each, equal for new and old stores.
+
+The first is the baseline: the schema of release 1.0.0.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,15 @@ class Migration(NamedTuple):
 def migrations(engine: str) -> list[Migration]:
     """Return the migrations of an engine, in order and without gaps.
 
-    A number means the same on every engine. The first is 1, or a `baseline` with everything up to
-    its number on an engine that was added later. Raises ValueError if the files break these rules.
+    A number means the same on every engine. Raises ValueError if the files break these rules.
     """
     folder = resources.files(__package__).joinpath("migrations", engine)
     files = sorted(
         (file for file in folder.iterdir() if file.name.endswith(".sql")),
         key=lambda file: file.name,
     )
-    first = re.match(r"([0-9]{4})_baseline\.sql", files[0].name) if files else None
     steps = []
-    for number, file in enumerate(files, start=int(first[1]) if first else 1):
+    for number, file in enumerate(files, start=1):
         match = _FILE.fullmatch(file.name)
         if match is None or int(match["number"]) != number:
             raise ValueError(

@@ -208,7 +208,7 @@ def context(
 def _open_store(settings: Settings) -> Store:
     """Open the store of `settings`; a new SQLite file begins as a copy of an empty one.
 
-    To migrate an empty file through all schemas takes longer than most tests.
+    To create a schema takes longer than most tests.
     """
     url = store_url(settings)
     path = Path(url.partition(":")[2])

@@ -391,7 +391,7 @@ NOT_EXPORTED = {
     "search_words": "Derived: the search index of PostgreSQL.",
     "search_terms": "Derived: the search index of PostgreSQL.",
     "search_vectors": "Derived: the search index of PostgreSQL.",
-    "schema_version": "Version of the schema of one store.",
+    "store_schema": "Version of the schema of one store.",
     "turnstile": "A lock of PostgreSQL.",
     "copied_from": "Mark of an unfinished copy.",
 }

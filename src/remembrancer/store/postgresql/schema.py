@@ -1,11 +1,10 @@
-"""The schema of a PostgreSQL store: a baseline, then the same numbers as SQLite's migrations."""
+"""The schema of a PostgreSQL store: the same numbers as SQLite's migrations."""
 
 from __future__ import annotations
 
 import psycopg
 
-from ..amendments import amendments
-from ..engine import StoreTooNew, StoreUnavailable
+from ..engine import StoreTooNew, StoreTooOld, StoreUnavailable
 from ..schema import migrations
 from .connection import Connection
 from .dialect import BoundStatement
@@ -13,6 +12,11 @@ from .pool import Connections, of_account
 
 _LOCKED = BoundStatement(b"select pg_advisory_xact_lock(%d)" % 0x52454D42)  # "REMB": of migrations
 
+# A store of before 1.0.0 has a table `schema_version`.
+_KIND = """
+select to_regclass(format('%I.store_schema', current_schema())) is not null,
+    to_regclass(format('%I.schema_version', current_schema())) is not null
+"""
 _FOREIGN_TABLES = """
 select count(*) from pg_class
 where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
@@ -48,8 +52,8 @@ create table search_vectors (
 def migrate(connections: Connections) -> None:
     """Apply all missing migrations. Safe with other servers that do the same: they wait.
 
-    Raises StoreTooNew for a store of a newer program, StoreUnavailable for tables of another
-    program and for a database not in UTF-8.
+    Raises StoreTooNew for a store of a newer program, StoreTooOld for one of before 1.0.0,
+    StoreUnavailable for tables of another program and for a database not in UTF-8.
     """
     steps = migrations("postgresql")
     newest, is_complete = steps[-1].number, False
@@ -57,32 +61,23 @@ def migrate(connections: Connections) -> None:
         unlimited = BoundStatement(b"set local statement_timeout = 0")
         connection = connections.begin((of_account(None), unlimited, _LOCKED), is_bounded=False)
         try:
-            version = version_of(connection)
+            version = version_of(connection, connections.address)
             if version > newest:
                 remedy = "start the newer version, or restore a backup"
                 raise StoreTooNew(
                     f"{connections.address} has schema {version}, this Remembrancer supports up to "
                     f"{newest}: {remedy}"
                 )
-            _amend(connection, version)
             pending = [step for step in steps if step.number > version]
             if pending:
                 if not version:
                     _check_database(connection, connections.address)
                 connection.execute(pending[0].sql.encode())
-                connection.execute("update schema_version set number = %s", [pending[0].number])
+                connection.execute("update store_schema set number = %s", [pending[0].number])
             connection.execute("commit")
             is_complete = len(pending) < 2
         finally:
             connections.give_back(connection)
-
-
-def _amend(connection: Connection, version: int) -> None:
-    for addition in amendments("postgresql"):
-        if version < addition.number:
-            continue
-        if connection.execute(addition.is_applied.encode()).fetchone() is None:
-            connection.execute(addition.sql.encode())
 
 
 def is_spread(connections: Connections) -> bool:
@@ -100,13 +95,13 @@ def is_spread(connections: Connections) -> bool:
 def schema_at(url: str) -> int:
     """Return the schema version of the store at a URL; 0 if there is none.
 
-    Raises StoreUnavailable.
+    Raises StoreTooOld and StoreUnavailable.
     """
     connections = Connections(url, durability="normal")
     try:
         connection = connections.begin()
         try:
-            return version_of(connection)
+            return version_of(connection, connections.address)
         finally:
             connections.give_back(connection)
     finally:
@@ -139,13 +134,14 @@ def create_vector_table(connections: Connections) -> bool:
     return bool(has_vector)
 
 
-def version_of(connection: Connection) -> int:
-    """Return the schema version; 0 for an empty database."""
-    if connection.execute(
-        "select to_regclass(format('%I.schema_version', current_schema()))"
-    ).fetchone() == (None,):
+def version_of(connection: Connection, address: str) -> int:
+    """Return the schema version; 0 for an empty database. Raises StoreTooOld."""
+    [(is_store, is_too_old)] = connection.execute(_KIND.encode()).fetchall()
+    if is_too_old:
+        raise StoreTooOld(address)
+    if not is_store:
         return 0
-    [(number,)] = connection.execute("select number from schema_version").fetchall()
+    [(number,)] = connection.execute("select number from store_schema").fetchall()
     return int(number)
 
 
@@ -162,6 +158,5 @@ def _check_database(connection: Connection, address: str) -> None:
             "through `search_path`"
         )
     connection.execute(
-        "create table schema_version (number bigint not null); insert into schema_version"
-        " values (0)"
+        "create table store_schema (number bigint not null); insert into store_schema values (0)"
     )

@@ -48,7 +48,7 @@ class PostgresqlStore:
 
     `durability` "full": an answered write survives what the database's own settings let it survive;
     "normal": the death of this process, but perhaps not of the database server. Raises
-    SettingInvalid, StoreTooNew and StoreUnavailable.
+    SettingInvalid, StoreTooNew, StoreTooOld and StoreUnavailable.
     """
 
     is_shared = True
@@ -153,7 +153,7 @@ class PostgresqlStore:
         """Return the number of the last migration applied."""
         connection = self._connections.begin()
         try:
-            return version_of(connection)
+            return version_of(connection, self._connections.address)
         except FAILURES as error:
             raise self._connections.unavailable(error) from error
         finally:
@@ -162,7 +162,7 @@ class PostgresqlStore:
     def check_writes(self) -> None:
         """See Store.check_writes."""
         if self._is_failing:
-            self.write(lambda tx: tx.run("update schema_version set number = number"))
+            self.write(lambda tx: tx.run("update store_schema set number = number"))
 
     def close(self) -> None:
         """Finish pending work and release all connections. Idempotent."""

@@ -13,8 +13,7 @@ from typing import Any
 
 import apsw
 
-from ..amendments import amendments
-from ..engine import Row, StoreTooNew, StoreUnavailable
+from ..engine import Row, StoreTooNew, StoreTooOld, StoreUnavailable
 from ..reasons import reason_of
 from ..schema import migrations
 
@@ -24,7 +23,8 @@ WRITER_CACHE_KIB, READER_CACHE_KIB = 4_096, 1_024
 WAL_BYTES_MAX = 64 << 20  # size of the log that is kept after a burst
 _STATEMENTS_CACHED = 256  # enough for all named queries
 _SYNCHRONOUS = {"full": 2, "normal": 1}
-_APPLICATION_ID = 0x52454D42  # "REMB" in the file's header marks our files
+_APPLICATION_ID = 0x52454D31  # "REM1" in the file's header marks our files
+_EARLIER_ID = 0x52454D42  # "REMB": files of before 1.0.0, whose schemas had other numbers
 
 # Temporary failures and failures of the file. Any other error of the driver is a bug in our SQL
 # and is raised unchanged.
@@ -137,7 +137,6 @@ def migrate(connection: apsw.Connection, path: Path) -> int:
 
     Safe against another process that does the same: the version is read again under the write lock.
     """
-    _amend(connection)
     for step in migrations("sqlite"):
         if version_of(connection) >= step.number:
             continue
@@ -145,19 +144,6 @@ def migrate(connection: apsw.Connection, path: Path) -> int:
             if version_of(connection) < step.number:
                 _apply(connection, path, step.number, step.sql)
     return version_of(connection)
-
-
-def _amend(connection: apsw.Connection) -> None:
-    for addition in amendments("sqlite"):
-        if version_of(connection) < addition.number or _gives_row(connection, addition.is_applied):
-            continue
-        with _immediate(connection):
-            if not _gives_row(connection, addition.is_applied):
-                connection.execute(addition.sql).fetchall()
-
-
-def _gives_row(connection: apsw.Connection, query: str) -> bool:
-    return bool(connection.execute(query).fetchall())
 
 
 @contextlib.contextmanager
@@ -174,23 +160,28 @@ def _immediate(connection: apsw.Connection) -> Iterator[None]:
 
 
 def schema_at(path: Path) -> int:
-    """Return the schema version of the store in a file; 0 if there is none. Raises
-    StoreUnavailable.
+    """Return the schema version of the store in a file; 0 if there is none.
+
+    Raises StoreTooOld and StoreUnavailable.
     """
     if not path.is_file():
         return 0
     try:
         connection = open_reader(path)
         try:
-            return (
-                version_of(connection)
-                if connection.pragma("application_id") == _APPLICATION_ID
-                else 0
-            )
+            return version_of(connection) if is_ours(connection, path) else 0
         finally:
             connection.close()
     except ENGINE_FAILURES as error:
         raise unavailable(path, error) from error
+
+
+def is_ours(connection: apsw.Connection, path: Path) -> bool:
+    """Return True if a file is a store. Raises StoreTooOld for one of before 1.0.0."""
+    application = connection.pragma("application_id")
+    if application == _EARLIER_ID:
+        raise StoreTooOld(str(path))
+    return bool(application == _APPLICATION_ID)
 
 
 def version_of(connection: apsw.Connection) -> int:
@@ -212,17 +203,17 @@ def _apply(connection: apsw.Connection, path: Path, number: int, sql: str) -> No
 
 
 def _check_ownership(connection: apsw.Connection, path: Path) -> None:
-    """Raise StoreTooNew for a store of a newer program, StoreUnavailable for another program's
-    database.
+    """Raise StoreTooNew for a store of a newer program, StoreTooOld for one of before 1.0.0,
+    StoreUnavailable for another program's database.
     """
     connection.execute("begin")  # one snapshot: another process may be creating the store now
     try:
         version, newest = version_of(connection), len(migrations("sqlite"))
         is_empty = version == 0 and not connection.execute("select 1 from sqlite_schema").fetchall()
-        is_ours = connection.pragma("application_id") == _APPLICATION_ID
+        is_store = is_ours(connection, path)
     finally:
         connection.execute("commit")
-    if not is_empty and not is_ours:
+    if not is_empty and not is_store:
         raise StoreUnavailable(f"{path} is a database of another program; choose another file")
     if version > newest:
         remedy = "start the newer version, or restore a backup"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import apsw
 
 from ..engine import StoreUnavailable, Transaction
-from .connection import ENGINE_FAILURES, SqliteTransaction, open_reader, unavailable
+from .connection import ENGINE_FAILURES, SqliteTransaction, is_ours, open_reader, unavailable
 
 
 def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
@@ -72,7 +72,7 @@ def copy_pages(reader: apsw.Connection, target: Path, *, flush: bool = True) -> 
 def reading(path: Path) -> Iterator[Transaction]:
     """Read a copy that nobody writes to, without changing a byte or migrating it.
 
-    Raises StoreUnavailable.
+    Raises StoreTooOld and StoreUnavailable.
     """
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
@@ -80,6 +80,7 @@ def reading(path: Path) -> Iterator[Transaction]:
             transaction = SqliteTransaction(copy, path)
             try:
                 copy.execute("begin")
+                is_ours(copy, path)
                 yield transaction
             finally:
                 transaction.end()

@@ -49,7 +49,8 @@ class SqliteStore:
 
     `durability` "full": an answered write survives power loss; "normal": it survives a killed
     process only. With `is_shared`, other processes serve the same file: locks cover them and those
-    that open it later, and all take turns to write. Raises StoreTooNew and StoreUnavailable.
+    that open it later, and all take turns to write. Raises StoreTooNew, StoreTooOld and
+    StoreUnavailable.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from ..queries import load_queries
 SQL = load_queries("remembrancer.store.transfer", "catalog.sql")
 OF_ONE_STORE = {  # tables that are not contents
     # schema version, locks, copy mark, rate limits
-    "schema_version", "turnstile", "copied_from", "rates",
+    "store_schema", "turnstile", "copied_from", "rates",
     # search tables that PostgreSQL derives
     "search_spaces", "search_words", "search_terms", "search_vectors",
 }  # fmt: skip

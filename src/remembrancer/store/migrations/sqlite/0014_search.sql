@@ -1,1 +1,0 @@
--- Nothing here: only PostgreSQL keeps what a database needs to search by itself.
