@@ -36,7 +36,7 @@ from remembrancer.models import (
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.port import OnDelta, OnText
 from remembrancer.protocol.execution import Executed, Execution
-from remembrancer.repair.models.budget import SLOTS, ModelPanel
+from remembrancer.repair.models.job import SLOTS, ModelPanel
 from remembrancer.repair.programs import run_program
 from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.settings import Settings, read

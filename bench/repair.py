@@ -125,9 +125,6 @@ DAMAGES: dict[str, Damage] = {
         r"(?m)^(\s*(?:if|for|while|def|class|with|try|else)\b.*):$", r"\1", code
     ),
     "missing imports": lambda code: re.sub(r"(?m)^import .*\n", "", code),
-    "Python 2 print statements": lambda code: re.sub(
-        r"(?m)^(\s*)print\((.*)\)$", r"\1print \2", code
-    ),
 }
 
 

@@ -25,7 +25,7 @@ from remembrancer.context import without_secrets
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.protocol import limits
 from remembrancer.protocol.execution import Executed, Execution
-from remembrancer.repair.models.budget import ModelPanel
+from remembrancer.repair.models.job import ModelPanel
 from remembrancer.repair.programs import run_program
 from remembrancer.sandbox.sandbox import Sandbox
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.repair.rules import repair as mend
-from remembrancer.repair.rules.proposal import Failure, Proposal, Trial
-from remembrancer.repair.rules.source import ProgramSource, split_lines
+from remembrancer.repair.rules.source import Failure, ProgramSource, Proposal, Trial, split_lines
 
 LIBRARY = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::4]
 SIGNS = st.text(
@@ -25,19 +24,12 @@ SIGNS = st.text(
 )
 WORDS = st.sampled_from(
     [
-        "print ",
-        "except X, e:",
         "if x",
         "def f(",
         "lambda a, b:",
-        ".keys()",
-        "map(f, x)",
-        "d.has_key(k)",
         "```python\n",
         ">>> ",
         "1 a\n2 b",
-        "raise E, v",
-        " / ",
         "else if x:\n",
         "whlie x:\n",
         "var x = new X()\n",
@@ -59,7 +51,6 @@ FENCE_WORDS, ENTITIES, JSON_WORDS, SLIPS = (
     {"prnt", "apend"},
 )
 KEYWORD_SLIPS, DECLARATIONS = {"else", "if", "whlie"}, {"var", "new"}
-PYTHON2_WORDS = {"has", "key"}
 PROGRAMS = st.lists(SIGNS | WORDS, max_size=12).map("".join)
 FAILURES = st.builds(
     Failure,
@@ -91,7 +82,6 @@ FAILURES = st.builds(
             "name 'prnt' is not defined",
             "'list' object has no attribute 'apend'",
             "A.f() takes 0 positional arguments but 1 was given",
-            "unsupported operand type(s) for >>: 'builtin_function_or_method' and 'x'",
             "expected '('",
             "expected ':'",
             "unmatched ')'",
@@ -145,7 +135,6 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
     """
     allowed = {
         "fences": FENCE_WORDS,
-        "python 2": PYTHON2_WORDS,
         "web page": ENTITIES,
         "JSON words": JSON_WORDS,
         "name": SLIPS,
@@ -282,7 +271,7 @@ def test_at_most_eight_distinct_proposals_run() -> None:
         )
 
     mended = mend.repair(
-        "```python\nprint “a”\nif x = 1\n\tprint 'b', 0777\n```\n",
+        "```python\nprint(“a”)\nif x = 1\n\tprint('b', 07)\n```\n",
         Failure("SyntaxError", "invalid syntax", 1, ""),
         attempt,
     )
@@ -360,12 +349,6 @@ def test_repair_stops_when_no_more_runs_are_allowed() -> None:
         ("f(1, 2))\n", Failure("SyntaxError", "unmatched ')'", 1, "")),
         ("f(a + b))\n", Failure("SyntaxError", "unmatched ')'", 1, "")),
         ("x = 1\nx +\n", Failure("SyntaxError", "invalid syntax", 2, "")),
-        ("print 1 / x", Failure("SyntaxError", "invalid syntax", 1, "")),
-        ("print round(x)", Failure("SyntaxError", "invalid syntax", 1, "")),
-        (
-            'print "a"\nclass A:\n    __metaclass__ = B\n',
-            Failure("SyntaxError", "invalid syntax", 1, ""),
-        ),
         (
             '"""Notes.\n\n```\nx\n```\n"""\nx = = 1\n',
             Failure("SyntaxError", "invalid syntax", 7, ""),
@@ -379,14 +362,10 @@ def test_nothing_is_proposed_for_ambiguous_programs(code: str, failure: Failure)
 HOSTILE = [
     "(",
     "map(",
-    "`",
     '“\\"',
     '"“\\"',
     "\\'''",
     "```\n",
-    "d.has_key(",
-    "a/",
-    "((a)/1",
     'f"{x["',
     "a,",
     "[{]",
@@ -394,7 +373,6 @@ HOSTILE = [
     " \n\t",
     "print(",
     "&lt;",
-    ".keys()",
     "f() ",
 ]
 

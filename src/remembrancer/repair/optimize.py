@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from ..protocol import limits
 from ..protocol.execution import Attempt, Guard, Optimized
 from ..sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
-from .comparison import is_same, measure, why_incomparable, why_unmeasurable
-from .outcomes import ms, outcome_of
+from .outcomes import is_same, measure, ms, outcome_of, why_incomparable, why_unmeasurable
 from .rules import faster
 
 

@@ -17,15 +17,12 @@ from ..protocol.execution import (
     RunUsage,
 )
 from ..sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
-from .comparison import why_incomparable
-from .models.budget import ModelPanel
-from .models.fix import fix
-from .models.improve import faster, tidier
-from .models.job import RepairJob
+from .models.fix import faster, fix, tidier
+from .models.job import ModelPanel, RepairJob
 from .optimize import RuleRunner, hint, optimize
-from .outcomes import failure_of, ms, outcome_of
-from .rules.proposal import Proposal, Trial
+from .outcomes import failure_of, ms, outcome_of, why_incomparable
 from .rules.repair import diff, repair
+from .rules.source import Proposal, Trial
 
 _NO_MODEL = "no model is configured"
 

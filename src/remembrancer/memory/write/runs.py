@@ -13,7 +13,7 @@ from ...files.files import AccountFull, FileOwner, charge_quota, quota_left, sto
 from ...protocol import limits
 from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
 from ...protocol.service_keys import WARNING, mask_service_keys
-from ...repair.models.budget import ModelPanel
+from ...repair.models.job import ModelPanel
 from ...repair.programs import run_program
 from ...sandbox.port import ProgramSandbox
 from ...search import EventText

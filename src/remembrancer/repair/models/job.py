@@ -4,30 +4,123 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 
-from ...models import ModelAttempt, ModelFailed, ModelMessage, ModelRequest, ModelResponse, Slot
+from ...models import (
+    Budget,
+    ModelAttempt,
+    ModelFailed,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    Models,
+    Slot,
+    tokens_of,
+)
 from ...protocol import limits
 from ...protocol.execution import Attempt, Guard
 from ...sandbox.port import ProgramSandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ...settings import Settings
 from ..outcomes import ms, outcome_of
-from .budget import ModelPanel, RepairBudget, SlotBudget
 from .prompts import RejectedProgram, SecretMask, build_messages, extract_program
 
-_LOCAL_IMPORT = re.compile(r"^from (?:__future__|\.\w+) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
-# The guards as one program, for the sandbox.
-_GUARD_PROGRAM = "".join(
-    _LOCAL_IMPORT.sub("", resources.files(__package__).joinpath(name).read_text("utf-8"))
-    for name in ("syntax_trees.py", "assertions.py", "guards.py")
-)
+SLOTS: tuple[Slot, ...] = ("repair_1", "repair_2", "repair_3")
+_TOKENS_MIN = 64  # below this no call can return a program
+_TOKENS_OVERHEAD = 256  # for the text around a program
+# The guards as a program for the sandbox.
+_GUARD_PROGRAM = resources.files(__package__).joinpath("guards.py").read_text("utf-8")
 _INSPECT_SECONDS = 5
 # A proposal may grow to the larger of this factor and this many more characters.
 _GROWTH_FACTOR_MAX = 4
 _GROWTH_CHARACTERS_MAX = 2_000
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPanel:
+    """The models that may repair a program, and the settings that limit their cost.
+
+    `outside` also allows models on other machines.
+    """
+
+    models: Models
+    settings: Settings
+    outside: bool = True
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Return the slots that have an allowed model."""
+        return tuple(slot for slot in SLOTS if self.models.has(slot, outside=self.outside))
+
+    @property
+    def unavailable_reason(self) -> str:
+        """Return why no slot has an allowed model."""
+        if any(self.models.has(slot) for slot in SLOTS):
+            return "this account does not allow language models on other machines to read its data"
+        return "no model is configured"
+
+
+@dataclass(slots=True)
+class SlotBudget:
+    """The share of the budget for one model request."""
+
+    budget: Budget
+    tokens: int
+    calls: int = field(default=0)
+
+
+class RepairBudget:
+    """The remaining budget of one repair request. Safe to use from many threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.calls_left, self.tokens_left = settings.repair_calls_max, settings.repair_tokens_max
+        self._share_tokens_min = settings.model_tokens_max
+        self._deadline = time.monotonic() + settings.repair_seconds
+        self._lock = threading.Lock()
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline; 0 after it."""
+        return max(self._deadline - time.monotonic(), 0.0)
+
+    @property
+    def exhausted(self) -> str | None:
+        """Return the limit that is reached, in words for a note, or None."""
+        with self._lock:
+            if self.calls_left <= 0:
+                return "limit of model calls"
+            if self.tokens_left < _TOKENS_MIN:
+                return "limit of model tokens"
+        return None if self.seconds_left else "time limit for repair"
+
+    def take(self, code: str, *, among: int, calls: int) -> SlotBudget | None:
+        """Reserve a share for one of `among` requests, with at most `calls` calls.
+
+        Return None if a limit is reached.
+        """
+        if self.exhausted:
+            return None
+        with self._lock:
+            calls = min(calls, self.calls_left)
+            tokens = min(
+                self.tokens_left,
+                max(self._share_tokens_min, 2 * tokens_of(code) + _TOKENS_OVERHEAD),
+            )
+            self.calls_left -= calls
+            self.tokens_left -= tokens
+        seconds = min(limits.REPAIR_CALL_SECONDS_MAX, self.seconds_left / max(among, 1))
+        return SlotBudget(budget=Budget(seconds=seconds, calls=calls), tokens=tokens, calls=calls)
+
+    def release(self, share: SlotBudget, attempts: tuple[ModelAttempt, ...]) -> None:
+        """Return the unused part of a share."""
+        completion_tokens = sum(attempt.completion_tokens for attempt in attempts)
+        with self._lock:
+            self.calls_left += share.budget.calls_left
+            self.tokens_left += max(share.tokens - completion_tokens, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +271,7 @@ class RepairJob:
             return GuardReport(guard="grows", digest="", constants=(), has_tests=False)
         if self.mask.is_secret_missing(after):
             return GuardReport(guard="loses_secrets", digest="", constants=(), has_tests=False)
-        program = (
-            f"from __future__ import annotations\n{_GUARD_PROGRAM}\n\n"
-            f"print_report({before!r}, {after!r}, {purpose!r})\n"
-        )
+        program = f"{_GUARD_PROGRAM}\n\nprint_report({before!r}, {after!r}, {purpose!r})\n"
         run = self._run(program, _INSPECT_SECONDS)
         if run is None:
             return None

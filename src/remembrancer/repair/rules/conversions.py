@@ -9,8 +9,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .proposal import Failure
-from .source import CLOSERS, OPENERS, Edit, ProgramSource, Token, Tokens, matching_bracket
+from .source import (
+    CLOSERS,
+    OPENERS,
+    Edit,
+    Failure,
+    ProgramSource,
+    Token,
+    Tokens,
+    matching_bracket,
+)
 
 _NO_TEXT = re.compile(
     r"can only concatenate str \(not \"\w+\"\) to str"
@@ -34,6 +42,7 @@ _BOUNDARIES = (frozenset(keyword.kwlist) - {"None", "True", "False", "await"}) |
     {",", "=", ":", ";", "==", "!=", "<", ">", "<=", ">=", ":=", "|", "&", "^"}
 )
 _COUNTERS = frozenset({"i", "j", "n", "idx", "index", "num", "number", "pos", "position", "count"})
+_BEYOND = re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")
 
 
 @dataclass(slots=True)
@@ -249,9 +258,6 @@ def iterate_pairs(source: ProgramSource, failure: Failure) -> str:
     if assigned == ["["] and words[1] in _COUNTERS:
         return source.apply([Edit(tokens[5].start, tokens[5].end, f"enumerate({words[5]})")])
     return source.code
-
-
-_BEYOND = re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")
 
 
 def shorten_range(source: ProgramSource, failure: Failure) -> str:

@@ -9,9 +9,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from .proposal import Proposal
-from .python2_semantics import add_import_lines, bound_names
-from .source import Edit, ProgramSource, SourceStatement, matching_bracket
+from .source import (
+    Edit,
+    ProgramSource,
+    Proposal,
+    SourceStatement,
+    add_import_lines,
+    bound_names,
+    matching_bracket,
+)
 
 # Functions without side effects that return numbers, text or truth values.
 _PURE_FUNCTIONS = frozenset(
@@ -45,12 +51,11 @@ def remove_unused_imports(source: ProgramSource) -> str:
     edits = []
     for statement in source.statements:
         names = _imported_names(statement)
-        if not names or statement.indent or not _is_alone(source, statement):
+        if not names or statement.indent or not source.is_alone(statement):
             continue
         own = [token.text for token in statement.tokens]
         if all(counts.get(name, 0) == own.count(name) for name in names):
-            end = source.code.find("\n", statement.tokens[-1].end) + 1 or len(source.code)
-            edits.append(Edit(statement.tokens[0].start, end, ""))
+            edits.append(source.removal(statement))
     code = source.apply(edits)
     return code if ProgramSource(code).statements else source.code
 
@@ -85,15 +90,6 @@ def _imported_names(statement: SourceStatement) -> list[str]:
             names.append(word)
         is_part = False
     return names
-
-
-def _is_alone(source: ProgramSource, statement: SourceStatement) -> bool:
-    """Return True if nothing else, not even a comment, stands on the statement's lines."""
-    tokens = statement.tokens
-    end = source.code.find("\n", tokens[-1].end)
-    rest = source.code[tokens[-1].end : end if end >= 0 else len(source.code)]
-    starts_line = tokens[0].start == 0 or source.code[tokens[0].start - 1] == "\n"
-    return starts_line and not rest.strip() and all(token.text != ";" for token in tokens)
 
 
 def cache_results(source: ProgramSource) -> str:

@@ -1,26 +1,284 @@
-"""Correct commas, colons, semicolons, dots and brackets within the failing statement."""
+"""Correct colons, commas, dots, brackets, strings and numbers."""
 
 from __future__ import annotations
 
 import builtins
 import itertools
 import keyword
+import re
+import unicodedata
 from collections.abc import Iterator
 
-from .proposal import Failure
 from .source import (
     CLOSERS,
     HEADERS,
     OPENERS,
     Edit,
+    Failure,
     ProgramSource,
+    SourceStatement,
     Token,
     Tokens,
+    indent_of,
     matching_bracket,
 )
 
+_BARE_HEADERS = frozenset({"else", "try", "finally"})  # headers of one keyword
+_KEYWORDS = frozenset({"if", "elif", "while", "and", "or", "not", "in", "is", "return", "else"})
+_STRING_MESSAGES = ("f-string", "unterminated", "invalid syntax", "EOL while")
 _ARITHMETIC = frozenset("+-*/%&|^@<>") | {"**", "//", "==", "!=", "<=", ">=", "<<", ">>"}
 _WORDS = frozenset(keyword.kwlist) - {"None", "True", "False"}
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
+_CLOSERS = " \t)]},:"
+_LETTER = re.compile(r"\w")
+_SIGNS = re.compile(r"[=+%()\[\]{},:]")  # in a string without an end they may be code
+_WINDOWS_PATH = re.compile(r"[\"'][A-Za-z]:\\[^\"']*[^\"'\\][\"']\Z")
+_IMAGINARY = re.compile(r"(\d+\.?\d*|\.\d+)i\Z")
+_C_FLOAT = re.compile(r"(\d+)(\.\d*)?[fF]\Z")
+_ZEROS = re.compile(r"0+(?:([0-7])|(\d*_\d[\d_]*))\Z")
+_ESCAPES = {r"'\n'": "chr(10)", r'"\n"': "chr(10)", r"'\t'": "chr(9)", r'"\t"': "chr(9)"}
+_FSTRING_ESCAPE = re.compile(r"'\\[nt]'|\"\\[nt]\"")
+_PROSE_LINE = re.compile(r"[^=()\[\]{}#:]*+\Z")
+
+
+def add_colons(source: ProgramSource, failure: Failure) -> str:
+    """Add the missing colon to each `if`, `for`, `def` and so on that is followed by a block."""
+    edits = [
+        Edit(statement.tokens[-1].end, statement.tokens[-1].end, ":")
+        for statement, below in zip(source.statements, source.statements[1:], strict=False)
+        if _lacks_colon(statement) and len(below.indent) > len(statement.indent)
+    ]
+    statement = source.statement_at(failure.line or 0)
+    return source.apply(edits) if statement and _lacks_colon(statement) else source.code
+
+
+def _lacks_colon(statement: SourceStatement) -> bool:
+    first, *rest = statement.tokens
+    if (
+        first.text not in HEADERS
+        or first.kind != "name"
+        or bool(rest) == (first.text in _BARE_HEADERS)
+    ):
+        return False
+    if rest and (
+        rest[0].text in ("=", ".", ",", ":")
+        or (first.text == "async" and rest[0].text not in ("def", "for", "with"))
+    ):
+        return False
+    depth = 0
+    lambdas = 0
+    for token in rest:
+        depth += (token.text in OPENERS) - (token.text in CLOSERS)
+        lambdas += token.text == "lambda"
+        if token.text == ":" and depth == 0:
+            lambdas -= 1
+            if lambdas < 0:
+                return False
+    return depth == 0 and statement.tokens[-1].text not in (":", ",", "\\", ";")
+
+
+def fix_comparison(source: ProgramSource, failure: Failure) -> str:
+    """Replace the only `=` of a condition by `==`."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or statement.tokens[0].text not in ("if", "elif", "while"):
+        return source.code
+    is_call: list[bool] = []  # for each open bracket; in a call `=` names an argument
+    assignments = []
+    for before, token in zip(statement.tokens, statement.tokens[1:], strict=False):
+        if token.text in OPENERS:
+            is_call.append(
+                token.text == "("
+                and (before.kind == "name" or before.text in CLOSERS)
+                and before.text not in _KEYWORDS
+            )
+        elif token.text in CLOSERS and is_call:
+            is_call.pop()
+        elif token.text == "=" and not any(is_call[-1:]):
+            assignments.append(token)
+        elif token.text == ":" and not is_call:
+            break
+    return (
+        source.apply([Edit(assignments[0].start, assignments[0].end, "==")])
+        if len(assignments) == 1
+        else source.code
+    )
+
+
+def fix_assignment(source: ProgramSource, failure: Failure) -> str:
+    """Correct an assignment: `a = (b = 2)` to `:=`, and `a-b = 2` to `a_b = 2`.
+
+    Applies if the program has no other meaning for `b`, or for `a` and `b`.
+    """
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or "instead of '='" not in failure.message:
+        return source.code
+    tokens = statement.tokens
+    words = [token.text for token in tokens]
+    if words[1:2] == ["-"] and words[3:4] == ["="] and tokens[2].kind == "name":
+        uses = [
+            one.tokens[at]
+            for one in source.statements
+            for at in range(1, len(one.tokens) - 1)
+            if [token.text for token in one.tokens[at - 1 : at + 2]] == words[:3]
+        ]
+        # Elsewhere neither word is a name of its own.
+        if sum(token.text in (words[0], words[2]) for token in source.tokens) != 2 * len(uses):
+            return source.code
+        return source.apply(Edit(token.start, token.end, "_") for token in uses)
+    at = next((at for at in range(3, len(words)) if words[at] == "="), 0)
+    is_nested = words[1:2] == ["="] and words[at - 2 : at - 1] == ["("]
+    name_count = sum(token.text == words[at - 1] for token in source.tokens)
+    if not at or not is_nested or tokens[at - 1].kind != "name" or name_count != 1:
+        return source.code
+    return source.apply([Edit(tokens[at].start, tokens[at].end, ":=")])
+
+
+def close_brackets(source: ProgramSource, _: Failure) -> str:
+    """Close the open brackets of each statement, at its end or before a mismatched bracket."""
+    edits = [
+        edit for statement in source.statements for edit in _close_statement(source, statement)
+    ]
+    return source.apply(edits) if len(edits) <= len(OPENERS) else source.code
+
+
+def _close_statement(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
+    open_: list[Token] = []
+    edits = []
+    # `first` begins the current statement; a line that is not indented may begin another one.
+    last = first = statement.tokens[0]
+    is_outdented = False  # a line within brackets is not indented further than the statement
+    for token in statement.tokens:
+        if (
+            open_
+            and token.line > last.line
+            and token.text not in CLOSERS
+            and not _is_deeper(source, token, first)
+        ):
+            is_outdented = not (_may_end(last) and _may_begin(token))
+            if not is_outdented:
+                edits.append(_closing_edit(open_, first, last))
+                open_, first = [], token
+        last = token
+        if token.text in OPENERS:
+            open_.append(token)
+        elif token.text in CLOSERS:
+            edits += _close_inner(token, open_)
+            if not open_ or OPENERS[open_.pop().text] != token.text:
+                return []  # a superfluous bracket: unknown which one
+        elif not open_ and token.line > first.line:
+            first = token
+        is_outdented = is_outdented and bool(open_)
+    if open_ and (is_outdented or not _may_end(last) or _may_end_earlier(statement.tokens)):
+        return []  # unknown where the brackets end
+    return [*edits, _closing_edit(open_, first, last)] if open_ else edits
+
+
+def _may_end_earlier(tokens: Tokens) -> bool:
+    """Return True if the missing bracket may belong before the last ones.
+
+    `f(g(1, 2)` may be `f(g(1), 2)`, and `f(g(1).h()` may be `f(g(1)).h()`.
+    """
+    at = len(tokens) - 1
+    while at > 0 and tokens[at].text in CLOSERS:
+        opening = tokens.pairs.get(at)
+        if opening is None:
+            return False
+        if tokens.commas.get(opening, 0) and tokens[opening].text == "(":
+            return True
+        chain = [token.text for token in tokens[max(0, opening - 3) : opening]]
+        if len(chain) == 3 and chain[0] in CLOSERS and chain[1] == ".":
+            return True
+        at -= 1
+    return False
+
+
+def _close_inner(token: Token, open_: list[Token]) -> list[Edit]:
+    """Return the edits that close the brackets inside the one that this token closes.
+
+    Removes them from `open_`.
+    """
+    edits: list[Edit] = []
+    if (
+        open_
+        and OPENERS[open_[-1].text] != token.text
+        and any(OPENERS[opener.text] == token.text for opener in reversed(open_))
+    ):
+        while OPENERS[open_[-1].text] != token.text:
+            edits.append(Edit(token.start, token.start, OPENERS[open_.pop().text]))
+    return edits
+
+
+def _closing_edit(open_: list[Token], first: Token, last: Token) -> Edit:
+    at = last.start if last.text == ":" and first.text in HEADERS else last.end
+    return Edit(at, at, "".join(OPENERS[token.text] for token in reversed(open_)))
+
+
+def _may_end(token: Token) -> bool:
+    """Return True if a statement may end with the token."""
+    return (
+        token.kind in ("number", "string")
+        or token.text in CLOSERS
+        or token.text == ":"
+        or (token.kind == "name" and token.text not in _KEYWORDS)
+    )
+
+
+def _may_begin(token: Token) -> bool:
+    return token.kind == "name" and token.text not in ("and", "or", "in", "is", "else")
+
+
+def _is_deeper(source: ProgramSource, token: Token, first: Token) -> bool:
+    """Return True if the token's line is indented further than the line of `first`."""
+    return len(indent_of(source.lines[token.line - 1])) > len(
+        indent_of(source.lines[first.line - 1])
+    )
+
+
+def fix_fstring_quotes(source: ProgramSource, failure: Failure) -> str:
+    """Use the other kind of quotes inside the braces of an f-string.
+
+    Only newer versions of Python allow the f-string's own quotes there.
+    """
+    if not any(word in failure.message for word in _STRING_MESSAGES):
+        return source.code
+    statement = source.statement_at(failure.line or 0)
+    edits: list[Edit] = []
+    at = -1
+    for token in statement.tokens if statement else []:
+        if (
+            token.start < at
+            or token.kind != "string"
+            or "f" not in token.text.lower().partition(token.text.lstrip("rRbBuUfF")[:1])[0]
+        ):
+            continue
+        quote = token.text.lstrip("rRbBuUfF")[:1]
+        start = token.start + token.text.index(quote) + 1
+        at, more_edits = _fstring_edits(source.code, start, quote)
+        edits += more_edits
+    return source.apply(edits)
+
+
+def _fstring_edits(code: str, at: int, quote: str) -> tuple[int, list[Edit]]:
+    """Return the end of the f-string that begins before `at`, and the edits of quotes in braces.
+
+    There are no edits if the braces also contain the other kind of quotes.
+    """
+    edits: list[Edit] = []
+    depth, other = 0, {'"': "'", "'": '"'}[quote]
+    while at < len(code) and code[at] not in "\r\n":
+        character = code[at]
+        if character == "\\":
+            at += 1
+        elif character == quote and depth == 0:
+            return at + 1, edits if len(edits) % 2 == 0 else []
+        elif character == quote:
+            edits.append(Edit(at, at + 1, other))
+        elif character == other and depth:
+            return at + 1, []
+        elif character in "{}":
+            depth = max(0, depth + (1 if character == "{" else -1))
+        at += 1
+    return at, []
 
 
 def add_commas(source: ProgramSource, failure: Failure) -> str:
@@ -296,4 +554,182 @@ def fix_import(source: ProgramSource, failure: Failure) -> str:
                 edits.append(Edit(start, tokens[at].end, ","))
         if words[-1] == "," and "(" not in words:
             edits.append(Edit(tokens[-1].start, tokens[-1].end, ""))
+    return source.apply(edits)
+
+
+def close_string(source: ProgramSource, failure: Failure) -> str:
+    """Correct the quotes of a line that has one string.
+
+    Applies to an apostrophe in single quotes, a missing or different closing quote, and a backslash
+    before it.
+    """
+    if "unterminated string literal" not in failure.message or not failure.line:
+        return source.code
+    if failure.line > len(source.lines):
+        return source.code
+    line = source.lines[failure.line - 1]
+    body = line.rstrip("\r\n")
+    new = _close_line(body)
+    if new is None:
+        return source.code
+    start = sum(len(one) for one in source.lines[: failure.line - 1])
+    return source.apply([Edit(start, start + len(body), new)])
+
+
+def _close_line(body: str) -> str | None:
+    """Return the line with correct quotes, or None if they are ambiguous."""
+    single, double = body.count("'"), body.count('"')
+    if "#" in body or '"""' in body or "'''" in body:
+        return None
+    if "\\" in body:
+        return _escape_backslash(body, single, double)
+    if single == 1 and double == 1:
+        return _equal_quotes(body)
+    if single >= 3 and single % 2 and not double:
+        return _quote_apostrophe(body)
+    return _close_quote(body, "'" if single else '"') if single + double == 1 else None
+
+
+def _equal_quotes(body: str) -> str | None:
+    """Return the line with a closing quote like the opening one: `'abc"`."""
+    first, last = sorted((body.index("'"), body.index('"')))
+    if body[last + 1 :].strip(_CLOSERS) or not _LETTER.search(body[first + 1 : last]):
+        return None
+    return f"{body[:last]}{body[first]}{body[last + 1 :]}"
+
+
+def _quote_apostrophe(body: str) -> str | None:
+    """Return the line with double quotes around the text with an apostrophe."""
+    first, last = body.index("'"), body.rindex("'")
+    inner = body[first + 1 : last]
+    if body[last + 1 :].strip(_CLOSERS) or inner.count("'") != len(_APOSTROPHE.findall(inner)):
+        return None
+    return f'{body[:first]}"{inner}"{body[last + 1 :]}'
+
+
+def _close_quote(body: str, quote: str) -> str | None:
+    """Return the line with a quote after its text, before the brackets that are open."""
+    before, _, text = body.partition(quote)
+    inner = text.rstrip(_CLOSERS)
+    if not _LETTER.search(inner) or _LETTER.search(before[-1:]) or _SIGNS.search(inner):
+        return None
+    tail = text[len(inner) :].strip()
+    open_count = sum(before.count(one) for one in "([{") - sum(before.count(one) for one in ")]}")
+    closer_count = sum(tail.count(one) for one in ")]}")
+    return f"{before}{quote}{inner}{quote}{tail}" if closer_count <= max(0, open_count) else None
+
+
+def _escape_backslash(body: str, single: int, double: int) -> str | None:
+    r"""Return the line with `\"` at the end of its string replaced by `\\"`."""
+    stripped = body.rstrip(_CLOSERS)
+    is_certain = (
+        body.count("\\") == 1
+        and stripped[-2:] in ('\\"', "\\'")
+        and (single, double) == ((0, 2) if stripped[-1] == '"' else (2, 0))
+    )
+    at = len(stripped) - 1
+    return f"{body[:at]}\\{body[at:]}" if is_certain else None
+
+
+def close_triple_string(source: ProgramSource, failure: Failure) -> str:
+    """Close a string in triple quotes at the end of the program if only prose follows."""
+    if "unterminated triple-quoted string" not in failure.message:
+        return source.code
+    last = source.tokens[-1]
+    if last.kind != "string" or last.is_closed or last.text[-1] in "\"'\\":
+        return source.code
+    lines = last.text.rstrip().split("\n")
+    quotes = last.text.lstrip("rRbBuUfFtT")[:3]
+    if len(lines) < 2 or not all(_PROSE_LINE.match(line) for line in lines):
+        return source.code
+    end = last.start + len(last.text.rstrip())
+    return source.apply([Edit(end, end, quotes)])
+
+
+def make_raw(source: ProgramSource, failure: Failure) -> str:
+    """Make a string with a path of Windows a raw string."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or "unicodeescape" not in failure.message:
+        return source.code
+    return source.apply(
+        Edit(token.start, token.start, "r")
+        for token in statement.tokens
+        if token.kind == "string" and _WINDOWS_PATH.match(token.text)
+    )
+
+
+def fix_number(source: ProgramSource, failure: Failure) -> str:
+    """Correct a number with a suffix of another language or leading zeros.
+
+    `01` and `0_12` mean the same number in every version; `010` does not.
+    """
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or "literal" not in failure.message:
+        return source.code
+    edits = []
+    for token in statement.tokens:
+        if token.kind != "number":
+            continue
+        if match := _IMAGINARY.match(token.text):
+            edits.append(Edit(token.start, token.end, f"{match[1]}j"))
+        elif match := _C_FLOAT.match(token.text):
+            edits.append(Edit(token.start, token.end, f"{match[1]}{match[2] or '.0'}"))
+        elif (match := _ZEROS.match(token.text)) and (match[1] or match[2]):
+            number = token.text.lstrip("0_") or "0"
+            edits.append(Edit(token.start, token.end, number))
+    return source.apply(edits)
+
+
+def replace_fractions(source: ProgramSource, failure: Failure) -> str:
+    """Replace a fraction of one character: `¾` by `(3/4)` and `1½` by `1.5`."""
+    if "invalid character" not in failure.message:
+        return source.code
+    edits = []
+    for before, token in zip([None, *source.tokens], source.tokens, strict=False):
+        if token.kind in ("string", "comment") or token.text.isascii():
+            continue
+        if token.text == "\u201a" and _is_comma(source, token.start):
+            edits.append(Edit(token.start, token.end, ","))
+        numerator, slash, denominator = unicodedata.normalize("NFKC", token.text[-1]).partition("⁄")
+        if not slash or not numerator.isdecimal() or not denominator.isdecimal():
+            continue
+        whole = token.text[:-1]
+        if whole and not whole.isdecimal():
+            return source.code
+        if not whole and before and before.kind == "number" and before.end == token.start:
+            edits.append(Edit(before.start, token.end, _sum(before.text, numerator, denominator)))
+        elif whole:
+            edits.append(Edit(token.start, token.end, _sum(whole, numerator, denominator)))
+        else:
+            edits.append(Edit(token.start, token.end, f"({numerator}/{denominator})"))
+    return source.apply(edits)
+
+
+def _sum(whole: str, numerator: str, denominator: str) -> str:
+    return f"({whole} + {numerator}/{denominator})"
+
+
+def _is_comma(source: ProgramSource, at: int) -> bool:
+    """Return True if the low quotation mark at `at` is written like a comma."""
+    before, after = source.code[at - 1 : at], source.code[at + 1 : at + 2]
+    return bool(_LETTER.match(before)) and after.isspace()
+
+
+def replace_escapes(source: ProgramSource, failure: Failure) -> str:
+    """Replace a line break within the braces of an f-string, which older versions refuse."""
+    statement = source.statement_at(failure.line or 0)
+    if statement is None or "cannot include a backslash" not in failure.message:
+        return source.code
+    edits = []
+    for token in statement.tokens:
+        if (
+            token.kind != "string"
+            or "f" not in token.text[:3].lower().partition(token.text.lstrip("rRbBuUfF")[:1])[0]
+        ):
+            continue
+        for match in _FSTRING_ESCAPE.finditer(token.text):
+            head = token.text[: match.start()]
+            if head.count("{") > head.count("}"):
+                start = token.start + match.start()
+                edits.append(Edit(start, start + len(match[0]), _ESCAPES[match[0]]))
     return source.apply(edits)

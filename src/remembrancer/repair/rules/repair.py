@@ -7,24 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from ...protocol import limits
-from . import (
-    blocks,
-    characters,
-    conversions,
-    copied_text,
-    definitions,
-    indentation,
-    keywords,
-    literals,
-    members,
-    names,
-    punctuation,
-    python2,
-    scopes,
-    syntax,
-)
-from .proposal import Failure, Proposal, Trial
-from .source import ProgramSource, common_prefix_length, split_lines
+from . import conversions, copied_text, keywords, layout, names, punctuation
+from .source import Failure, ProgramSource, Proposal, Trial, common_prefix_length, split_lines
 
 # Errors that a rule can fix.
 _FIXABLE_ERRORS = frozenset(
@@ -60,23 +44,22 @@ COPIED_TEXT_RULES: tuple[Rule, ...] = (
     ("fences", _ignore_failure(copied_text.strip_fences)),
     ("prompts", _ignore_failure(copied_text.strip_prompts)),
     ("line numbers", _ignore_failure(copied_text.strip_line_numbers)),
-    ("invisible characters", _ignore_failure(characters.remove_invisible)),
-    ("quotes", _ignore_failure(characters.straighten_quotes)),
-    ("look-alike signs", _ignore_failure(characters.replace_lookalikes)),
-    ("web page", _ignore_failure(characters.unescape_entities)),
+    ("invisible characters", _ignore_failure(copied_text.remove_invisible)),
+    ("quotes", _ignore_failure(copied_text.straighten_quotes)),
+    ("look-alike signs", _ignore_failure(copied_text.replace_lookalikes)),
+    ("web page", _ignore_failure(copied_text.unescape_entities)),
     ("notebook", _ignore_failure(copied_text.comment_out_magics)),
     ("chat text", _ignore_failure(copied_text.comment_out_prose)),
 )
 INDENTATION_RULES: tuple[Rule, ...] = (
     ("dedent", _ignore_failure(copied_text.dedent)),
-    ("tabs", indentation.expand_tabs),
-    ("indentation", indentation.fix_stray_indent),
-    ("empty block", indentation.fill_empty_block),
-    ("block", blocks.indent_block),
+    ("tabs", layout.expand_tabs),
+    ("indentation", layout.fix_stray_indent),
+    ("empty block", layout.fill_empty_block),
+    ("block", layout.indent_block),
 )
 SYNTAX_RULES: tuple[Rule, ...] = (
     ("keyword", keywords.join_else_if),
-    ("python 2", _ignore_failure(python2.convert)),
     ("prompts", copied_text.strip_lone_prompts),
     ("keyword", keywords.fix_keyword),
     ("keyword", keywords.rename_keyword),
@@ -84,45 +67,43 @@ SYNTAX_RULES: tuple[Rule, ...] = (
     ("declaration", keywords.remove_declarations),
     ("loop", keywords.complete_for),
     ("import", punctuation.fix_import),
-    ("colon", syntax.add_colons),
+    ("colon", punctuation.add_colons),
     ("colon", punctuation.fix_pairs),
     ("semicolon", punctuation.replace_semicolons),
-    ("parameters", definitions.add_parentheses),
-    ("parameters", definitions.order_parameters),
-    ("parameters", definitions.unpack_parameters),
+    ("parameters", keywords.add_parentheses),
+    ("parameters", keywords.order_parameters),
+    ("parameters", keywords.unpack_parameters),
     ("parentheses", punctuation.parenthesize),
     ("dot", punctuation.fix_dots),
-    ("number", literals.fix_number),
-    ("number", literals.replace_fractions),
-    ("string", literals.close_string),
-    ("string", literals.close_triple_string),
-    ("string", literals.make_raw),
-    ("f-string", literals.replace_escapes),
-    ("declaration", definitions.move_declaration),
-    ("import", definitions.move_future_import),
-    ("clause", blocks.dedent_clause),
-    ("comparison", syntax.fix_comparison),
-    ("assignment", syntax.fix_assignment),
+    ("number", punctuation.fix_number),
+    ("number", punctuation.replace_fractions),
+    ("string", punctuation.close_string),
+    ("string", punctuation.close_triple_string),
+    ("string", punctuation.make_raw),
+    ("f-string", punctuation.replace_escapes),
+    ("declaration", keywords.move_declaration),
+    ("import", keywords.move_future_import),
+    ("clause", layout.dedent_clause),
+    ("comparison", punctuation.fix_comparison),
+    ("assignment", punctuation.fix_assignment),
     ("operator", keywords.join_operators),
     ("brackets", punctuation.fix_call_brackets),
     ("comma", punctuation.add_commas),
-    ("brackets", syntax.close_brackets),
+    ("brackets", punctuation.close_brackets),
     ("brackets", punctuation.remove_surplus_bracket),
-    ("f-string", syntax.fix_fstring_quotes),
+    ("f-string", punctuation.fix_fstring_quotes),
 )
 RUN_TIME_RULES: tuple[Rule, ...] = (
     ("JSON words", names.replace_foreign_constants),
     ("imports", names.add_imports),
-    ("module", scopes.fix_module),
-    ("python 2", _ignore_failure(python2.convert_names)),
-    ("python 2", python2.convert_print_streams),
-    ("self", scopes.add_self_to_name),
-    ("keyword", scopes.fix_lone_keyword),
+    ("module", names.fix_module),
+    ("self", names.add_self_to_name),
+    ("keyword", names.fix_lone_keyword),
     ("name", names.fix_typo),
-    ("self", syntax.add_self),
-    ("attribute", members.fix_member),
-    ("attribute", members.add_call),
-    ("None", members.keep_object),
+    ("self", names.add_self),
+    ("attribute", names.fix_member),
+    ("attribute", names.add_call),
+    ("None", names.keep_object),
     ("text", conversions.convert_to_text),
     ("operator", conversions.fix_operators),
     ("range", conversions.add_range),
@@ -132,7 +113,7 @@ RUN_TIME_RULES: tuple[Rule, ...] = (
 )
 # For errors that most often need knowledge of the data: only what the message makes certain.
 VALUE_RULES: tuple[Rule, ...] = (
-    ("scope", scopes.declare_global),
+    ("scope", names.declare_global),
     ("range", conversions.shorten_range),
     ("pairs", conversions.iterate_pairs),
 )
@@ -155,7 +136,7 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
     elif not _is_deliberate(source, failure):
         text_rules = (
             ("chat text", copied_text.comment_out_button),
-            ("web page", characters.unescape_entity_names),
+            ("web page", copied_text.unescape_entity_names),
         )
         is_value = failure.type in _VALUE_ERRORS
         rules = VALUE_RULES if is_value else (*text_rules, *RUN_TIME_RULES)

@@ -1,7 +1,10 @@
-"""Split a program into tokens and statements. Accepts any text and takes linear time."""
+"""A program as the rules read it: tokens, statements, names, its failure and a proposal.
+
+Accepts any text and takes linear time."""
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -64,6 +67,41 @@ _TRIPLE_ENDS = {
     '"': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z|\\\Z)', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]|\\.|'(?!''))*+(?:'''|\Z|\\\Z)", re.DOTALL),
 }
+_KEYWORDS = frozenset(keyword.kwlist) | {"print", "exec"}
+# Links of a chain a.b().c[...]. Longer chains are not followed, so that parsing stays linear.
+_LINKS_MAX = 100
+
+
+class Failure(NamedTuple):
+    """The error of a program; `line` counts the program's lines from 1."""
+
+    type: str
+    message: str
+    line: int | None
+    traceback: str
+
+    @property
+    def is_syntax_error(self) -> bool:
+        """Return True if the program itself has a syntax error, not some text that it compiled."""
+        is_syntax_type = self.type in ("SyntaxError", "IndentationError", "TabError")
+        return is_syntax_type and not self.traceback.startswith("Traceback")
+
+
+class Proposal(NamedTuple):
+    """A changed program. `name` describes the change in a word or two."""
+
+    name: str
+    code: str
+
+
+class Trial(NamedTuple):
+    """The outcome of running a proposal.
+
+    `failure` is None if the program succeeded, or if it was stopped: then no rule can help.
+    """
+
+    is_success: bool
+    failure: Failure | None
 
 
 class Token(NamedTuple):
@@ -187,6 +225,20 @@ class ProgramSource:
         last = candidate.tokens[-1]
         return candidate if line <= last.line + last.text.count("\n") else None
 
+    def is_alone(self, statement: SourceStatement) -> bool:
+        """Return True if the statement is all that stands on its lines, comments included."""
+        end = self.code[statement.tokens[-1].end :].partition("\n")[0].strip()
+        starts_line = indent_of(self.lines[statement.line - 1]) == statement.indent
+        return (
+            not end and starts_line and all(one.text not in (";", ":") for one in statement.tokens)
+        )
+
+    def removal(self, statement: SourceStatement) -> Edit:
+        """Return the edit that removes the lines of a statement."""
+        start = statement.tokens[0].start - len(statement.indent)
+        end = self.code.find("\n", statement.tokens[-1].end) + 1 or len(self.code)
+        return Edit(start, end, "")
+
     def apply(self, edits: Iterable[Edit]) -> str:
         """Return the text with these edits, which must not overlap.
 
@@ -289,3 +341,121 @@ def _statements(tokens: list[Token]) -> Iterator[SourceStatement]:
             depth = max(0, depth - 1)
     if tokens_of_statement:
         yield SourceStatement(tokens_of_statement, indent)
+
+
+def receiver_start(tokens: list[Token], at: int) -> int | None:
+    """Return the index at which the expression that ends before `at` begins, or None.
+
+    The expression consists of names, attributes, calls and subscripts.
+    """
+    index = at - 1
+    for _ in range(_LINKS_MAX):
+        if index < 0:
+            break
+        token = tokens[index]
+        if token.text in CLOSERS:
+            opening = matching_bracket(tokens, index)
+            if opening is None:
+                return None
+            index = opening
+            before = tokens[index - 1] if index else None
+            if (
+                before
+                and token.text in ")]"
+                and (before.kind in ("name", "string") or before.text in CLOSERS)
+                and before.text not in _KEYWORDS
+            ):
+                index -= 1
+                continue
+        elif token.kind not in ("name", "string", "number") or token.text in _KEYWORDS:
+            return None
+        if index and tokens[index - 1].text == ".":
+            index -= 2
+            continue
+        return index
+    return None
+
+
+def bound_names(source: ProgramSource) -> set[str]:
+    """Return the names that the program binds."""
+    bindings: set[str] = set()
+    for statement in source.statements:
+        tokens = statement.tokens
+        first = tokens[0].text
+        for at, token in enumerate(tokens):
+            if token.kind != "name":
+                continue
+            before, after = (
+                tokens[at - 1].text if at else "",
+                tokens[at + 1].text if at + 1 < len(tokens) else "",
+            )
+            is_assigned = after in ("=", ":=", ":") or (
+                after.endswith("=") and after not in ("==", "!=", "<=", ">=")
+            )
+            is_listed = first in ("import", "from", "for", "def", "async") and before in (
+                "import",
+                ",",
+                "(",
+                "for",
+                "lambda",
+            )
+            if is_listed or (
+                before != "."
+                and (
+                    is_assigned
+                    or before in ("def", "class", "as", "for", "global", "nonlocal", "*", "**")
+                )
+            ):
+                bindings.add(token.text)
+        bindings.update(_targets_of_many(tokens))
+    return bindings
+
+
+def _targets_of_many(tokens: Tokens) -> Iterator[str]:
+    """Yield the names of `a, b = ...`, `for a, b in ...` and `lambda a, b: ...`."""
+    in_targets = False
+    for at in range(len(tokens) - 1, -1, -1):
+        token = tokens[at]
+        if token.text in ("=", "in", ":"):
+            in_targets = True
+        elif token.kind != "name" and token.text not in (",", ")", "(", "*"):
+            in_targets = False
+        elif (
+            in_targets
+            and token.kind == "name"
+            and (
+                tokens[at + 1].text in (",", ")") or (at and tokens[at - 1].text in (",", "lambda"))
+            )
+        ):
+            yield token.text
+
+
+def add_import_lines(source: ProgramSource, lines: list[str]) -> str:
+    """Insert lines after the first comments, the docstring and the imports from `__future__`."""
+    at = 0
+    for token in source.tokens:  # shebang, encoding, licence
+        if token.kind not in ("comment", "newline", "space"):
+            break
+        at = token.end if token.kind == "newline" else at
+    for index, statement in enumerate(source.statements):
+        is_docstring = index == 0 and all(token.kind == "string" for token in statement.tokens)
+        if not is_docstring and [token.text for token in statement.tokens[:2]] != [
+            "from",
+            "__future__",
+        ]:
+            break
+        at = source.code.find("\n", statement.tokens[-1].end) + 1 or len(source.code)
+    lead = "\n" if at and source.code[at - 1] != "\n" else ""
+    return source.apply([Edit(at, at, lead + "".join(lines))])
+
+
+def is_slip(wrong: str, right: str) -> bool:
+    """Return True if the words differ by one letter more, less or other, or by two exchanged."""
+    a, b = differing_ends(wrong, right)
+    return a[1:] == b[1:] or a == b[1:] or a[1:] == b or (a[:2] == b[:2][::-1] and a[2:] == b[2:])
+
+
+def differing_ends(one: str, other: str) -> tuple[str, str]:
+    """Return what follows the common beginning of both words."""
+    at = common_prefix_length(one, other)
+    return one[at:], other[at:]
