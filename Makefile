@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo wheel test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model exam-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo wheel typescript test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model exam-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -56,6 +56,10 @@ wheel: $(BUILDS)  ## Build wheels and source distributions of service and client
 	@rm -f $(DIST)/remembrancer-*.whl $(DIST)/remembrancer-*.tar.gz $(DIST)/remembrancer_client-*
 	@$(dir $(BUILDS))bin/python -m hatchling build -d "$(abspath $(DIST))"
 	@cd clients/python && "$(abspath $(dir $(BUILDS)))/bin/python" -m hatchling build -d "$(abspath $(DIST))"
+
+typescript: $(READY)  ## Write the types of the TypeScript client and pack it into dist/ (needs npm)
+	$(BIN)/python clients/typescript/generate.py
+	@mkdir -p $(DIST) && npm pack --silent --pack-destination "$(abspath $(DIST))" ./clients/typescript
 
 test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }

@@ -22,16 +22,13 @@ from dataclasses import fields
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 
 from remembrancer.cli.app import app
 from remembrancer.client import Client, ServiceError, adapters
-from remembrancer.client.plans import Pages, Verb
 from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
-from remembrancer.http.openapi import document
-from remembrancer.http.routes import ROUTES
 from remembrancer.memory.exchange.records import MEMBERS, NOT_EXPORTED, Manifest
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.lines import FAULTS, WARNINGS
@@ -40,9 +37,9 @@ from remembrancer.settings import CHOICES, PREFIX, Settings
 DOCS = Path(__file__).parent
 REFERENCE = DOCS / "reference"
 NOTES: Mapping[str, Any] = tomllib.loads((DOCS / "generate.toml").read_text("utf-8"))
-ENUM_VALUES_MAX = 24  # longer lists of values stand in the description
 DIFFERENCE_LINES_MAX = 40  # shown of each stale page
 NONE = "–"
+OTHER_METHODS = {"send", "call", "other", "close"}  # of the client, beside its verbs
 
 Schema = dict[str, Any]
 
@@ -181,185 +178,6 @@ def _default(parameter: Any) -> str:
     return f"`{text}`" if shown and text else NONE
 
 
-# --- Endpoints --------------------------------------------------------------------------------
-
-
-class Endpoints:
-    """The sections of the page of endpoints, made from the OpenAPI document."""
-
-    def __init__(self) -> None:
-        self.openapi: Schema = document(ROUTES)
-        self.schemas: Schema = self.openapi["components"]["schemas"]
-        self.described: dict[str, str] = {}  # name of a schema -> section that describes it whole
-
-    def page(self) -> str:
-        """Return all sections in the order in which the service lists its endpoints."""
-        return "\n\n".join(
-            self._section(f"{route.method} {route.path}", self._operation(route))
-            for route in ROUTES
-        )
-
-    def _operation(self, route: Any) -> Schema:
-        operation: Schema = self.openapi["paths"][route.path][route.method.lower()]
-        return operation
-
-    def _section(self, name: str, operation: Schema) -> str:
-        parts = [f"## {name}", prose(f"{operation['summary']}. {operation['description']}")]
-        parts.append(self._facts(name, operation))
-        if parameters := operation.get("parameters"):
-            rows = [self._parameter(one) for one in parameters]
-            head = ("Parameter", "In", "Type", "Default", "Bounds", "Meaning")
-            parts += ["### Parameters", table(head, rows)]
-        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
-        if body:
-            parts += ["### Request", *self._models(name, body["schema"], is_request=True)]
-            for example in body.get("examples", {}).values():
-                parts.append(f"```json\n{_json(example['value'])}\n```")
-        content = operation["responses"]["200"].get("content", {})
-        answer = content.get("application/json", {}).get("schema", {})
-        if "$ref" in answer:
-            parts += ["### Response", *self._models(name, answer, is_request=False)]
-        return "\n\n".join(parts)
-
-    def _facts(self, name: str, operation: Schema) -> str:
-        key = {0: "not needed", 1: "needed", 2: "needed in some cases"}[len(operation["security"])]
-        others = [
-            media for media in operation["responses"]["200"]["content"] if "json" not in media
-        ]
-        rule = note("endpoints", name)
-        lines = [f"- Operation: `{operation['operationId']}`. Key: {key}."]
-        lines += [f"- Also answers with `{media}`." for media in others]
-        lines += [f"- Rules: [specification](specification.md#{rule}).", self._errors(operation)]
-        return "\n".join(lines)
-
-    def _errors(self, operation: Schema) -> str:
-        problems = {problem.__name__: problem for problem in errors.PROBLEMS}
-        references = [one.get("$ref", "").split("/")[-1] for one in operation["responses"].values()]
-        words = [problems[name] for name in references if name in problems]
-        listed = ", ".join(f"{one.status} `{one.error}`" for one in words)
-        return prose(f"- [Errors](errors.md): {listed}.", "  ")
-
-    def _parameter(self, parameter: Schema) -> tuple[str, ...]:
-        schema, required = parameter["schema"], parameter["required"]
-        default = self._default(schema, required=required)
-        where, about = parameter["in"], parameter["description"]
-        cells = (self._type(schema), default, self._bounds(schema) or NONE)
-        return (f"`{parameter['name']}`", where, *cells, about)
-
-    def _models(self, section: str, schema: Schema, *, is_request: bool) -> Iterator[str]:
-        """Yield the table of a model, then those of the models within it, each once a page."""
-        names = list(dict.fromkeys(self._names(schema)))
-        for name in names:
-            model = self.schemas[name]
-            title = model.get("title", name)
-            if name in self.described:
-                yield self._again(title, name, model)
-                continue
-            self.described[name] = section
-            if name != names[0]:
-                yield prose(f"`{title}`: {model.get('description', '')}")
-            yield self._table(model, is_request=is_request)
-
-    def _again(self, title: str, name: str, model: Schema) -> str:
-        section = self.described[name]
-        slug = re.sub(r"[^a-z0-9 _-]", "", section.lower()).replace(" ", "-")
-        listed = ", ".join(f"`{field}`" for field in model.get("properties", {}))
-        return prose(f"`{title}`, as in [{section}](#{slug}): {listed}.")
-
-    def _table(self, model: Schema, *, is_request: bool) -> str:
-        required = model.get("required", [])
-        rows = []
-        for name, schema in model["properties"].items():
-            about = schema.get("description", "")
-            kind, bounds = self._type(schema), self._bounds(schema) or NONE
-            if is_request:
-                default = self._default(schema, required=name in required)
-                rows.append((f"`{name}`", kind, default, bounds, about))
-            else:
-                is_always = name in required
-                kind = kind if is_always else kind.removesuffix(" or null")
-                present = "always" if is_always else "if set"
-                rows.append((f"`{name}`", kind, present, bounds, about))
-        second = "Default" if is_request else "Present"
-        return table(("Field", "Type", second, "Bounds", "Meaning"), rows)
-
-    def _names(self, schema: Any) -> Iterator[str]:
-        """Yield the object schemas that a schema refers to, itself first, each before its parts."""
-        for name in _references(schema):
-            if "properties" in self.schemas[name]:
-                yield name
-            for part in self.schemas[name].get("properties", {}).values():
-                yield from self._names(part)
-
-    def _resolved(self, schema: Schema) -> Schema:
-        if "$ref" in schema:
-            target = self.schemas[schema["$ref"].split("/")[-1]]
-            return schema if "properties" in target else target
-        return schema
-
-    def _type(self, schema: Schema) -> str:
-        schema = self._resolved(schema)
-        if "$ref" in schema:
-            target = schema["$ref"].split("/")[-1]
-            return f"`{self.schemas[target].get('title', target)}`"
-        if "anyOf" in schema:
-            return " or ".join(dict.fromkeys(self._type(one) for one in schema["anyOf"]))
-        if schema.get("type") == "array":
-            return f"array of {self._type(schema.get('items', {}))}"
-        return "time" if schema.get("format") == "date-time" else schema.get("type", "any")
-
-    def _default(self, schema: Schema, *, required: bool) -> str:
-        if required:
-            return "required"
-        default = schema.get("default")
-        return NONE if default is None or default == "" else f"`{json.dumps(default)}`"
-
-    def _bounds(self, schema: Schema) -> str:
-        """Return the values, lengths and ranges that a schema allows; empty for none."""
-        schema = self._resolved(schema)
-        parts = [self._bounds(one) for one in schema.get("anyOf", []) if one.get("type") != "null"]
-        values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-        if 0 < len(values) <= ENUM_VALUES_MAX:
-            parts.append(", ".join(f"`{value}`" for value in values))
-        parts.append(_span(schema.get("minLength"), schema.get("maxLength"), "characters"))
-        parts.append(_span(schema.get("minItems"), schema.get("maxItems"), "items"))
-        parts.append(_span(schema.get("minimum"), schema.get("maximum")))
-        if "exclusiveMinimum" in schema:
-            parts.append(f"more than {schema['exclusiveMinimum']:,}")
-        if "exclusiveMaximum" in schema:
-            parts.append(f"less than {schema['exclusiveMaximum']:,}")
-        if schema.get("type") == "array" and (each := self._bounds(schema.get("items", {}))):
-            parts.append(f"each {each}")
-        return "; ".join(part for part in parts if part)
-
-
-def _references(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        if "$ref" in schema:
-            yield schema["$ref"].split("/")[-1]
-        for value in schema.values():
-            yield from _references(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _references(value)
-
-
-def _span(least: float | None, most: float | None, unit: str = "") -> str:
-    if least is not None and most is not None:
-        text = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    elif least is not None:
-        text = f"at least {least:,}"
-    elif most is not None:
-        text = f"at most {most:,}"
-    else:
-        return ""
-    return f"{text} {unit}".strip()
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
 # --- Client -----------------------------------------------------------------------------------
 
 
@@ -369,37 +187,12 @@ def client_signature() -> str:
     return f"{call}\n\n{prose(f'{_doc(Client)} {_doc(Client.__init__)}')}"
 
 
-def client_methods() -> str:
-    """Return the table of methods, each with what it takes and returns."""
-    rows = []
-    methods = {name: method for base in Client.__mro__ for name, method in vars(base).items()}
-    for name, method in methods.items():
-        function = getattr(method, "__wrapped__", None)
-        if function is None or name.startswith("_") or isinstance(method, classmethod):
-            continue
-        hints = get_type_hints(function)
-        result = (*get_args(hints.pop("return")), None)[0]
-        hints.pop("idempotency_key", None)
-        taken = ", ".join(_argument(*hint) for hint in hints.items()) or "nothing"
-        returned = f"`{getattr(result, '__name__', result)}`"
-        rows.append((f"`{name}`", taken, returned, _doc(function)))
-    return table(("method", "takes", "returns", "meaning"), rows)
-
-
-def _argument(name: str, hint: Any) -> str:
-    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
-    plain = kinds == [str] or not isinstance(kinds[0], type)
-    shown = name if plain else kinds[0].__name__
-    return f"`{shown}`" if kinds == [hint] or plain else f"`{shown}` or nothing"
-
-
 def client_verbs() -> str:
     """Return the table of plain verbs, each with its call."""
     rows = [
-        (f"`{name}({_arguments(getattr(Client, name)).removeprefix('self, ')})`", _doc(verb))
-        for base in Client.__mro__
-        for name, verb in vars(base).items()
-        if isinstance(verb, Verb | Pages)
+        (f"`{name}({_arguments(verb).removeprefix('self, ')})`", _doc(verb))
+        for name, verb in vars(Client).items()
+        if inspect.isfunction(verb) and not name.startswith("_") and name not in OTHER_METHODS
     ]
     return table(("call", "meaning"), rows)
 
@@ -512,11 +305,9 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "cli.md": {"commands": commands},
     "export-format.md": {"records": export_records, "tables": tables_not_exported},
     "pack-format.md": {"lines": pack_lines},
-    "endpoints.md": {"endpoints": lambda: Endpoints().page()},
     "client.md": {
         "client": client_signature,
         "verbs": client_verbs,
-        "methods": client_methods,
         "errors": client_errors,
         "drafts": client_drafts,
     },

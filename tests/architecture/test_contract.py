@@ -18,16 +18,9 @@ import typer
 from remembrancer.cli.app import app
 from remembrancer.client.tools import schemas
 from remembrancer.http import openapi
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 
 FOLDER = Path(__file__).parent / "contract"
-# Two schemas were both called Usage, so OpenAPI named them by module path. They have separate names
-# now; a schema's name is not part of a request or response, and the schemas are unchanged.
-RENAMED = {
-    "remembrancer__protocol__usage__Usage": "ModelUsage",
-    "remembrancer__protocol__execution__Usage": "RunUsage",
-}
-RENAMED_IN_TOOLS = {"second_look": "ModelUsage", "run_python": "RunUsage"}
 
 
 def without_descriptions(value: Any) -> Any:
@@ -67,7 +60,7 @@ def commands(command: Any, name: str) -> Iterator[tuple[str, list[dict[str, Any]
 def current(name: str) -> Any:
     """Return one document of the interface as the code serves it."""
     if name == "openapi":
-        document: Any = openapi.document(ROUTES)
+        document: Any = openapi.document(OPERATIONS)
     elif name == "tools":
         document = {form: schemas(form) for form in ("openai", "anthropic", "mcp")}
     else:
@@ -76,25 +69,8 @@ def current(name: str) -> Any:
 
 
 def published(name: str) -> Any:
-    """Return the document as it was published, with today's names of its schemas."""
-    text = (FOLDER / f"{name}.json").read_text("utf-8")
-    for before, now in RENAMED.items():
-        text = text.replace(before, now)
-    document = without_descriptions(json.loads(text))
-    if name == "openapi":
-        for now in RENAMED.values():
-            document["components"]["schemas"][now]["title"] = now
-    if name == "tools":
-        document["mcp"] = [_renamed(tool) for tool in document["mcp"]]
-    return document
-
-
-def _renamed(tool: Any) -> Any:
-    name = RENAMED_IN_TOOLS.get(tool["name"])
-    text = json.dumps(tool)
-    if name is None:
-        return tool
-    return json.loads(text.replace('"Usage"', f'"{name}"').replace("$defs/Usage", f"$defs/{name}"))
+    """Return the document as it was published."""
+    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", ["openapi", "tools", "cli"])
@@ -104,5 +80,5 @@ def test_interface_matches_the_published_documents(name: str) -> None:
 
 if __name__ == "__main__":
     for name in ("openapi", "tools", "cli"):
-        text = json.dumps(current(name), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        (FOLDER / f"{name}.json").write_text(text, "utf-8")
+        text = json.dumps(current(name), ensure_ascii=False, sort_keys=True, indent=1)
+        (FOLDER / f"{name}.json").write_text(f"{text}\n", "utf-8")

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from architecture.tree import ROOT, relative
 
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.settings import read
 
 DEPLOY = ROOT / "deploy"
@@ -112,7 +112,7 @@ def test_selectors_match_the_pods() -> None:
 
 
 def test_probes_use_existing_endpoints() -> None:
-    paths = {endpoint.path for endpoint in ROUTES}
+    paths = {endpoint.path for endpoint in OPERATIONS}
     probe_paths = {
         container()[f"{which}Probe"]["httpGet"]["path"]
         for which in ("startup", "liveness", "readiness")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
 import typer
 from architecture.tree import ROOT
-from pydantic import BaseModel
 
 from remembrancer.cli.app import app
-from remembrancer.http.routes import ROUTES
+from remembrancer.http.openapi import document
 from remembrancer.protocol import errors, limits
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.settings import CHOICES, PREFIX, Settings
 
 
@@ -28,32 +28,26 @@ def sections(name: str) -> dict[str, str]:
     return {part.partition("\n")[0].strip("` "): part.partition("\n")[2] for part in texts}
 
 
-def test_documented_endpoints_are_the_existing_ones() -> None:
-    assert sorted(sections("endpoints.md")) == sorted(f"{e.method} {e.path}" for e in ROUTES)
-
-
-def test_every_field_and_parameter_is_documented() -> None:
-    by_heading = sections("endpoints.md")
-    missing = [
-        f"{e.method} {e.path}: `{name}`"
-        for e in ROUTES
-        for model in (e.body, e.query, e.answer)
-        for name in _field_names(model)
-        if f"`{name}`" not in by_heading[f"{e.method} {e.path}"]
+def test_every_operation_field_and_parameter_is_described() -> None:
+    """`/docs/api` shows these descriptions."""
+    api = document(OPERATIONS)
+    parameters = [
+        f"{path}: {parameter['name']}"
+        for path, methods in api["paths"].items()
+        for operation in methods.values()
+        for parameter in operation.get("parameters", ())
+        if not parameter.get("description")
+    ]
+    fields_of_schemas = [
+        f"{name}.{field}"
+        for name, schema in api["components"]["schemas"].items()
+        for field, part in schema.get("properties", {}).items()
+        if not part.get("description")
     ]
 
-    assert missing == []
-
-
-def _field_names(model: Any) -> Iterator[str]:
-    """Yield the names of a model's fields, including nested ones."""
-    if isinstance(model, type) and issubclass(model, BaseModel):
-        for name, field in model.model_fields.items():
-            yield name
-            yield from _field_names(field.annotation)
-    else:
-        for inner in get_args(model):
-            yield from _field_names(inner)
+    assert [one.path for one in OPERATIONS if not (one.summary and one.description)] == []
+    assert parameters == []
+    assert fields_of_schemas == []
 
 
 def test_every_setting_is_documented() -> None:

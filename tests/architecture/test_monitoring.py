@@ -15,7 +15,7 @@ from architecture.test_deploy import DEPLOY, SCHEMAS
 from architecture.tree import ROOT
 
 from remembrancer.http.metrics import DUTIES, Metrics
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 
 MONITORING = DEPLOY / "monitoring"
 DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text("utf-8"))
@@ -68,7 +68,7 @@ def test_every_metric_of_an_expression_exists() -> None:
 
 
 def test_every_route_and_label_of_an_expression_exists() -> None:
-    paths = [endpoint.path for endpoint in ROUTES]
+    paths = [endpoint.path for endpoint in OPERATIONS]
     for place, expression in expressions():
         for operator, route in _ROUTE.findall(expression):
             pattern = route if operator == "=~" else re.escape(route)

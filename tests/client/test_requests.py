@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
+import re
 from datetime import UTC, datetime
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 
-from remembrancer.client import AsyncClient, Client, api, requests
-from remembrancer.client.api_request import ApiRequest
+from remembrancer.client import AsyncClient, Client
+from remembrancer.client.api_request import request_of
 from remembrancer.client.errors import ConflictError
-from remembrancer.client.plans import Pages, Verb
-from remembrancer.http.endpoint import AnyEndpoint
-from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
 from remembrancer.protocol.experience import EffectQuery
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery
 from remembrancer.protocol.files import DownloadQuery, FileCreate
 from remembrancer.protocol.memory import EventWrite, Turn
+from remembrancer.protocol.operation import Operation
+from remembrancer.protocol.operations import Operations
 from remembrancer.protocol.prompts import PromptQuery, PromptWrite
 from remembrancer.protocol.search import MemoryQuery, WorkContext
 from remembrancer.protocol.second_look import SecondLook
@@ -32,11 +31,8 @@ from remembrancer.protocol.summaries import (
     StartQuery,
     Summary,
 )
-from remembrancer.protocol.teams import InvitationRemoval
 
-ALIASES = {"execute_code_v7"}  # operations that repeat another one under a second path
-ENDPOINTS = [endpoint for endpoint in ROUTES if endpoint.operation_id not in ALIASES]
-BY_NAME = {endpoint.operation_id: endpoint for endpoint in ENDPOINTS}
+METHODS = {name: one for name, one in vars(Operations).items() if isinstance(one, Operation)}
 
 
 def _example(model: Any) -> Any:
@@ -44,65 +40,45 @@ def _example(model: Any) -> Any:
     return model.model_validate_json(json.dumps(example))
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation_id)
-def test_every_endpoint_has_a_method(endpoint: AnyEndpoint) -> None:
-    """The clients cover every endpoint."""
-    request = getattr(requests, endpoint.operation_id)
-    hints = get_type_hints(request)
-    answer = hints.pop("return")
-    parameter_models = {model for hint in hints.values() for model in (hint, *get_args(hint))}
+@pytest.mark.parametrize("name", METHODS)
+def test_request_is_what_the_operation_declares(name: str) -> None:
+    operation = METHODS[name]
+    model = operation.body or operation.query
+    message = _example(model) if model and model.model_config.get("json_schema_extra") else None
+    if operation.query is PromptQuery:
+        message = PromptQuery(user_id="ada")
 
-    assert callable(getattr(Client, endpoint.operation_id))
-    assert inspect.iscoroutinefunction(getattr(AsyncClient, endpoint.operation_id))
-    assert endpoint.answer is None or get_args(answer) == (endpoint.answer,)
-    assert {model for model in (endpoint.body, endpoint.query) if model} <= parameter_models
+    request = request_of(operation, message, item_id="evt/1")
 
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation_id)
-def test_request_matches_the_endpoint(endpoint: AnyEndpoint) -> None:
-    request: ApiRequest[Any] = getattr(requests, endpoint.operation_id)(*_arguments(endpoint))
-
-    path = endpoint.path.replace("{event_id}", "evt%2F1").replace("{filename}", "a%20b.txt")
-    path = (
-        path.replace("{fact_id}", "a%20b.txt")
-        .replace("{model}", "a%20b.txt")
-        .replace("{page}", "a%20b.txt")
-        .replace("{team_id}", "a%20b.txt")
+    assert (request.method, request.path) == (
+        operation.method,
+        re.sub(r"\{\w+\}", "evt%2F1", operation.path),
     )
-    assert (request.method, request.path) == (endpoint.method, path)
-    assert ("Idempotency-Key" in request.headers) == endpoint.takes_idempotency_key
-    assert request.is_retry_safe == (
-        endpoint.method == "GET"
-        or endpoint.takes_idempotency_key
-        or endpoint.operation_id in {"look_again", "explain_search", "embed"}
+    assert ("Idempotency-Key" in request.headers) == operation.takes_idempotency_key
+    assert (request.body is not None) == (operation.body is not None)
+
+
+def test_a_request_that_must_not_run_twice_is_not_retried() -> None:
+    once = {name for name, one in METHODS.items() if not one.is_retry_safe}
+    step = request_of(Operations.search_memory, MemoryQuery(query_text="a", user_id="b"))
+    read = request_of(
+        Operations.search_memory, MemoryQuery(query_text="a", user_id="b", interact=False)
     )
 
-
-def _arguments(endpoint: AnyEndpoint) -> list[Any]:
-    if "{" in endpoint.path:
-        named = ["evt/1" if "event" in endpoint.path else "a b.txt"]
-        model = endpoint.body or (
-            InvitationRemoval if endpoint.query is InvitationRemoval else None
-        )
-        return [*named, _example(model)] if model else named
-    if endpoint.body:
-        return [_example(endpoint.body)]
-    return [PromptQuery(user_id="ada")] if endpoint.query is PromptQuery else []
+    assert once == {"check_permission", "draft_summary", "invite_member"}
+    assert (step.is_retry_safe, read.is_retry_safe) == (False, True)
 
 
-def test_every_method_has_an_endpoint() -> None:
-    verbs = {name for name, one in vars(api._Verbs).items() if isinstance(one, Verb | Pages)}
-    own = {"send", "close", "from_environment", "other", *verbs}
+def test_each_operation_is_a_documented_method_of_both_clients(url: str, key: str) -> None:
+    async def methods_of_async_client() -> list[str]:
+        async with AsyncClient(url, key) as client:
+            return [getattr(client, name).__doc__ for name in METHODS]
 
-    assert {name for name in dir(Client) if not name.startswith("_")} - own == set(BY_NAME)
-    assert {name for name in dir(AsyncClient) if not name.startswith("_")} - own == set(BY_NAME)
+    with Client(url, key) as client:
+        documented = [getattr(client, name).__doc__ for name in METHODS]
 
-
-def test_method_has_signature_and_documentation() -> None:
-    signature = inspect.signature(requests.remember_turn)
-
-    assert Client.remember_turn.__doc__ == "Save a turn and what was learned from it."
-    assert list(signature.parameters) == ["turn", "idempotency_key"]
+    assert documented == [operation.description for operation in METHODS.values()]
+    assert asyncio.run(methods_of_async_client()) == documented
 
 
 def test_turns_and_events_are_saved_and_found(client: Client) -> None:
@@ -211,15 +187,8 @@ def test_chat_answers_from_memory(client: Client) -> None:
 
 def test_public_endpoints_need_no_key(url: str) -> None:
     with Client(url) as anonymous:
-        assert anonymous.alive()
         assert anonymous.ready().ready
         assert anonymous.status_record().interface_version == "8.3"
-        assert anonymous.home().service == anonymous.status_record().service
-        assert anonymous.openapi_document()["openapi"].startswith("3.1")
-        assert "<html" in anonymous.docs_page()
-        assert "Require exact words" in anonymous.docs_article("guides/search")
-        assert "{" in anonymous.style_sheet()
-        assert "remembrancer" in anonymous.prometheus_metrics()
 
 
 def test_other_sends_any_request(client: Client) -> None:

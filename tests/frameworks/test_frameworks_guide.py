@@ -13,10 +13,10 @@ from architecture.tree import ROOT
 from frameworks.conftest import ANSWER, WEATHER, Place
 from frameworks.environments import NODE, PYTHON, node_modules_of, python_of
 from service import new_key
+from typescript import client_with_types
 
 pytestmark = pytest.mark.timeout(900)  # the first run installs the packages
 PAGE = ROOT / "docs" / "guides" / "frameworks.md"
-CLIENT = ROOT / "clients" / "typescript"
 BLOCKS = [
     block for block in blocks(PAGE.read_text("utf-8"), PAGE.name) if block.environment is not None
 ]
@@ -82,7 +82,7 @@ def test_typescript_client_checks_and_runs(
     [block] = [block for block in BLOCKS if block.environment == "typescript"]
     modules = tmp_path / "node_modules"
     (modules / "@remembrancer").mkdir(parents=True)
-    (modules / "@remembrancer" / "client").symlink_to(CLIENT)
+    client_with_types(modules / "@remembrancer" / "client")
     (modules / "@types").symlink_to(node_modules_of("typescript") / "@types")
     (modules / "undici-types").symlink_to(node_modules_of("typescript") / "undici-types")
     (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
@@ -104,7 +104,7 @@ def test_wrong_types_are_rejected_by_the_compiler(
     """The types know the endpoints, their fields and their answers."""
     modules = tmp_path / "node_modules"
     (modules / "@remembrancer").mkdir(parents=True)
-    (modules / "@remembrancer" / "client").symlink_to(CLIENT)
+    client_with_types(modules / "@remembrancer" / "client")
     (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
     (tmp_path / "wrong.ts").write_text(
         'import { Remembrancer } from "@remembrancer/client";\n'

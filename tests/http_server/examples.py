@@ -6,8 +6,6 @@ from cubes.agents import Agent
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
-from remembrancer.http.endpoint import AnyEndpoint
-from remembrancer.http.routes import ROUTES
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.write.remember import remember
 from remembrancer.permissions.grants import check, grant
@@ -19,13 +17,15 @@ from remembrancer.permissions.teams import (
 )
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.operation import AnyOperation
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
 
 EVENT_ID = "e_7k2m9x0v4t8qz"
 EXAMPLES = [
     (endpoint, example)
-    for endpoint in ROUTES
+    for endpoint in OPERATIONS
     if endpoint.body
     for example in (endpoint.body.model_config.get("json_schema_extra") or {}).get("examples", [])
 ]
@@ -75,7 +75,7 @@ def make_teams(context: Context) -> None:
     )
 
 
-def path_of(endpoint: AnyEndpoint) -> str:
+def path_of(endpoint: AnyOperation) -> str:
     """Return the path of an endpoint with the ids that `make_mentioned` made."""
     path = endpoint.path.replace("{fact_id}", "f_7k2m9x0v4t8qz").replace("{team_id}", "Elba")
     return path.replace("{event_id}", EVENT_ID)

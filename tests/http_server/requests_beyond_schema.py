@@ -13,14 +13,14 @@ from typing import Any, cast
 from remembrancer.files.names import safe_name
 from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.http.openapi import document
-from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.files import FileType
 from remembrancer.protocol.line import KINDS
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.protocol.text import is_placeholder
 
 # Longer texts take minutes to generate. tests/spec/test_limits.py sends the longest.
 CHARACTERS_MAX = 2_000
-PATHS = {endpoint.path for endpoint in ROUTES}
+PATHS = {endpoint.path for endpoint in OPERATIONS}
 _CUBE_PARTS = ("topic", "essence", "rules")
 _IN_ANSWER = "$response.body#/"
 # operation -> (next operation, path parameters and fields of the body from its answer)
@@ -53,7 +53,7 @@ _LINKS: dict[str, tuple[tuple[str, dict[str, str]], ...]] = {
 
 def fuzzed_document() -> dict[str, Any]:
     """Return the OpenAPI document with links between operations, and with short texts."""
-    whole = copy.deepcopy(document(ROUTES))
+    whole = copy.deepcopy(document(OPERATIONS))
     _shorten(whole["components"]["schemas"])
     operations = {
         operation["operationId"]: operation

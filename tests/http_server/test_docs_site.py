@@ -10,8 +10,8 @@ import pytest
 from service import Http
 
 from remembrancer.http import docs_site
-from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import PROBLEMS
+from remembrancer.protocol.operations import OPERATIONS
 
 
 class Read(HTMLParser):
@@ -140,9 +140,9 @@ def test_sections_whose_title_has_all_words_come_first(
 def test_interface_lists_every_endpoint_each_with_a_page(http: Http) -> None:
     listed = http.get("/docs/api").text
 
-    assert [e.path for e in ROUTES if f"<code>{e.path}</code>" not in listed] == []
+    assert [e.path for e in OPERATIONS if f"<code>{e.path}</code>" not in listed] == []
     assert [kind.error for kind in PROBLEMS if f"<code>{kind.error}</code>" not in listed] == []
-    for endpoint in ROUTES:
+    for endpoint in OPERATIONS:
         page = read(http, f"/docs/api/{endpoint.operation_id}")
         assert endpoint.path in page.text
         assert endpoint.summary in page.text

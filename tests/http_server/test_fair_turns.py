@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from service import Http, new_key
@@ -21,8 +22,9 @@ from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.http.account_groups import AccountGroups
 from remembrancer.http.dispatch import Dispatcher
-from remembrancer.http.endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
+from remembrancer.http.endpoint import Call, ThreadPool, handles
 from remembrancer.protocol.errors import Unauthorized, Unavailable
+from remembrancer.protocol.operation import PlainOperation
 from remembrancer.server.app import make_app
 
 FLOOD = 8
@@ -69,16 +71,8 @@ def client_of(app: Starlette) -> TestClient:
 def test_searches_of_accounts_take_turns(context: Context) -> None:
     """See specification.md#limit-fair."""
     work = Work()
-    routes: tuple[AnyEndpoint, ...] = (
-        Endpoint(
-            method="GET",
-            path="/api/v7/work",
-            handle=work,
-            operation_id="work",
-            summary="Work",
-            description="Works.",
-        ),
-    )
+    operation = PlainOperation[Any]("GET", "/api/v7/work", summary="Work", description="Works.")
+    routes = (handles(operation, work, pool=ThreadPool.SEARCH),)
     with client_of(make_app(context, routes)) as client:
         flooder, other = (Http(client, context, new_key(context, name)) for name in ("ada", "bob"))
         dispatcher: Dispatcher = client.app.state.dispatcher  # type: ignore[attr-defined]

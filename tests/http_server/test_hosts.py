@@ -10,7 +10,7 @@ from service import Http
 from starlette.testclient import TestClient
 
 from remembrancer.context import Context
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.server.app import make_app
 
 Start = Callable[..., TestClient]
@@ -87,7 +87,7 @@ def test_other_names_are_421(start: Start, host: str) -> None:
     assert "evil" not in answer.text
 
 
-@pytest.mark.parametrize("path", sorted({endpoint.path for endpoint in ROUTES} | {"/console"}))
+@pytest.mark.parametrize("path", sorted({endpoint.path for endpoint in OPERATIONS} | {"/console"}))
 def test_every_path_is_guarded(http: Http, path: str) -> None:
     """Before anything else is checked (specification.md#api-hosts)."""
     answer = http.get(path, headers={"Host": "evil.example", "Content-Length": "99999999999"})

@@ -27,8 +27,8 @@ from remembrancer.console.routes import PAGES as OF_THE_CONSOLE
 from remembrancer.console.routes import UNKNOWN
 from remembrancer.context import Context
 from remembrancer.http import assets, openapi
-from remembrancer.http.routes import ROUTES
 from remembrancer.mcp.http_transport import PATH as MCP
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.server.app import make_app
 
 PAGES = ["/", "/docs", "/docs/api", "/docs/guides/search"]
@@ -45,7 +45,7 @@ def test_openapi_lists_exactly_the_served_routes(app: Starlette, methods: set[st
     """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     documented = {
         (method.upper(), path)
-        for path, item in openapi.document(app.state.routes)["paths"].items()
+        for path, item in openapi.document(app.state.operations)["paths"].items()
         for method in item.keys() & methods
     }
     routes = [r for r in app.routes if isinstance(r, Route)]
@@ -77,7 +77,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
 
 
 def test_operations_have_unique_ids_and_descriptions(app: Starlette) -> None:
-    every = operations(openapi.document(app.state.routes))
+    every = operations(openapi.document(app.state.operations))
 
     assert len({operation["operationId"] for _, _, operation in every}) == len(every)
     assert all(
@@ -86,7 +86,7 @@ def test_operations_have_unique_ids_and_descriptions(app: Starlette) -> None:
 
 
 def test_all_refs_in_the_openapi_document_resolve(app: Starlette) -> None:
-    document = openapi.document(app.state.routes)
+    document = openapi.document(app.state.operations)
 
     def follow(node: Any) -> None:
         if isinstance(node, dict):
@@ -109,7 +109,7 @@ def test_all_refs_in_the_openapi_document_resolve(app: Starlette) -> None:
 
 
 def test_keys_are_required_exactly_where_documented(http: Http, app: Starlette) -> None:
-    for method, path, operation in operations(openapi.document(app.state.routes)):
+    for method, path, operation in operations(openapi.document(app.state.operations)):
         is_public = not operation["security"] or {} in operation["security"]
         status = (
             http.with_key(None).ask(method.upper(), path.replace("{event_id}", "ev_1")).status_code
@@ -138,14 +138,14 @@ def test_every_example_request_works(http: Http, endpoint: Any, example: Any) ->
 
 
 def test_every_request_model_has_an_example() -> None:
-    assert {endpoint.path for endpoint, _ in EXAMPLES} == {e.path for e in ROUTES if e.body}
+    assert {endpoint.path for endpoint, _ in EXAMPLES} == {e.path for e in OPERATIONS if e.body}
 
 
 @pytest.mark.parametrize(
-    "path", [e.path for e in ROUTES if e.method == "GET" and e.answer and "{" not in e.path]
+    "path", [e.path for e in OPERATIONS if e.method == "GET" and e.answer and "{" not in e.path]
 )
 def test_get_responses_match_their_models(http: Http, path: str) -> None:
-    endpoint = next(e for e in ROUTES if e.path == path and e.method == "GET")
+    endpoint = next(e for e in OPERATIONS if e.path == path and e.method == "GET")
     http.remember("When?", "At nine.", l1_summary="It was at nine.", l2_map="Nine.", user_id="ada")
     answer = http.get(path, params={"user_id": "ada"}, headers={"Accept": "application/json"})
 
@@ -164,7 +164,7 @@ def test_absent_members_are_omitted_and_required_ones_present(http: Http) -> Non
 
 
 def test_every_schema_member_has_a_description(app: Starlette) -> None:
-    schemas = openapi.document(app.state.routes)["components"]["schemas"]
+    schemas = openapi.document(app.state.operations)["components"]["schemas"]
 
     undocumented = [
         f"{name}.{member}"
@@ -252,7 +252,7 @@ def test_curl_examples_of_the_docs_work(context: Context) -> None:
     key, ran = new_key(context), 0
     make_mentioned(context)
     with serving(make_app(context)) as port:
-        for endpoint in ROUTES:
+        for endpoint in OPERATIONS:
             page = subprocess.run(
                 ["curl", "-sS", f"http://127.0.0.1:{port}/docs/api/{endpoint.operation_id}"],
                 capture_output=True,
@@ -276,7 +276,7 @@ def test_curl_examples_of_the_docs_work(context: Context) -> None:
             assert process.stdout == "200", line
             ran += 1
 
-    assert ran == len([endpoint for endpoint in ROUTES if "{" not in endpoint.path])
+    assert ran == len([endpoint for endpoint in OPERATIONS if "{" not in endpoint.path])
 
 
 def test_home_page_command_creates_a_working_key(http: Http, folder: Path) -> None:
@@ -346,14 +346,14 @@ def test_home_serves_html_to_browsers_and_json_to_clients(
 def test_openapi_json_is_the_generated_document(http: Http) -> None:
     app: Any = http.client.app
 
-    assert json.loads(http.get("/openapi.json").content) == openapi.document(app.state.routes)
+    assert json.loads(http.get("/openapi.json").content) == openapi.document(app.state.operations)
 
 
 def test_every_integer_parameter_has_a_maximum(app: Starlette) -> None:
     """Clients can tell from the schema that a number which no database holds is refused."""
     integers = {
         f"{method} {path} {parameter['name']}": schema
-        for path, item in openapi.document(app.state.routes)["paths"].items()
+        for path, item in openapi.document(app.state.operations)["paths"].items()
         for method, operation in item.items()
         for parameter in operation.get("parameters", [])
         for schema in [parameter["schema"], *parameter["schema"].get("anyOf", [])]

@@ -23,8 +23,8 @@ from service import Http
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.http.endpoint import AnyEndpoint
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operation import AnyOperation
+from remembrancer.protocol.operations import OPERATIONS
 
 REQUESTS = rounds(3, 100)  # random requests per endpoint and mode; the same ones in each run
 BOUNDARIES = rounds(8, 1_000)  # per endpoint, evenly chosen; the largest has 214
@@ -38,7 +38,9 @@ QUIET = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-ENDPOINTS = pytest.mark.parametrize("endpoint", ROUTES, ids=lambda one: f"{one.method} {one.path}")
+ENDPOINTS = pytest.mark.parametrize(
+    "endpoint", OPERATIONS, ids=lambda one: f"{one.method} {one.path}"
+)
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def schema() -> Any:
     return schemathesis.openapi.from_dict(fuzzed_document())
 
 
-def operation_of(endpoint: AnyEndpoint, http: Http) -> Any:
+def operation_of(endpoint: AnyOperation, http: Http) -> Any:
     """Return the operation of an endpoint; its requests go to the service under test."""
     schema().app = http.client.app
     operation = schema()[endpoint.path][endpoint.method]
@@ -63,7 +65,7 @@ def operation_of(endpoint: AnyEndpoint, http: Http) -> Any:
     return operation
 
 
-def send(case: Any, endpoint: AnyEndpoint, http: Http) -> None:
+def send(case: Any, endpoint: AnyOperation, http: Http) -> None:
     """Send a request with a key, then without one; check both responses.
 
     Never a 500, and nothing stored of what was rejected. See
@@ -90,7 +92,7 @@ def send(case: Any, endpoint: AnyEndpoint, http: Http) -> None:
 @pytest.mark.long
 @ENDPOINTS
 def test_examples_and_boundaries_get_documented_responses(
-    http: Http, endpoint: AnyEndpoint
+    http: Http, endpoint: AnyOperation
 ) -> None:
     """The phases `examples` and `coverage`: each example, and values at and beyond each limit."""
     operation = operation_of(endpoint, http)
@@ -112,7 +114,7 @@ def test_examples_and_boundaries_get_documented_responses(
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @ENDPOINTS
 def test_generated_requests_get_documented_responses(
-    http: Http, endpoint: AnyEndpoint, mode: GenerationMode
+    http: Http, endpoint: AnyOperation, mode: GenerationMode
 ) -> None:
     """The phase `fuzzing`: random values, and random violations of the schema."""
     operation = operation_of(endpoint, http)

@@ -14,10 +14,11 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.http.dispatch import Dispatcher
-from remembrancer.http.endpoint import Call, Endpoint
+from remembrancer.http.endpoint import Call, handles
 from remembrancer.http.middleware import RequestMiddleware
-from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import ProblemBody
+from remembrancer.protocol.operation import PlainOperation
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.search import EmbedderUnavailable, SymmetricEmbedder
 from remembrancer.server.app import make_app
 
@@ -29,7 +30,7 @@ PROXY_HEADERS = (
     "X-Forwarded-Proto",
     "X-Real-IP",
 )
-EVERYWHERE = [(e.method, e.path) for e in ROUTES]
+EVERYWHERE = [(e.method, e.path) for e in OPERATIONS]
 KEY = "sk_" + "ab" * 32
 
 
@@ -98,7 +99,7 @@ def test_unknown_path_is_404_with_any_method(http: Http, method: str, path: str)
     assert problem(answer)["error"] == "not_found"
 
 
-@pytest.mark.parametrize("path", [e.path for e in ROUTES if e.path != "/"])
+@pytest.mark.parametrize("path", [e.path for e in OPERATIONS if e.path != "/"])
 def test_trailing_slash_is_404_without_redirect(http: Http, path: str) -> None:
     answer = http.ask("POST", path + "/", follow_redirects=False)
 
@@ -108,7 +109,7 @@ def test_trailing_slash_is_404_without_redirect(http: Http, path: str) -> None:
 @pytest.mark.parametrize("path", sorted({path for _, path in EVERYWHERE}))
 @pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 def test_unsupported_method_is_405_with_an_allow_header(http: Http, path: str, other: str) -> None:
-    allowed = {e.method for e in ROUTES if e.path == path}
+    allowed = {e.method for e in OPERATIONS if e.path == path}
     names_an_event = path == "/api/v7/event/write"  # `write` could be an event's id
     if other in allowed or (names_an_event and other in ("DELETE", "PATCH")):
         return
@@ -124,7 +125,7 @@ def test_unsupported_method_is_405_with_an_allow_header(http: Http, path: str, o
     )
 
 
-@pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])
+@pytest.mark.parametrize("path", [e.path for e in OPERATIONS if e.method == "GET"])
 def test_head_is_get_without_the_body(http: Http, path: str) -> None:
     get, head = http.get(path), http.ask("HEAD", path)
 
@@ -141,15 +142,17 @@ def test_unexpected_error_is_500_without_traceback_and_is_logged(
         raise ZeroDivisionError("secret inner matter")
 
     routes = (
-        Endpoint(
-            method="GET",
-            path="/break",
-            handle=break_down,
-            operation_id="break_down",
-            summary="Break",
-            description="Raises an unexpected error.",
-            media_type="text/plain",
-            needs_key=False,
+        handles(
+            PlainOperation[Any](
+                "GET",
+                "/break",
+                summary="Break",
+                description="Raises an unexpected error.",
+                media_type="text/plain",
+                needs_key=False,
+                operation_id="break_down",
+            ),
+            break_down,
         ),
     )
     with (

@@ -14,11 +14,12 @@ from starlette.testclient import TestClient
 
 from remembrancer.context import Context
 from remembrancer.http import openapi
-from remembrancer.http.endpoint import Call, Endpoint
+from remembrancer.http.endpoint import Call, handles
 from remembrancer.http.parameters import parse_query
-from remembrancer.http.routes import ROUTES as SERVED
+from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import InvalidRequest
 from remembrancer.protocol.message import Id, Message, example
+from remembrancer.protocol.operation import QueryOperation
 from remembrancer.protocol.text import Moment, Text
 from remembrancer.server.app import make_app
 
@@ -43,24 +44,22 @@ def ask_back(call: Call[Parameters]) -> Parameters:
     return call.input
 
 
-ROUTES = (
-    Endpoint(
-        method="GET",
-        path="/asked",
-        handle=ask_back,
-        query=Parameters,
-        answer=Parameters,
-        operation_id="ask_back",
-        summary="Ask",
-        description="Echoes its parameters.",
-    ),
+ASK_BACK = QueryOperation(
+    "GET",
+    "/asked",
+    summary="Ask",
+    description="Echoes its parameters.",
+    query=Parameters,
+    answer=Parameters,
+    operation_id="ask_back",
 )
+ENDPOINTS = (handles(ASK_BACK, ask_back),)
 
 
 @pytest.fixture
 def http(context: Context) -> Iterator[Http]:
     """A client of an application with one endpoint, which echoes its parsed parameters."""
-    with TestClient(make_app(context, ROUTES), base_url="http://127.0.0.1:8460") as client:
+    with TestClient(make_app(context, ENDPOINTS), base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))
 
 
@@ -210,7 +209,7 @@ def test_any_query_bytes_are_parsed_or_rejected(query: bytes) -> None:
 
 
 def test_openapi_describes_each_parameter(http: Http) -> None:
-    operation = openapi.document(http.client.app.state.routes)["paths"]["/asked"]["get"]  # type: ignore[attr-defined]
+    operation = openapi.document(http.client.app.state.operations)["paths"]["/asked"]["get"]  # type: ignore[attr-defined]
     rows = {row["name"]: row for row in operation["parameters"]}
 
     assert all(row["in"] == "query" and row["description"] for row in rows.values())
@@ -228,9 +227,9 @@ def test_openapi_describes_each_parameter(http: Http) -> None:
 
 
 def test_docs_page_shows_parameters_and_a_curl_example(context: Context) -> None:
-    docs = [endpoint for endpoint in SERVED if endpoint.path.startswith("/docs")]
+    docs = [one for one in ROUTES if one.operation.path.startswith("/docs")]
     with TestClient(
-        make_app(context, [*ROUTES, *docs]), base_url="http://127.0.0.1:8460"
+        make_app(context, [*ENDPOINTS, *docs]), base_url="http://127.0.0.1:8460"
     ) as client:
         text = client.get("/docs/api/ask_back").text
 

@@ -17,9 +17,10 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.http import openapi
-from remembrancer.http.endpoint import AnyEndpoint
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.message import Body
+from remembrancer.protocol.operation import AnyOperation
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.server.app import make_app
 
 # These differ from one search to the next.
@@ -27,9 +28,9 @@ VOLATILE = {"step", "reminders", "duty_error", "stages", "duration_ms"}
 JSON = "application/json"
 
 
-def schema_of(endpoint: AnyEndpoint) -> dict[str, Any]:
+def schema_of(endpoint: AnyOperation) -> dict[str, Any]:
     """Return the schema of an endpoint's body, as the OpenAPI document has it."""
-    document = openapi.document(ROUTES)
+    document = openapi.document(OPERATIONS)
     operation = document["paths"][endpoint.path][endpoint.method.lower()]
     name = operation["requestBody"]["content"][JSON]["schema"]["$ref"].split("/")[-1]
     schema: dict[str, Any] = document["components"]["schemas"][name]
@@ -79,17 +80,20 @@ def service(folder: Path) -> Iterator[Http]:
     context.close()
 
 
-def ask(http: Http, endpoint: AnyEndpoint, body: dict[str, Any]) -> Any:
+READS = {one.operation for one in ROUTES if one.read is not None}
+
+
+def ask(http: Http, endpoint: AnyOperation, body: dict[str, Any]) -> Any:
     """Send the request; return its status and, of a read, its answer without volatile fields."""
     answer = http.ask(endpoint.method, path_of(endpoint), json=body)
     fields = {name: value for name, value in answer.json().items() if name not in VOLATILE}
-    is_read = endpoint.read is not None and answer.status_code == 200
+    is_read = endpoint in READS and answer.status_code == 200
     return answer.status_code, fields if is_read else sorted(fields)
 
 
-def answers(folder: Path, endpoint: AnyEndpoint, *bodies: dict[str, Any]) -> list[Any]:
+def answers(folder: Path, endpoint: AnyOperation, *bodies: dict[str, Any]) -> list[Any]:
     """Return what `ask` returns for each body: of reads on one store, else on one store each."""
-    if endpoint.read is not None:
+    if endpoint in READS:
         with service(folder) as http:
             return [ask(http, endpoint, body) for body in bodies]
     outcomes = []
@@ -109,7 +113,7 @@ def pointers(answer: Any) -> list[str]:
 
 @pytest.mark.parametrize(("endpoint", "example", "name"), OPTIONAL, ids=names(OPTIONAL))
 def test_null_for_an_optional_field_means_absent(
-    folder: Path, endpoint: AnyEndpoint, example: dict[str, Any], name: str
+    folder: Path, endpoint: AnyOperation, example: dict[str, Any], name: str
 ) -> None:
     """`null` for an optional field is an absent field (specification.md#api-null-is-absent)."""
     absent = {key: value for key, value in example.items() if key != name}
@@ -121,7 +125,7 @@ def test_null_for_an_optional_field_means_absent(
 
 @pytest.mark.parametrize(("endpoint", "example", "name"), REQUIRED, ids=names(REQUIRED))
 def test_null_for_a_required_field_is_422(
-    http: Http, endpoint: AnyEndpoint, example: dict[str, Any], name: str
+    http: Http, endpoint: AnyOperation, example: dict[str, Any], name: str
 ) -> None:
     """A required field must have a value (specification.md#api-null-is-absent)."""
     before = http.rows()
@@ -156,7 +160,7 @@ def test_objects_within_bodies_follow_the_same_rules() -> None:
                 inner |= models(kind)
         return inner
 
-    bodies = {model for e in ROUTES if e.body for model in models(e.body)}
+    bodies = {model for e in OPERATIONS if e.body for model in models(e.body)}
 
     assert [model for model in bodies if not issubclass(model, Body)] == []
 
@@ -166,7 +170,7 @@ def test_objects_within_bodies_follow_the_same_rules() -> None:
 )
 def test_whole_numbers_are_integers_however_they_are_written(
     folder: Path,
-    endpoint: AnyEndpoint,
+    endpoint: AnyOperation,
     example: dict[str, Any],
     name: str,
     value: int,
@@ -189,7 +193,7 @@ def test_whole_numbers_are_integers_however_they_are_written(
 )
 def test_other_numbers_and_texts_are_not_integers(
     http: Http,
-    endpoint: AnyEndpoint,
+    endpoint: AnyOperation,
     example: dict[str, Any],
     name: str,
     value: int,

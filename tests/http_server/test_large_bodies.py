@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from service import Http, new_key
@@ -14,9 +15,10 @@ from starlette.testclient import TestClient
 
 from remembrancer.context import Context
 from remembrancer.http.dispatch import LARGE_BODIES_MAX, LARGE_BODY_BYTES
-from remembrancer.http.endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
+from remembrancer.http.endpoint import Call, handles
 from remembrancer.http.short_turns import SECONDS
 from remembrancer.protocol.memory import EventWrite
+from remembrancer.protocol.operation import BodyOperation
 from remembrancer.server.app import make_app
 
 PATH = "/api/v7/long"
@@ -58,18 +60,10 @@ def work() -> Work:
 @pytest.fixture
 def http(context: Context, work: Work) -> Iterator[Http]:
     """A client of an application whose only endpoint is that work."""
-    routes: tuple[AnyEndpoint, ...] = (
-        Endpoint(
-            method="POST",
-            path=PATH,
-            handle=work,
-            body=EventWrite,
-            operation_id="work",
-            summary="Work",
-            description="Works.",
-            pool=ThreadPool.WRITE,
-        ),
+    operation = BodyOperation[EventWrite, Any](
+        "POST", PATH, summary="Work", description="Works.", body=EventWrite
     )
+    routes = (handles(operation, work),)
     with TestClient(make_app(context, routes), base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))
 

@@ -11,8 +11,8 @@ from service import Http
 
 from remembrancer.console import layout
 from remembrancer.context import Context
-from remembrancer.http.endpoint import AnyEndpoint
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operation import AnyOperation
+from remembrancer.protocol.operations import OPERATIONS
 
 # Python refuses to convert integers of more than 4,300 digits.
 LONG_INTEGER = "1" * 49_000
@@ -21,10 +21,10 @@ CALL = (
     '{"name": "recall", "arguments": {"query": "a", MORE}}}'
 )
 JSON = {"content-type": "application/json"}
-WITH_BODIES = [endpoint for endpoint in ROUTES if endpoint.body is not None]
+WITH_BODIES = [endpoint for endpoint in OPERATIONS if endpoint.body is not None]
 
 
-def bodies_of(endpoint: AnyEndpoint) -> Iterator[str]:
+def bodies_of(endpoint: AnyOperation) -> Iterator[str]:
     """Yield the examples of an endpoint with a long integer in each field, and in an unknown one.
 
     The examples are complete, so that nothing else is wrong with the body.
@@ -39,7 +39,7 @@ def bodies_of(endpoint: AnyEndpoint) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("endpoint", WITH_BODIES, ids=[e.operation_id for e in WITH_BODIES])
-def test_long_integers_in_bodies(http: Http, endpoint: AnyEndpoint) -> None:
+def test_long_integers_in_bodies(http: Http, endpoint: AnyOperation) -> None:
     """In any field, also in one that is ignored (specification.md#error-never-500)."""
     path = endpoint.path.replace("{", "").replace("}", "")
     for body in bodies_of(endpoint):

@@ -7,8 +7,8 @@ import re
 import pytest
 from architecture.tree import CODE
 
-from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.constitution import RULES, VERSION, compact_text, protocol_text
+from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.protocol.seal import read_seal
 
 FILE = (CODE / "protocol" / "constitution.md").read_text("utf-8")
@@ -106,7 +106,7 @@ def test_example_seals_are_valid(name: str) -> None:
 
 
 def test_all_mentioned_paths_exist() -> None:
-    served = {f"{e.method} {e.path}" for e in ROUTES} | NOT_SERVED_YET
+    served = {f"{e.method} {e.path}" for e in OPERATIONS} | NOT_SERVED_YET
     paths = re.findall(
         r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM")
     )

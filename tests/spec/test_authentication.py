@@ -13,12 +13,12 @@ from service import Http
 from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 
 OPEN = ("/api/v7/status", "/api/v7/receipts/keys")
 COVERED = [
     (e.method, e.path.replace("{event_id}", "e_1"))
-    for e in ROUTES
+    for e in OPERATIONS
     if e.path.startswith("/api/v7/") and e.path not in OPEN
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from service import Http
 
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 
 TEAMS = "/api/v7/teams"
 TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3."}
@@ -206,7 +206,7 @@ def send(club: Club, name: str, operation: str) -> Any:
 
 def test_matrix_has_every_endpoint_that_takes_a_team() -> None:
     """A new endpoint of teams needs its row here (specification.md#team-roles)."""
-    of_teams = {e.operation_id for e in ROUTES if e.team or "{team_id}" in e.path}
+    of_teams = {e.operation_id for e in OPERATIONS if e.team or "{team_id}" in e.path}
 
     assert of_teams == set(MATRIX)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service import Http
 
-from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.operations import OPERATIONS
 
 DOORS = {
     "/",
@@ -31,7 +31,7 @@ UNVERSIONED = {"/api/execute/code"}
 def test_paths_carry_the_version_prefix() -> None:
     """Paths carry `/api/v7/`, with few exceptions (specification.md#version-prefix)."""
     assert {
-        e.path for e in ROUTES if not e.path.startswith("/api/v7/")
+        e.path for e in OPERATIONS if not e.path.startswith("/api/v7/")
     } == DOORS | UNVERSIONED | OPENAI
 
 

@@ -1,185 +1,46 @@
-"""Synchronous and asynchronous HTTP clients: plain verbs, and one method for each endpoint."""
+"""Synchronous and asynchronous HTTP clients: plain verbs, and a method for each operation."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from itertools import islice
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 import httpx2
+from pydantic import BaseModel
 
 from .. import __version__
-from . import requests, verbs
+from ..protocol.events import EventsQuery, ListedEvent
+from ..protocol.facts import Fact, FactRemoved, FactsQuery, FactStored
+from ..protocol.forget import EventErased, Forgotten
+from ..protocol.memory import Event
+from ..protocol.memory_batch import BatchReceipt
+from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCaller
+from ..protocol.operations import Operations
+from ..protocol.sessions import ListedSession, SessionsQuery
+from . import verbs
 from .address import is_valid_key, normalize_base_url
-from .api_request import ApiRequest, other
-from .argument_hints import check_messages, unknown_arguments
+from .api_request import ApiRequest, other, request_of
 from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
-from .plans import DefaultUser, Pages, Verb
+from .results import AddResult, SearchResult
 from .retry import NoResponse, Retry, run_attempts
+from .turns import Content
+from .verbs import DEFAULT_SESSION, Time
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
-P = ParamSpec("P")
 A = TypeVar("A")
+FactStatus: TypeAlias = Literal["current", "superseded", "expired", "removed", "all"]
 _NOT_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
     httpx2.PoolTimeout,
     httpx2.UnsupportedProtocol,
 )
-
-
-class _Method(Generic[P, A]):
-    """A method of both clients, declared once: it sends the request that a function builds.
-
-    On `Client` it returns the answer, on `AsyncClient` a coroutine. Arguments and documentation
-    are those of the function in `requests.py`.
-    """
-
-    def __init__(self, build: Callable[P, ApiRequest[A]]) -> None:
-        self.__wrapped__, self.__doc__ = build, build.__doc__
-
-    @overload
-    def __get__(self, client: None, owner: type[Client]) -> Callable[Concatenate[Client, P], A]: ...
-    @overload
-    def __get__(
-        self, client: None, owner: type[AsyncClient]
-    ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, A]]: ...
-    @overload
-    def __get__(self, client: Client, owner: type[Client]) -> Callable[P, A]: ...
-    @overload
-    def __get__(
-        self, client: AsyncClient, owner: type[AsyncClient]
-    ) -> Callable[P, Coroutine[Any, Any, A]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type) -> Any:
-        build = self.__wrapped__
-
-        def send(client: Client, *args: P.args, **kwargs: P.kwargs) -> A:
-            check_messages(build, args, kwargs)
-            return client.send(build(*args, **kwargs))
-
-        async def send_async(client: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> A:
-            check_messages(build, args, kwargs)
-            return await client.send(build(*args, **kwargs))
-
-        method: Any = send_async if issubclass(owner, AsyncClient) else send
-        method.__name__, method.__doc__ = build.__name__, build.__doc__
-        return method if client is None else method.__get__(client, owner)
-
-
-class _Verbs:
-    """The plain verbs of both clients, which owe no duties."""
-
-    __slots__ = ()
-
-    def __new__(cls, *_: Any, **kwargs: Any) -> Self:
-        """Create a client. Raises TypeError, with what to do, for an unknown argument."""
-        parameters = list(inspect.signature(cls.__init__).parameters)[1:]
-        if unknown := kwargs.keys() - set(parameters):
-            raise TypeError(unknown_arguments(cls.__name__, unknown, parameters))
-        return super().__new__(cls)
-
-    add = Verb(verbs.add)
-    search = Verb(verbs.search)
-    get = Verb(verbs.get)
-    get_all = Verb(verbs.get_all)
-    update = Verb(verbs.update)
-    delete = Verb(verbs.delete)
-    delete_all = Verb(verbs.delete_all)
-    history = Verb(verbs.history)
-    events = Pages(verbs.events)
-    facts = Pages(verbs.facts)
-    instructions = Pages(verbs.instructions)
-    sessions = Pages(verbs.sessions)
-
-
-class _Endpoints:
-    """The methods of both clients, one for each endpoint."""
-
-    __slots__ = ()
-
-    search_memory = _Method(requests.search_memory)
-    explain_search = _Method(requests.explain_search)
-    remember_turn = _Method(requests.remember_turn)
-    save_event = _Method(requests.save_event)
-    save_batch = _Method(requests.save_batch)
-    get_event = _Method(requests.get_event)
-    list_events = _Method(requests.list_events)
-    list_sessions = _Method(requests.list_sessions)
-    change_event = _Method(requests.change_event)
-    erase_event = _Method(requests.erase_event)
-    get_retention = _Method(requests.get_retention)
-    set_retention = _Method(requests.set_retention)
-    forget_memory = _Method(requests.forget_memory)
-    receipt_keys = _Method(requests.receipt_keys)
-    list_facts = _Method(requests.list_facts)
-    list_instructions = _Method(requests.list_instructions)
-    add_fact = _Method(requests.add_fact)
-    change_fact = _Method(requests.change_fact)
-    remove_fact = _Method(requests.remove_fact)
-    file_command = _Method(requests.file_command)
-    file_history = _Method(requests.file_history)
-    delete_file = _Method(requests.delete_file)
-    save_summary = _Method(requests.save_summary)
-    draft_summary = _Method(requests.draft_summary)
-    make_map = _Method(requests.make_map)
-    get_map = _Method(requests.get_map)
-    get_start_pack = _Method(requests.get_start_pack)
-    get_agent_memory = _Method(requests.get_agent_memory)
-    own_key = _Method(requests.own_key)
-    list_tools = _Method(requests.list_tools)
-    llms_txt = _Method(requests.llms_txt)
-    get_prompt = _Method(requests.get_prompt)
-    put_prompt = _Method(requests.put_prompt)
-    submit_feedback = _Method(requests.submit_feedback)
-    list_feedback = _Method(requests.list_feedback)
-    create_cube = _Method(requests.create_cube)
-    vote_on_cube = _Method(requests.vote_on_cube)
-    cube_effects = _Method(requests.cube_effects)
-    chat_with_agent = _Method(requests.chat_with_agent)
-    complete_chat = _Method(requests.complete_chat)
-    list_models = _Method(requests.list_models)
-    show_model = _Method(requests.show_model)
-    respond = _Method(requests.respond)
-    embed = _Method(requests.embed)
-    look_again = _Method(requests.look_again)
-    agent_compliance = _Method(requests.agent_compliance)
-    execute_code = _Method(requests.execute_code)
-    check_permission = _Method(requests.check_permission)
-    grant_permission = _Method(requests.grant_permission)
-    list_grants = _Method(requests.list_grants)
-    log_permitted_action = _Method(requests.log_permitted_action)
-    revoke_permission = _Method(requests.revoke_permission)
-    read_audit = _Method(requests.read_audit)
-    make_file = _Method(requests.make_file)
-    download = _Method(requests.download)
-    status_record = _Method(requests.status_record)
-    home = _Method(requests.home)
-    alive = _Method(requests.alive)
-    ready = _Method(requests.ready)
-    prometheus_metrics = _Method(requests.prometheus_metrics)
-    openapi_document = _Method(requests.openapi_document)
-    docs_page = _Method(requests.docs_page)
-    docs_article = _Method(requests.docs_article)
-    style_sheet = _Method(requests.style_sheet)
-    list_teams = _Method(requests.list_teams)
-    create_team = _Method(requests.create_team)
-    accept_invitation = _Method(requests.accept_invitation)
-    show_team = _Method(requests.show_team)
-    rename_team = _Method(requests.rename_team)
-    delete_team = _Method(requests.delete_team)
-    list_members = _Method(requests.list_members)
-    change_member = _Method(requests.change_member)
-    remove_member = _Method(requests.remove_member)
-    list_invitations = _Method(requests.list_invitations)
-    invite_member = _Method(requests.invite_member)
-    withdraw_invitation = _Method(requests.withdraw_invitation)
-    team_audit = _Method(requests.team_audit)
-    other = _Method(other)
 
 
 class _Connection:
@@ -241,7 +102,7 @@ def _timeout(timeout_s: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S_MAX))
 
 
-class Client(_Verbs, _Endpoints):
+class Client(Operations, SynchronousCaller):
     """Synchronous client. Thread-safe. Call `close()` when done, or use `with`."""
 
     def __init__(
@@ -265,7 +126,7 @@ class Client(_Verbs, _Endpoints):
         invalid URL or key, and KeyMissingError if no key was found.
         """
         self._connection = _Connection(base_url, key)
-        self.default_user = DefaultUser(user_id)
+        self.user_id = user_id
         self._retry, self._sleep = retry or Retry(), sleep
         self._http = httpx2.Client(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
@@ -278,6 +139,233 @@ class Client(_Verbs, _Endpoints):
         Raises ValueError if one is missing. `options` are those of the constructor.
         """
         return cls(*_base_url_and_key(environment), **options)
+
+    def add(
+        self,
+        content: Content,
+        *,
+        user_id: str | None = None,
+        session_id: str = DEFAULT_SESSION,
+        topic: str | None = None,
+        occurred_at: Time = None,
+        expires_at: Time = None,
+        team: str | None = None,
+    ) -> AddResult:
+        """Store what was said: a text, a pair (query, response), or the messages of a chat.
+
+        The turns are durable and the next search finds them. They owe no duties. All of them are
+        stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
+        the id or the name of a team in whose memory to store them.
+        """
+        batches = verbs.turn_batches(
+            content,
+            user_id=user_id,
+            session_id=session_id,
+            topic=topic,
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            team=team,
+        )
+        user = self._user(user_id)
+        receipts: list[BatchReceipt] = []
+        for batch in batches:
+            receipts += self.save_batch(batch.model_copy(update={"user_id": user})).receipts
+        return AddResult.of(receipts, user_id=user, session_id=session_id)
+
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        top_k: int = 5,
+        focus_words: list[str] | None = None,
+        after: Time = None,
+        before: Time = None,
+        **options: Any,
+    ) -> SearchResult:
+        """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
+
+        `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
+        `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
+        """
+        options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
+        body = verbs.search_query(query, user_id=user_id, options=options)
+        user = self._user(user_id)
+        return SearchResult(self.search_memory(body.model_copy(update={"user_id": user})), user)
+
+    def get(
+        self, item_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> Event | Fact:
+        """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
+
+        A turn is found by its id alone. A fact is looked up among those of the user.
+        """
+        if not verbs.is_fact(item_id):
+            return self.get_event(item_id, verbs.in_team(team))
+        user = self._user(user_id)
+        return verbs.find_fact(self._all_facts(user, team), item_id, user, team)
+
+    def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        limit: int = 100,
+        team: str | None = None,
+    ) -> list[ListedEvent]:
+        """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
+        pages = self.events(user_id=user_id, session_id=session_id, team=team)
+        return list(islice(pages, limit))
+
+    def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
+        """Change the wording of a fact. The old wording stays as a superseded fact.
+
+        Raises ValueError for the id of a turn: turns are verbatim and never change.
+        """
+        return self.change_fact(fact_id, verbs.fact_change(fact_id, text, team))
+
+    def delete(self, item_id: str, *, team: str | None = None) -> EventErased | FactRemoved:
+        """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
+        if verbs.is_fact(item_id):
+            return self.remove_fact(item_id, verbs.in_team(team))
+        return self.erase_event(item_id, verbs.in_team(team))
+
+    def delete_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        team: str | None = None,
+    ) -> Forgotten:
+        """Erase the whole memory of a user or of a team, or one session of it, for good.
+
+        Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
+        what all members stored there is erased, for which the role `owner` is needed. Raises
+        TypeError for both or none, and ForbiddenError for a role that may not.
+        """
+        verbs.check_scope(user_id, team)
+        if team is not None:
+            user_id = self._user(None)  # the member that acts
+            team = self.show_team(team).team_id
+        return self.forget_memory(verbs.erased_scope(user_id, session_id, team))
+
+    def history(
+        self, fact_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> list[Fact]:
+        """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+        Raises NotFoundError for a fact that the user does not have.
+        """
+        verbs.check_id(fact_id)
+        user = self._user(user_id)
+        every = self._all_facts(user, team)
+        verbs.find_fact(every, fact_id, user, team)
+        return verbs.line_of_facts(every, fact_id)
+
+    def events(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        after: Time = None,
+        before: Time = None,
+        order: Literal["newest", "oldest"] = "newest",
+        team: str | None = None,
+    ) -> Iterator[ListedEvent]:
+        """Iterate over the turns of a user, complete, in the order of their times."""
+        fields = {"session_id": session_id, "after": after, "before": before, "order": order}
+        query = verbs.valid(
+            EventsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team, **fields
+        )
+        while True:
+            page = self.list_events(query)
+            yield from page.events
+            if page.next is None:
+                return
+            query = query.model_copy(update={"cursor": page.next})
+
+    def facts(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        team: str | None = None,
+    ) -> Iterator[Fact]:
+        """Iterate over the facts of a user, newest first."""
+        yield from self._facts(
+            "facts", user_id=self._user(user_id), status=status, as_of=as_of, team=team
+        )
+
+    def instructions(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        team: str | None = None,
+    ) -> Iterator[Fact]:
+        """Iterate over the standing instructions and preferences of a user, newest first."""
+        yield from self._facts(
+            "instructions", user_id=self._user(user_id), status=status, as_of=as_of, team=team
+        )
+
+    def sessions(
+        self, *, user_id: str | None = None, team: str | None = None
+    ) -> Iterator[ListedSession]:
+        """Iterate over the sessions of a user, latest turn first."""
+        query = verbs.valid(
+            SessionsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team
+        )
+        while True:
+            page = self.list_sessions(query)
+            yield from page.sessions
+            if page.next is None:
+                return
+            query = query.model_copy(update={"cursor": page.next})
+
+    def _facts(self, which: str, **fields: Any) -> Iterator[Fact]:
+        query = verbs.valid(FactsQuery, which=which, limit=verbs.PAGE_MAX, **fields)
+        while True:
+            page = self.list_facts(query)
+            yield from page.facts
+            if page.next is None:
+                return
+            query = query.model_copy(update={"below": page.next})
+
+    def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
+        return list(self._facts("all", user_id=user_id, status="all", team=team))
+
+    def _user(self, user_id: str | None) -> str:
+        """Return the user of a call. Ask the service once if neither call nor client names one."""
+        if user_id is not None:
+            return user_id
+        if self.user_id is None:
+            self.user_id = self.own_key().user_id
+        return self.user_id
+
+    def call(
+        self,
+        operation: AnyOperation,
+        *,
+        item_id: str | None = None,
+        message: BaseModel | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Send the request of an operation and return its answer. Raises ClientError."""
+        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
+        return self.send(request)
+
+    def other(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Send any request that this version has no method for: JSON in, JSON out."""
+        return self.send(other(method, path, body, idempotency_key=idempotency_key))
 
     def send(self, request: ApiRequest[A]) -> A:
         """Send a request, retry it if necessary, and return its answer. Raises ClientError."""
@@ -317,7 +405,7 @@ class Client(_Verbs, _Endpoints):
         return f"{type(self).__name__}({self._connection.base_url!r})"
 
 
-class AsyncClient(_Verbs, _Endpoints):
+class AsyncClient(Operations, AsynchronousCaller):
     """Asynchronous client: like `Client`, but every method is a coroutine."""
 
     def __init__(
@@ -333,7 +421,7 @@ class AsyncClient(_Verbs, _Endpoints):
     ) -> None:
         """Take the same arguments as `Client`."""
         self._connection = _Connection(base_url, key)
-        self.default_user = DefaultUser(user_id)
+        self.user_id = user_id
         self._retry, self._sleep = retry or Retry(), sleep
         self._http = httpx2.AsyncClient(
             timeout=_timeout(timeout_s), transport=transport, trust_env=False
@@ -343,6 +431,251 @@ class AsyncClient(_Verbs, _Endpoints):
     def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
         """Create a client like `Client.from_environment`."""
         return cls(*_base_url_and_key(environment), **options)
+
+    async def add(
+        self,
+        content: Content,
+        *,
+        user_id: str | None = None,
+        session_id: str = DEFAULT_SESSION,
+        topic: str | None = None,
+        occurred_at: Time = None,
+        expires_at: Time = None,
+        team: str | None = None,
+    ) -> AddResult:
+        """Store what was said: a text, a pair (query, response), or the messages of a chat.
+
+        The turns are durable and the next search finds them. They owe no duties. All of them are
+        stored, or none, unless they exceed one request (500 turns or half a megabyte). `team` is
+        the id or the name of a team in whose memory to store them.
+        """
+        batches = verbs.turn_batches(
+            content,
+            user_id=user_id,
+            session_id=session_id,
+            topic=topic,
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            team=team,
+        )
+        user = await self._user(user_id)
+        receipts: list[BatchReceipt] = []
+        for batch in batches:
+            saved = await self.save_batch(batch.model_copy(update={"user_id": user}))
+            receipts += saved.receipts
+        return AddResult.of(receipts, user_id=user, session_id=session_id)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        top_k: int = 5,
+        focus_words: list[str] | None = None,
+        after: Time = None,
+        before: Time = None,
+        **options: Any,
+    ) -> SearchResult:
+        """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
+
+        `options` are the other fields of `MemoryQuery`, such as `min_score`, `layers` or
+        `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
+        """
+        options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
+        body = verbs.search_query(query, user_id=user_id, options=options)
+        user = await self._user(user_id)
+        answer = await self.search_memory(body.model_copy(update={"user_id": user}))
+        return SearchResult(answer, user)
+
+    async def get(
+        self, item_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> Event | Fact:
+        """Return one turn (`e_…`) or one fact (`f_…`). Raises NotFoundError.
+
+        A turn is found by its id alone. A fact is looked up among those of the user.
+        """
+        if not verbs.is_fact(item_id):
+            return await self.get_event(item_id, verbs.in_team(team))
+        user = await self._user(user_id)
+        every = await self._all_facts(user, team)
+        return verbs.find_fact(every, item_id, user, team)
+
+    async def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        limit: int = 100,
+        team: str | None = None,
+    ) -> list[ListedEvent]:
+        """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
+        pages = self.events(user_id=user_id, session_id=session_id, team=team)
+        events: list[ListedEvent] = []
+        async for event in pages:
+            if len(events) == limit:
+                break
+            events.append(event)
+        return events
+
+    async def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
+        """Change the wording of a fact. The old wording stays as a superseded fact.
+
+        Raises ValueError for the id of a turn: turns are verbatim and never change.
+        """
+        return await self.change_fact(fact_id, verbs.fact_change(fact_id, text, team))
+
+    async def delete(self, item_id: str, *, team: str | None = None) -> EventErased | FactRemoved:
+        """Erase one turn (`e_…`) or the text of one fact (`f_…`) for good."""
+        if verbs.is_fact(item_id):
+            return await self.remove_fact(item_id, verbs.in_team(team))
+        return await self.erase_event(item_id, verbs.in_team(team))
+
+    async def delete_all(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        team: str | None = None,
+    ) -> Forgotten:
+        """Erase the whole memory of a user or of a team, or one session of it, for good.
+
+        Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
+        what all members stored there is erased, for which the role `owner` is needed. Raises
+        TypeError for both or none, and ForbiddenError for a role that may not.
+        """
+        verbs.check_scope(user_id, team)
+        if team is not None:
+            user_id = await self._user(None)  # the member that acts
+            team = (await self.show_team(team)).team_id
+        return await self.forget_memory(verbs.erased_scope(user_id, session_id, team))
+
+    async def history(
+        self, fact_id: str, *, user_id: str | None = None, team: str | None = None
+    ) -> list[Fact]:
+        """Return a fact with those that it replaced and those that replaced it, oldest first.
+
+        Raises NotFoundError for a fact that the user does not have.
+        """
+        verbs.check_id(fact_id)
+        user = await self._user(user_id)
+        every = await self._all_facts(user, team)
+        verbs.find_fact(every, fact_id, user, team)
+        return verbs.line_of_facts(every, fact_id)
+
+    async def events(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        after: Time = None,
+        before: Time = None,
+        order: Literal["newest", "oldest"] = "newest",
+        team: str | None = None,
+    ) -> AsyncIterator[ListedEvent]:
+        """Iterate over the turns of a user, complete, in the order of their times."""
+        fields = {"session_id": session_id, "after": after, "before": before, "order": order}
+        query = verbs.valid(
+            EventsQuery,
+            user_id=await self._user(user_id),
+            limit=verbs.PAGE_MAX,
+            team=team,
+            **fields,
+        )
+        while True:
+            page = await self.list_events(query)
+            for event in page.events:
+                yield event
+            if page.next is None:
+                return
+            query = query.model_copy(update={"cursor": page.next})
+
+    async def facts(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        team: str | None = None,
+    ) -> AsyncIterator[Fact]:
+        """Iterate over the facts of a user, newest first."""
+        user = await self._user(user_id)
+        facts = self._facts("facts", user_id=user, status=status, as_of=as_of, team=team)
+        async for fact in facts:
+            yield fact
+
+    async def instructions(
+        self,
+        *,
+        user_id: str | None = None,
+        status: FactStatus = "current",
+        as_of: Time = None,
+        team: str | None = None,
+    ) -> AsyncIterator[Fact]:
+        """Iterate over the standing instructions and preferences of a user, newest first."""
+        user = await self._user(user_id)
+        facts = self._facts("instructions", user_id=user, status=status, as_of=as_of, team=team)
+        async for fact in facts:
+            yield fact
+
+    async def sessions(
+        self, *, user_id: str | None = None, team: str | None = None
+    ) -> AsyncIterator[ListedSession]:
+        """Iterate over the sessions of a user, latest turn first."""
+        query = verbs.valid(
+            SessionsQuery, user_id=await self._user(user_id), limit=verbs.PAGE_MAX, team=team
+        )
+        while True:
+            page = await self.list_sessions(query)
+            for session in page.sessions:
+                yield session
+            if page.next is None:
+                return
+            query = query.model_copy(update={"cursor": page.next})
+
+    async def _facts(self, which: str, **fields: Any) -> AsyncIterator[Fact]:
+        query = verbs.valid(FactsQuery, which=which, limit=verbs.PAGE_MAX, **fields)
+        while True:
+            page = await self.list_facts(query)
+            for fact in page.facts:
+                yield fact
+            if page.next is None:
+                return
+            query = query.model_copy(update={"below": page.next})
+
+    async def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
+        facts = self._facts("all", user_id=user_id, status="all", team=team)
+        return [fact async for fact in facts]
+
+    async def _user(self, user_id: str | None) -> str:
+        """Return the user of a call. Ask the service once if neither call nor client names one."""
+        if user_id is not None:
+            return user_id
+        if self.user_id is None:
+            self.user_id = (await self.own_key()).user_id
+        return self.user_id
+
+    async def call(
+        self,
+        operation: AnyOperation,
+        *,
+        item_id: str | None = None,
+        message: BaseModel | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """Send the request of an operation and return its answer. Raises ClientError."""
+        request = request_of(operation, message, item_id=item_id, idempotency_key=idempotency_key)
+        return await self.send(request)
+
+    async def other(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Send any request that this version has no method for: JSON in, JSON out."""
+        return await self.send(other(method, path, body, idempotency_key=idempotency_key))
 
     async def send(self, request: ApiRequest[A]) -> A:
         """Send a request like `Client.send`."""

@@ -1,21 +1,27 @@
-"""Building blocks of requests: a request with its response parser, one function for each kind."""
+"""The request of an operation, with the parser of its response."""
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from .errors import HttpResponse, InvalidResponseError
+from ..protocol.operation import AnyOperation, Operation
+from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..protocol.teams import TeamQuery
+from .errors import HttpResponse, InvalidResponseError, error_from_response
 
 JSON = "application/json"
 A = TypeVar("A")
 M = TypeVar("M", bound=BaseModel)
+Inputs = TypeVarTuple("Inputs")
+_PLACE = re.compile(r"\{\w+\}")  # of the id in a path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,73 +40,63 @@ class ApiRequest(Generic[A]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def get(model: type[M], path: str, query: BaseModel | None = None) -> ApiRequest[M]:
-    """Build a GET request whose answer is a model."""
-    return ApiRequest(
-        method="GET",
-        path=path,
-        parse=parse_as(model),
-        query=_query_parameters(query),
-        headers={"Accept": JSON},
-        is_retry_safe=True,
-    )
-
-
-def get_raw(
-    path: str, parse: Callable[[HttpResponse], A], query: BaseModel | None = None
+def request_of(
+    operation: Operation[Any, Any, A, *Inputs],
+    message: BaseModel | None = None,
+    *,
+    item_id: str | None = None,
+    idempotency_key: str | None = None,
 ) -> ApiRequest[A]:
-    """Build a GET request with its own parser."""
+    """Return the request of an operation. `message` is its body or its query.
+
+    The Idempotency-Key of a write is random unless given. Raises TypeError or ValueError, before
+    anything is sent, for an id or a message that is none.
+    """
+    _check_message(operation, message)
+    headers = {}
+    if operation.answer is not None:
+        headers["Accept"] = JSON
+    body, query = None, {}
+    if operation.body is not None:
+        assert message is not None
+        body = message.model_dump_json(exclude_none=True, exclude_unset=True).encode("utf-8")
+        headers["Content-Type"] = JSON
+    elif message is not None:
+        query = _query_parameters(message)
+    if operation.takes_idempotency_key:
+        key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
+        headers["Idempotency-Key"] = key
+    # A search that counts as a step would count twice.
+    is_step = isinstance(message, MemoryQuery) and message.interact
     return ApiRequest(
-        method="GET",
-        path=path,
-        parse=parse,
-        query=_query_parameters(query),
-        is_retry_safe=True,
+        method=operation.method,
+        path=_PLACE.sub(lambda _: path_segment(item_id), operation.path),
+        parse=_parser(operation),
+        is_retry_safe=operation.is_retry_safe
+        and not (is_step and operation.answer is MemoryAnswer),
+        query=query,
+        body=body,
+        headers=headers,
     )
 
 
-def post(
-    parse: Callable[[HttpResponse], A], path: str, body: BaseModel, *, is_retry_safe: bool = True
-) -> ApiRequest[A]:
-    """Build a POST request without an Idempotency-Key."""
-    return ApiRequest(
-        method="POST",
-        path=path,
-        parse=parse,
-        body=body.model_dump_json(exclude_none=True, exclude_unset=True).encode("utf-8"),
-        headers={"Content-Type": JSON},
-        is_retry_safe=is_retry_safe,
+def _check_message(operation: AnyOperation, message: Any) -> None:
+    """Raise TypeError, with the call to write, for a message that is something else."""
+    model = operation.body or operation.query or TeamQuery
+    required = [name for name, field in model.model_fields.items() if field.is_required()]
+    # a message of the other package (`remembrancer`, `remembrancer_client`) will do
+    if isinstance(message, BaseModel) or (
+        message is None and operation.body is None and not required
+    ):
+        return
+    fields = ", ".join(f"{name}=…" for name in required) or "…"
+    raise TypeError(
+        f"{operation.operation_id}() takes a {model.__name__} of {model.__module__}, not a "
+        f"{type(message).__name__}: {operation.operation_id}({model.__name__}({fields}))"
     )
 
 
-def write(
-    model: type[M], path: str, body: BaseModel, idempotency_key: str | None, *, method: str = "POST"
-) -> ApiRequest[M]:
-    """Build a write; its Idempotency-Key is random unless given."""
-    headers = {"Content-Type": JSON, **_idempotency_headers(idempotency_key)}
-    return replace(post(parse_as(model), path, body), method=method, headers=headers)
-
-
-def delete(
-    model: type[M], path: str, idempotency_key: str | None, query: BaseModel | None = None
-) -> ApiRequest[M]:
-    """Build a DELETE request; its Idempotency-Key is random unless given."""
-    return ApiRequest(
-        method="DELETE",
-        path=path,
-        parse=parse_as(model),
-        query=_query_parameters(query),
-        headers=_idempotency_headers(idempotency_key),
-        is_retry_safe=True,
-    )
-
-
-def _idempotency_headers(idempotency_key: str | None) -> dict[str, str]:
-    key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
-    return {"Idempotency-Key": key}
-
-
-def path_segment(text: str) -> str:
+def path_segment(text: Any) -> str:
     """Percent-encode a path parameter. Raises TypeError or ValueError if it names nothing."""
     if not isinstance(text, str):
         raise TypeError(f"An id or a name must be a text, not {type(text).__name__}.")
@@ -109,16 +105,28 @@ def path_segment(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _query_parameters(model: BaseModel | None) -> dict[str, str]:
-    values = (
-        {}
-        if model is None
-        else model.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    )
+def _query_parameters(model: BaseModel) -> dict[str, str]:
+    values = model.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
     }
+
+
+def _parser(operation: Operation[Any, Any, A, *Inputs]) -> Callable[[HttpResponse], A]:
+    """Return the parser of an operation's responses: a message, or the bytes of a file."""
+    model: Any = operation.answer
+    parse: Any = (lambda response: response.body) if model is None else parse_as(model)
+    if model is not MemoryAnswer:
+        return cast(Callable[[HttpResponse], A], parse)
+
+    def parse_search(response: HttpResponse) -> A:
+        # A search can fail with status 200 (docs/reference/specification.md#error-search).
+        if parse_object(response).get("error"):
+            raise error_from_response(response)
+        return cast(A, parse(response))
+
+    return parse_search
 
 
 def parse_as(model: type[M]) -> Callable[[HttpResponse], M]:
@@ -153,11 +161,6 @@ def parse_object(response: HttpResponse) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InvalidResponseError("The response is not a JSON object.")
     return document
-
-
-def parse_text(response: HttpResponse) -> str:
-    """Return the body as text."""
-    return response.body.decode("utf-8", "replace")
 
 
 def other(

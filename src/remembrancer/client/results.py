@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from ..protocol.cubes import SharedCube
+from ..protocol.memory_batch import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
 from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemorySource, SummaryHit
 
@@ -24,6 +25,16 @@ class AddResult:
     session_id: str
     event_ids: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, receipts: Sequence[BatchReceipt], *, user_id: str, session_id: str) -> AddResult:
+        """Return the result of the receipts of all turns."""
+        return cls(
+            user_id=user_id,
+            session_id=session_id,
+            event_ids=tuple(receipt.event_id for receipt in receipts),
+            notes=tuple(receipt.detail for receipt in receipts if receipt.detail),
+        )
 
     @property
     def event_id(self) -> str:

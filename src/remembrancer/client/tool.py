@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
+from ..protocol.operation import AnyOperation
+from ..protocol.operations import Operations
 from ..protocol.own_key import OwnKeyQuery
-from . import requests
-from .api_request import ApiRequest
+from .api_request import ApiRequest, request_of
 from .tool_schemas import arguments_schema
 
 ToolSteps: TypeAlias = Generator[ApiRequest[Any], Any, BaseModel]
@@ -95,7 +96,9 @@ class Tool:
         }
         user_field = self.request_model.model_fields.get("user_id")
         if user_field is not None and user_field.is_required() and "user_id" not in values:
-            values["user_id"] = user_id or (yield requests.own_key(_session(values))).user_id
+            values["user_id"] = (
+                user_id or (yield request_of(Operations.own_key, _session(values))).user_id
+            )
         try:
             request = self.request_model.model_validate_json(json.dumps(values))
         except (ValidationError, TypeError, ValueError) as error:
@@ -160,11 +163,11 @@ def _error_message(error: Exception) -> str:
     return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
-def one_request(build: Callable[[Any], ApiRequest[Any]]) -> ToolFunction:
-    """Return the function of a tool that sends one request."""
+def one_request(operation: AnyOperation) -> ToolFunction:
+    """Return the function of a tool that sends one request of this operation."""
 
-    def function(request: Any, _base_url: str, _user_id: str | None) -> ToolSteps:
-        answer: BaseModel = yield build(request)
+    def function(request: BaseModel, _base_url: str, _user_id: str | None) -> ToolSteps:
+        answer: BaseModel = yield request_of(operation, request)
         return answer
 
     return function

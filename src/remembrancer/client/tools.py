@@ -33,15 +33,15 @@ from ..protocol.fence import one_line
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
+from ..protocol.operations import Operations
 from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from ..protocol.text import beginning
-from . import requests
 from .api import AsyncClient, Client
-from .api_request import ApiRequest
+from .api_request import request_of
 from .runtime.prompts import recalled_text
 from .tool import (
     SchemaFormat,
@@ -115,33 +115,44 @@ def _tool(name: str) -> Tool:
     return BY_NAME[name]
 
 
-def _search_request(recall: Recall) -> ApiRequest[MemoryAnswer]:
-    """Return the request of a search. An agent that uses tools seals only if it sends a seal."""
+def _recall(recall: Recall, _base_url: str, _user_id: str | None) -> ToolSteps:
+    """Search. An agent that uses tools seals only if it sends a seal."""
     query = recall.query
-    return requests.search_memory(query.model_copy(update={"seals": query.last_seal is not None}))
+    query = query.model_copy(update={"seals": query.last_seal is not None})
+    answer: BaseModel = yield request_of(Operations.search_memory, query)
+    return answer
+
+
+def _get_event(request: EventNamed, _base_url: str, _user_id: str | None) -> ToolSteps:
+    event: BaseModel = yield request_of(Operations.get_event, item_id=request.event_id)
+    return event
 
 
 def _correct_fact(request: FactCorrection, _base_url: str, _user_id: str | None) -> ToolSteps:
     if request.remove:
-        return FactCorrected(removed=(yield requests.remove_fact(request.fact_id)))
+        return FactCorrected(
+            removed=(yield request_of(Operations.remove_fact, item_id=request.fact_id))
+        )
     values = request.model_dump(exclude={"fact_id", "remove"}, exclude_unset=True)
     change = FactChange.model_validate(values)
-    return FactCorrected(changed=(yield requests.change_fact(request.fact_id, change)))
+    return FactCorrected(
+        changed=(yield request_of(Operations.change_fact, change, item_id=request.fact_id))
+    )
 
 
 def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolSteps:
     if request.event_id is not None:
-        return Erasing(event=(yield requests.erase_event(request.event_id)))
+        return Erasing(event=(yield request_of(Operations.erase_event, item_id=request.event_id)))
     scope = Forget.model_validate(request.model_dump(exclude={"event_id"}))
-    return Erasing(memory=(yield requests.forget_memory(scope)))
+    return Erasing(memory=(yield request_of(Operations.forget_memory, scope)))
 
 
 def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:
-    user_id = user_id or (yield requests.own_key()).user_id
+    user_id = user_id or (yield request_of(Operations.own_key)).user_id
     query = MemoryQuery(
         query_text=request.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False
     )
-    hits = (yield requests.search_memory(query)).hits
+    hits = (yield request_of(Operations.search_memory, query)).hits
     results = [
         Found(
             id=hit.event_id,
@@ -154,7 +165,7 @@ def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:
 
 
 def _fetch(request: Named, base_url: str, _user_id: str | None) -> ToolSteps:
-    event = yield requests.get_event(request.id)
+    event = yield request_of(Operations.get_event, item_id=request.id)
     return Document(
         id=event.event_id,
         title=_title(event.topic, event.query or event.response),
@@ -200,7 +211,9 @@ def _corrected_fact_text(answer: FactCorrected) -> str:
 
 
 def _start_pack(request: StartQuery, _base_url: str, _user_id: str | None) -> ToolSteps:
-    pack: BaseModel = yield requests.get_start_pack(request.model_copy(update={"client": "mcp"}))
+    pack: BaseModel = yield request_of(
+        Operations.get_start_pack, request.model_copy(update={"client": "mcp"})
+    )
     return pack
 
 
@@ -235,7 +248,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         required=("query_text",),
         answer_model=MemoryAnswer,
-        function=one_request(_search_request),
+        function=_recall,
         beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
         "(ref: event_id). After a failure, pass its error text: lessons are chosen for it.",
         render=recalled_text,
@@ -267,7 +280,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         required=(),
         answer_model=Remembered,
-        function=one_request(requests.remember_turn),
+        function=one_request(Operations.remember_turn),
         beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
         "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,
@@ -282,7 +295,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("which", "status", "as_of", "limit", "below", "session_id", "user_id", "team"),
         required=(),
         answer_model=FactList,
-        function=one_request(requests.list_facts),
+        function=one_request(Operations.list_facts),
         render=_facts_text,
         is_read_only=True,
     ),
@@ -332,7 +345,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("event_id",),
         required=("event_id",),
         answer_model=Event,
-        function=one_request(lambda request: requests.get_event(request.event_id)),
+        function=_get_event,
         render=_event_text,
         is_read_only=True,
     ),
@@ -346,7 +359,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("draft", "event_id", "span"),
         required=("draft",),
         answer_model=SecondLooked,
-        function=one_request(requests.look_again),
+        function=one_request(Operations.look_again),
         beside_hooks=None,
         is_read_only=True,
     ),
@@ -358,7 +371,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("topic", "essence", "rules_markdown", "evidence", "cube_type", "session_id"),
         required=("topic", "essence", "rules_markdown", "evidence"),
         answer_model=CubeCreated,
-        function=one_request(requests.create_cube),
+        function=one_request(Operations.create_cube),
     ),
     Tool(
         name="vote",
@@ -369,7 +382,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("cube_id", "vote", "reason", "session_id", "user_id"),
         required=("cube_id", "vote"),
         answer_model=CubeVoted,
-        function=one_request(requests.vote_on_cube),
+        function=one_request(Operations.vote_on_cube),
         is_idempotent=True,
     ),
     Tool(
@@ -382,7 +395,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("code", "mode", "timeout_s", "session_id"),
         required=("code",),
         answer_model=Executed,
-        function=one_request(requests.execute_code),
+        function=one_request(Operations.execute_code),
     ),
     Tool(
         name="create_file",
@@ -392,7 +405,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("filename", "content", "type"),
         required=("filename", "content", "type"),
         answer_model=CreatedFile,
-        function=one_request(requests.make_file),
+        function=one_request(Operations.make_file),
     ),
     Tool(
         name="check_permission",
@@ -403,7 +416,7 @@ TOOLS: tuple[Tool, ...] = (
         arguments=("path", "action", "agent"),
         required=("path", "action", "agent"),
         answer_model=PermissionChecked,
-        function=one_request(requests.check_permission),
+        function=one_request(Operations.check_permission),
         is_read_only=True,
     ),
     Tool(

@@ -24,11 +24,11 @@ from ..agent.responses import ResponseEvents, as_completion, as_response, pendin
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Choice, Completed, Completion, ServedModel, ServedModels
 from ..protocol.openai_errors import is_openai_path
+from ..protocol.operations import EVENT_STREAM
 from ..protocol.responses import ResponseObject, ResponseRequest
 from . import problems
 from .endpoint import Call, ThreadPool
 
-STREAM = "text/event-stream"
 HEARTBEAT_SECONDS = 15  # after this silence, a comment keeps proxies from closing the connection
 Emit = Callable[[str, object], None]
 
@@ -44,7 +44,7 @@ def chat_with_agent(call: Call[Chat]) -> BaseModel | Response:
 def accepts_stream(call: Call[Any]) -> bool:
     """Return True if the client accepts a stream of events."""
     accept = call.request.headers.get("accept", "")
-    return any(kind.partition(";")[0].strip().lower() == STREAM for kind in accept.split(","))
+    return any(kind.partition(";")[0].strip().lower() == EVENT_STREAM for kind in accept.split(","))
 
 
 def stream_events(call: Call[Any], work: Callable[[Emit], None]) -> Response:
@@ -54,7 +54,7 @@ def stream_events(call: Call[Any], work: Callable[[Emit], None]) -> Response:
     """
     call.headers["Vary"] = "Accept"
     headers = {**call.headers, "X-Accel-Buffering": "no"}
-    return StreamingResponse(_events(call, work), headers=headers, media_type=STREAM)
+    return StreamingResponse(_events(call, work), headers=headers, media_type=EVENT_STREAM)
 
 
 def _emit_chat(turn: ChatTurn | ChatAnswer, emit: Emit) -> None:
@@ -99,9 +99,9 @@ def list_models(call: Call[None]) -> ServedModels:
     return served_models(call.context, call.caller)
 
 
-def show_model(call: Call[str]) -> ServedModel:
+def show_model(call: Call[None]) -> ServedModel:
     """Return one model by its name."""
-    return served_model(call.context, call.caller, call.input)
+    return served_model(call.context, call.caller, call.item_id)
 
 
 def complete_chat(call: Call[Completion]) -> BaseModel | Response:

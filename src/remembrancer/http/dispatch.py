@@ -25,13 +25,14 @@ from ..context import Caller, Context
 from ..fair_queue import FairThreads
 from ..models import ModelAttempt
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, NotFound, Unauthorized, Unavailable
+from ..protocol.errors import InvalidRequest, Unauthorized, Unavailable
+from ..protocol.operation import AnyOperation, RateLimit
 from ..sandbox.port import SandboxPort
 from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
 from . import bodies, problems
 from .account_groups import AccountGroups
-from .endpoint import AddressedBody, AnyEndpoint, Call, RateLimit, ThreadPool
+from .endpoint import Call, Endpoint, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import Allowance, RateExceeded, RateLimiter
@@ -161,9 +162,9 @@ class Dispatcher:
         """Return the maximum size of a request's body."""
         return self._body_limits.get((method, path), self.context.settings.body_bytes_max)
 
-    def route(self, path: str, endpoints: Sequence[AnyEndpoint]) -> Route:
+    def route(self, path: str, endpoints: Sequence[Endpoint]) -> Route:
         """Return the route of one path with all its methods; middleware drops the body of HEAD."""
-        by_method = {endpoint.method: endpoint for endpoint in endpoints}
+        by_method: dict[str, Endpoint] = {one.operation.method: one for one in endpoints}
         if "GET" in by_method:
             by_method["HEAD"] = by_method["GET"]
 
@@ -171,17 +172,17 @@ class Dispatcher:
             request.scope["endpoint_path"] = path
             return await self.respond(by_method[request.method], request)
 
-        has_slashes = any(endpoint.id_has_slashes for endpoint in endpoints)
+        has_slashes = any(endpoint.operation.id_has_slashes for endpoint in endpoints)
         pattern = path.replace("}", ":slashed}") if has_slashes else path
         return ExactRoute(pattern, respond, methods=list(by_method), name=path)
 
-    async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
+    async def respond(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one request; foreseen errors become problem responses."""
-        raw = b""
-        bytes_max = self.body_bytes_max(endpoint.method, endpoint.path)
+        raw, operation = b"", endpoint.operation
+        bytes_max = self.body_bytes_max(operation.method, operation.path)
         try:
-            if endpoint.body is not None:
-                raw = await self.receive(request, bytes_max, needs_key=endpoint.needs_key)
+            if operation.body is not None:
+                raw = await self.receive(request, bytes_max, needs_key=operation.needs_key)
         except problems.FORESEEN as error:
             return problems.respond(error, request.scope)
         call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
@@ -287,17 +288,17 @@ class Dispatcher:
             departure.cancel()
             cancellation.request()  # this task may have been cancelled
 
-    def _respond(self, endpoint: AnyEndpoint, call: Call[Any], raw: bytes) -> Response:
-        request = call.request
+    def _respond(self, endpoint: Endpoint, call: Call[Any], raw: bytes) -> Response:
+        request, operation = call.request, endpoint.operation
         try:
-            self._check(endpoint, call)
+            self._check(operation, call)
             with bodies.memory_panics():
-                call.input = self._input(endpoint, request, raw)
-                payer = call.caller if endpoint.needs_key else None
-                if endpoint.team is not None and _may_name_team(call.input):
-                    enter_team(endpoint, call)
-                if endpoint.takes_idempotency_key:
-                    call.idempotency = _idempotent_request(call, endpoint, raw)
+                call.input = self._input(operation, request, raw)
+                payer = call.caller if operation.needs_key else None
+                if operation.team is not None:
+                    enter_team(operation, call)
+                if operation.takes_idempotency_key:
+                    call.idempotency = _idempotent_request(call, operation, raw)
                 answer = _run(endpoint, call)
         except RateExceeded as error:
             return problems.respond(error, request.scope, error.allowance.headers())
@@ -311,30 +312,24 @@ class Dispatcher:
             return answer
         return Response(_json(answer), headers=call.headers, media_type="application/json")
 
-    def _check(self, endpoint: AnyEndpoint, call: Call[Any]) -> None:
+    def _check(self, operation: AnyOperation, call: Call[Any]) -> None:
         """Authenticate and rate-limit. Raises Unauthorized, RateExceeded."""
-        if not endpoint.needs_key:
+        if not operation.needs_key:
             return
         call.caller = self.caller(call.request.headers)
-        limiter = self._rate_limiters.get(endpoint.rate_limit)
+        limiter = self._rate_limiters.get(operation.rate_limit)
         if limiter and (allowance := limiter.take(call.caller.key_id)):
             call.headers |= allowance.headers()
 
-    def _input(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Any:
-        """Return the validated body, query or id of a request; None where it has none of them.
-
-        A body, or a query, for a path with an id is returned with the id.
-        """
-        if endpoint.body is not None:
+    def _input(self, operation: AnyOperation, request: Request, raw: bytes) -> Any:
+        """Return the validated body or query of a request; None where it has neither."""
+        if operation.body is not None:
             bodies.check_is_json(request.headers)
             bodies.check_is_text(raw, self.context.settings.body_bytes_max)
-            body = bodies.parse(endpoint.body, raw)
-            return AddressedBody(_path_id(request), body) if request.path_params else body
-        if endpoint.query is not None:
-            query = parse_query(endpoint.query, request.scope["query_string"])
-            has_id = request.path_params and endpoint.handle is None
-            return AddressedBody(_path_id(request), query) if has_id else query
-        return _path_id(request) if request.path_params else None
+            return bodies.parse(operation.body, raw)
+        if operation.query is not None:
+            return parse_query(operation.query, request.scope["query_string"])
+        return None
 
     def take(self, rate_limit: RateLimit, caller: Hashable) -> None:
         """Count a call without a key, such as a browser's, against a limit. Raises RateExceeded."""
@@ -395,30 +390,17 @@ async def _departure(request: Request) -> None:
         pass
 
 
-def _path_id(request: Request) -> str:
-    """Return the id in the path. Raises NotFound if it cannot be one."""
-    [identifier] = request.path_params.values()
-    if len(identifier) > limits.ID_CHARACTERS_MAX or not identifier.isprintable():
-        raise NotFound
-    return str(identifier)
-
-
-def _may_name_team(request: Any) -> bool:
-    """Return True if an input names a team, or is an id: the query then may name one."""
-    body = request.body if isinstance(request, AddressedBody) else request
-    return isinstance(body, str) or body.team is not None
-
-
-def _run(endpoint: AnyEndpoint, call: Call[Any]) -> BaseModel | Response:
-    answer: BaseModel | Response
+def _run(endpoint: Endpoint, call: Call[Any]) -> Any:
+    """Return the answer of an endpoint: a message, or the response itself."""
+    if endpoint.handle is not None:
+        return endpoint.handle(call)
+    inputs = [call.item_id] if endpoint.operation.has_item else []
+    if call.input is not None:
+        inputs.append(call.input)
     if endpoint.read is not None:
-        answer = endpoint.read(call.context, call.caller, call.input)
-    elif endpoint.write is not None:
-        answer = endpoint.write(call.context, call.caller, call.input, call.idempotency)
-    else:
-        assert endpoint.handle is not None
-        answer = endpoint.handle(call)
-    return answer
+        return endpoint.read(call.context, call.caller, *inputs)
+    assert endpoint.write is not None
+    return endpoint.write(call.context, call.caller, *inputs, call.idempotency)
 
 
 def _json(answer: BaseModel) -> bytes:
@@ -427,7 +409,7 @@ def _json(answer: BaseModel) -> bytes:
 
 
 def _idempotent_request(
-    call: Call[Any], endpoint: AnyEndpoint, raw: bytes
+    call: Call[Any], operation: AnyOperation, raw: bytes
 ) -> IdempotentRequest | None:
     """Return the request's Idempotency-Key with what it covers. Raises InvalidRequest."""
     values = call.request.headers.getlist("idempotency-key")
@@ -442,12 +424,12 @@ def _idempotent_request(
         account_id=call.caller.account_id,
         key_id=call.caller.key_id,
         # Of a team too: the same key of a client is another one there.
-        path=endpoint.path + (f" {call.caller.account_name}" if call.caller.member else ""),
+        path=operation.path + (f" {call.caller.account_name}" if call.caller.member else ""),
         idempotency_key=values[0],
         # With method and id: the key used again for another resource is a conflict. No id contains
         # the separator, so that an id and a body never read as another id and body.
         body_digest=hashlib.sha256(
-            "\0".join([endpoint.method, *call.request.path_params.values(), ""]).encode() + raw
+            "\0".join([operation.method, *call.request.path_params.values(), ""]).encode() + raw
         ).digest(),
         on_replay=lambda: call.headers.update({"Idempotent-Replayed": "true"}),
     )

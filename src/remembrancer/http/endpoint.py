@@ -1,11 +1,11 @@
-"""The definition of an endpoint, and one validated request to it."""
+"""The binding of an operation to the action that answers it, and one validated request to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -14,20 +14,21 @@ from starlette.responses import Response
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.usage import Kind
 from ..context import Caller, Context
-from ..protocol.errors import Problem
-from ..protocol.teams import TeamRole
+from ..protocol import limits
+from ..protocol.errors import NotFound
+from ..protocol.operation import AnyOperation, Operation
 from ..sandbox.runner import Cancellation
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
 
-InputT = TypeVar("InputT")  # the body model, the query model, or `str`: the id in the path
-AnswerT = TypeVar("AnswerT", bound=BaseModel)
-RateLimit: TypeAlias = Literal["memory", "feedback", "sandbox", "sysperm", "chat"]
+A = TypeVar("A")
+InputT = TypeVar("InputT")  # the body or the query; None without either
+Inputs = TypeVarTuple("Inputs")
 
 
 class ThreadPool(Enum):
-    """Thread pools; every endpoint names the one that it runs on."""
+    """Thread pools; every endpoint runs on one."""
 
     LOOP = "loop"  # the event loop itself: for handlers that neither wait nor compute
     SEARCH = "search"  # few threads, busy with computing
@@ -46,55 +47,60 @@ class Call(Generic[InputT]):
     context: Context
     request: Request
     input: InputT = field(init=False)
-    caller: Caller = field(init=False)  # not set where the endpoint needs no key
+    caller: Caller = field(init=False)  # not set where the operation needs no key
     idempotency: IdempotentRequest | None = None
     cancellation: Cancellation | None = None  # of the request's programs, if it may run any
     headers: dict[str, str] = field(default_factory=dict)  # of the response
 
+    @property
+    def item_id(self) -> str:
+        """The id in the path. Raises NotFound if it cannot be one."""
+        [item_id] = self.request.path_params.values()
+        if len(item_id) > limits.ID_CHARACTERS_MAX or not item_id.isprintable():
+            raise NotFound
+        return str(item_id)
 
-class AddressedBody(NamedTuple):
-    """The input of an endpoint with an id in its path and a body."""
 
-    id: str
-    body: Any
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An operation with exactly one of `read`, `write` and `handle`, which answers it."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint(Generic[InputT, AnswerT]):
-    """One endpoint. Exactly one of `read`, `write` and `handle` answers it.
-
-    `read` and `write` are actions of the packages below; `write` also takes the request's
-    Idempotency-Key. `handle` is for endpoints that need the HTTP request itself.
-    """
-
-    method: str
-    path: str
-    operation_id: str
-    summary: str
-    description: str
-    read: Callable[[Context, Caller, InputT], AnswerT] | None = None
-    write: Callable[[Context, Caller, InputT, IdempotentRequest | None], AnswerT] | None = None
-    handle: Callable[[Call[InputT]], AnswerT | Response] | None = None
-    body: type[InputT] | None = None
-    query: type[InputT] | None = None
-    answer: type[AnswerT] | None = None
-    media_type: str | None = None  # of the response, if it is not or not always JSON
-    needs_key: bool = True
-    pool: ThreadPool = ThreadPool.SEARCH
-    rate_limit: RateLimit = "memory"
-    body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
+    operation: AnyOperation
+    pool: ThreadPool
     usage: Kind | None = None  # usage counter that a successful request increments
-    has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
-    id_has_slashes: bool = False  # the id in its path, such as the name of a model
-    takes_idempotency_key: bool = False  # always True with `write`
-    # Least role of a member whose request names a team; None: it takes no team. The team is in the
-    # body, or in the query of a request without one.
-    team: TeamRole | None = None
-    errors: tuple[type[Problem], ...] = ()  # in addition to those implied by the other fields
-
-    def __post_init__(self) -> None:
-        if self.write is not None:
-            object.__setattr__(self, "takes_idempotency_key", True)
+    read: Callable[..., Any] | None = None
+    write: Callable[..., Any] | None = None
+    handle: Callable[[Call[Any]], Any] | None = None
 
 
-AnyEndpoint: TypeAlias = Endpoint[Any, Any]
+def reads(
+    operation: Operation[Any, Any, A, *Inputs],
+    action: Callable[[Context, Caller, *Inputs], A],
+    *,
+    pool: ThreadPool = ThreadPool.SEARCH,
+    usage: Kind | None = None,
+) -> Endpoint:
+    """Bind an operation to an action that takes the id in the path, then the body or query."""
+    return Endpoint(operation, pool, usage, read=action)
+
+
+def writes(
+    operation: Operation[Any, Any, A, *Inputs],
+    action: Callable[[Context, Caller, *Inputs, IdempotentRequest | None], A],
+    *,
+    pool: ThreadPool = ThreadPool.WRITE,
+    usage: Kind | None = None,
+) -> Endpoint:
+    """Bind an operation to an action that also takes the request's Idempotency-Key."""
+    return Endpoint(operation, pool, usage, write=action)
+
+
+def handles(
+    operation: Operation[Any, Any, A, *Inputs],
+    handler: Callable[[Call[Any]], A | BaseModel | Response],
+    *,
+    pool: ThreadPool = ThreadPool.WRITE,
+    usage: Kind | None = None,
+) -> Endpoint:
+    """Bind an operation to a handler that needs the HTTP request itself."""
+    return Endpoint(operation, pool, usage, handle=handler)

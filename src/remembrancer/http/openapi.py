@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated from the endpoints."""
+"""The OpenAPI 3.1 document, generated from the operations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..protocol import errors, limits
 from ..protocol.openai_errors import OpenAIErrorBody, is_openai_path, openai_body
+from ..protocol.operation import AnyOperation
 from ..protocol.status import INTERFACE_VERSION
 from ..protocol.teams import TeamQuery
-from .endpoint import AnyEndpoint, ThreadPool
 
 # The `$ref` of each model.
 Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]
@@ -85,12 +85,12 @@ _MEDIA_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
-    """Return the OpenAPI document of these endpoints, cached. Callers must not change it."""
-    schemas, refs = _schemas(endpoints)
+def document(operations: tuple[AnyOperation, ...]) -> dict[str, Any]:
+    """Return the OpenAPI document of these operations, cached. Callers must not change it."""
+    schemas, refs = _schemas(operations)
     paths: dict[str, dict[str, Any]] = {}
-    for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, refs)
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, refs)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -126,53 +126,53 @@ def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
     }
 
 
-def _schemas(endpoints: Sequence[AnyEndpoint]) -> tuple[dict[str, Any], Refs]:
+def _schemas(operations: Sequence[AnyOperation]) -> tuple[dict[str, Any], Refs]:
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
         (errors.ProblemBody, "serialization"),
         (OpenAIErrorBody, "serialization"),
     ]
-    models += [(e.body, "validation") for e in endpoints if e.body]
-    models += [(e.answer, "serialization") for e in endpoints if e.answer]
+    models += [(e.body, "validation") for e in operations if e.body]
+    models += [(e.answer, "serialization") for e in operations if e.answer]
     refs, definitions = models_json_schema(list(dict.fromkeys(models)), ref_template=_REF)
     return definitions["$defs"], cast(Refs, refs)
 
 
-def _operation(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
-    operation: dict[str, Any] = {
-        "operationId": endpoint.operation_id,
-        "summary": endpoint.summary,
-        "description": endpoint.description,
+def _operation(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.operation_id,
+        "summary": operation.summary,
+        "description": operation.description,
     }
-    needs_key_sometimes = errors.Unauthorized in endpoint.errors
-    operation["security"] = (
-        [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if needs_key_sometimes else []
+    needs_key_sometimes = errors.Unauthorized in operation.errors
+    described["security"] = (
+        [{"key": []}] if operation.needs_key else [{}, {"key": []}] if needs_key_sometimes else []
     )
     if parameters := [
-        *_path_parameters(endpoint),
-        *_query_parameters(endpoint),
-        *([_IDEMPOTENCY_KEY] if endpoint.takes_idempotency_key else []),
-        *(_RANGE_HEADERS if endpoint.has_ranges else []),
+        *_path_parameters(operation),
+        *_query_parameters(operation),
+        *([_IDEMPOTENCY_KEY] if operation.takes_idempotency_key else []),
+        *(_RANGE_HEADERS if operation.has_ranges else []),
     ]:
-        operation["parameters"] = parameters
-    if endpoint.body:
+        described["parameters"] = parameters
+    if operation.body:
         content = {
-            "schema": refs[endpoint.body, "validation"],
-            "examples": _examples(endpoint.body),
+            "schema": refs[operation.body, "validation"],
+            "examples": _examples(operation.body),
         }
-        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+        described["requestBody"] = {"required": True, "content": {"application/json": content}}
     responses: dict[str, Any] = {
-        "200": _success(endpoint, refs),
-        **(_RANGE_RESPONSES if endpoint.has_ranges else {}),
+        "200": _success(operation, refs),
+        **(_RANGE_RESPONSES if operation.has_ranges else {}),
     }
-    prefix = _OPENAI if is_openai_path(endpoint.path) else ""
-    for kind in _problems(endpoint):
+    prefix = _OPENAI if is_openai_path(operation.path) else ""
+    for kind in _problems(operation):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{prefix}{kind.__name__}"}
-    operation["responses"] = responses
-    return operation
+    described["responses"] = responses
+    return described
 
 
-def _path_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
-    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+def _path_parameters(operation: AnyOperation) -> list[dict[str, Any]]:
+    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     schema = {"type": "string", "minLength": 1, "maxLength": limits.ID_CHARACTERS_MAX}
     return [
         {
@@ -186,9 +186,9 @@ def _path_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
     ]
 
 
-def _query_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
-    query = endpoint.query
-    if query is None and endpoint.team is not None and endpoint.body is None:
+def _query_parameters(operation: AnyOperation) -> list[dict[str, Any]]:
+    query = operation.query
+    if query is None and operation.team is not None and operation.body is None:
         query = TeamQuery
     if query is None:
         return []
@@ -221,16 +221,16 @@ def _examples(model: type[BaseModel]) -> dict[str, Any]:
     )
 
 
-def _success(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
+def _success(operation: AnyOperation, refs: Refs) -> dict[str, Any]:
     content: dict[str, Any] = {}
-    if endpoint.answer:
-        content["application/json"] = {"schema": refs[endpoint.answer, "serialization"]}
-    if endpoint.media_type:
-        content[endpoint.media_type] = {
-            "schema": _MEDIA_SCHEMAS.get(endpoint.media_type, {"type": "string"})
+    if operation.answer:
+        content["application/json"] = {"schema": refs[operation.answer, "serialization"]}
+    if operation.media_type:
+        content[operation.media_type] = {
+            "schema": _MEDIA_SCHEMAS.get(operation.media_type, {"type": "string"})
         }
     headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
-    if endpoint.takes_idempotency_key:
+    if operation.takes_idempotency_key:
         headers["Idempotent-Replayed"] = {
             "description": "`true` if this is the response to an earlier request.",
             "schema": {"type": "string", "const": "true"},
@@ -238,28 +238,28 @@ def _success(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
     return {"description": "Success.", "headers": headers, "content": content}
 
 
-def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
-    """Return the errors of an endpoint, by status."""
-    has_body, has_path = endpoint.body is not None, "{" in endpoint.path
-    has_query = endpoint.query is not None or endpoint.team is not None
-    has_input = has_body or has_query or endpoint.takes_idempotency_key
+def _problems(operation: AnyOperation) -> Iterable[type[errors.Problem]]:
+    """Return the errors of an operation, by status."""
+    has_body, has_path = operation.body is not None, "{" in operation.path
+    has_query = operation.query is not None or operation.team is not None
+    has_input = has_body or has_query or operation.takes_idempotency_key
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
-        (errors.Unauthorized, endpoint.needs_key),
-        (errors.Forbidden, endpoint.needs_key),
-        (errors.NotFound, has_path or endpoint.team is not None),
+        (errors.Unauthorized, operation.needs_key),
+        (errors.Forbidden, operation.needs_key),
+        (errors.NotFound, has_path or operation.team is not None),
         (errors.TooSlow, has_body),
-        (errors.Conflict, endpoint.takes_idempotency_key),
+        (errors.Conflict, operation.takes_idempotency_key),
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
-        (errors.RangeNotSatisfiable, endpoint.has_ranges),
+        (errors.RangeNotSatisfiable, operation.has_ranges),
         (errors.MisdirectedRequest, True),
         (errors.InvalidRequest, has_input),
-        (errors.TooManyRequests, endpoint.needs_key),
-        (errors.Internal, endpoint.pool is not ThreadPool.LOOP),
+        (errors.TooManyRequests, operation.needs_key),
+        (errors.Internal, not operation.is_constant),
         (errors.Unavailable, True),
     )
-    return (kind for kind, is_possible in rows if is_possible or kind in endpoint.errors)
+    return (kind for kind, is_possible in rows if is_possible or kind in operation.errors)
 
 
 def _problem(kind: type[errors.Problem], refs: Refs, *, is_openai: bool) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..protocol.operations import Operations
 from . import template_filters
 from .assets import asset
 
@@ -145,14 +146,35 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "nested": _nested_fields(document, answer),
                     "media": list(success),
                     "problems": [
-                        _resolved(document, r)
-                        for s, r in operation["responses"].items()
-                        if s != "200"
+                        f"{status} {_error_code(_resolved(document, response))}"
+                        for status, response in operation["responses"].items()
+                        if status >= "400"
                     ],
                     "curl": _curl(f"{base}{path}", method, operation, examples),
+                    "python": _python_call(operation["operationId"]),
                 }
             )
     return entries
+
+
+def _error_code(response: dict[str, Any]) -> str:
+    """Return the code of an error response, in our format or in OpenAI's."""
+    [content] = response["content"].values()
+    error = content["example"]["error"]
+    return str(error["code"] if isinstance(error, dict) else error)
+
+
+def _python_call(operation_id: str) -> str:
+    """Return the call of the Python client; empty if it has no method for the operation."""
+    operation = vars(Operations).get(operation_id)
+    if operation is None:
+        return ""
+    message = operation.body or operation.query
+    parts = [
+        *(["item_id"] if operation.has_item else []),
+        *([f"{message.__name__}(…)"] if message else []),
+    ]
+    return f"client.{operation_id}({', '.join(parts)})"
 
 
 def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:

@@ -4,43 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from ..accounts.teams import enter, working_in
 from ..context import Caller
 from ..memory.recall.teams import TeamAndTeams
 from ..memory.write.batch import FAULTS_MAX
 from ..protocol.errors import InvalidRequest
 from ..protocol.memory_batch import BatchTurn, TurnBatch
+from ..protocol.operation import AnyOperation
 from ..protocol.search import MemoryQuery
 from ..protocol.teams import TeamQuery
-from .endpoint import AddressedBody, AnyEndpoint, Call
+from .endpoint import Call
 from .parameters import parse_query
 
 
-def enter_team(endpoint: AnyEndpoint, call: Call[Any]) -> None:
+def enter_team(operation: AnyOperation, call: Call[Any]) -> None:
     """Let a request that names a team work in it; other requests stay as they are.
 
     Its `user_id` is then the team's: the user that acts is checked here. Raises PinnedToOtherUser,
     TeamUnknown, TeamAmbiguous, RoleTooLow, TeamAndTeams.
     """
-    assert endpoint.team is not None
-    if isinstance(call.input, AddressedBody):
-        body = _in_team(endpoint, call, call.input.body)
-        call.input = AddressedBody(call.input.id, body)
-    elif isinstance(call.input, BaseModel):
-        call.input = _in_team(endpoint, call, call.input)
+    if call.input is not None:
+        call.input = _in_team(operation, call, call.input)
     else:
-        _in_team(endpoint, call, parse_query(TeamQuery, call.request.scope["query_string"]))
+        _in_team(operation, call, parse_query(TeamQuery, call.request.scope["query_string"]))
 
 
-def _in_team(endpoint: AnyEndpoint, call: Call[Any], request: Any) -> Any:
+def _in_team(operation: AnyOperation, call: Call[Any], request: Any) -> Any:
     if request.team is None:
         return request
-    assert endpoint.team is not None
+    assert operation.team is not None
     user_id = getattr(request, "user_id", None)
-    call.caller = enter(call.context, call.caller, request.team, user_id, endpoint.team)
-    call.context = working_in(call.context, call.caller, endpoint.team)
+    call.caller = enter(call.context, call.caller, request.team, user_id, operation.team)
+    call.context = working_in(call.context, call.caller, operation.team)
     changes: dict[str, Any] = {"team": None}
     if hasattr(request, "user_id"):
         changes["user_id"] = call.caller.pinned_user_id

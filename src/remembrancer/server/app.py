@@ -14,7 +14,7 @@ from ..console import routes as console
 from ..context import Context
 from ..http import problems
 from ..http.dispatch import Dispatcher
-from ..http.endpoint import AnyEndpoint
+from ..http.endpoint import Endpoint
 from ..http.middleware import RequestMiddleware
 from ..http.routes import ROUTES
 from ..http.telemetry import Telemetry
@@ -27,7 +27,7 @@ from . import run as server
 
 def make_app(
     context: Context,
-    routes: Sequence[AnyEndpoint] = ROUTES,
+    routes: Sequence[Endpoint] = ROUTES,
     *,
     sandbox: SandboxPort | None = None,
     exports_metrics: bool = True,
@@ -39,7 +39,12 @@ def make_app(
     """
     dispatcher = Dispatcher(
         context,
-        {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes},
+        {
+            (e.operation.method, e.operation.path): getattr(
+                context.settings, e.operation.body_bytes_max
+            )
+            for e in routes
+        },
         sandbox=sandbox,
     )
 
@@ -58,8 +63,8 @@ def make_app(
             await to_thread(telemetry.close)
 
     endpoints = [
-        dispatcher.route(path, [e for e in routes if e.path == path])
-        for path in dict.fromkeys(e.path for e in routes)
+        dispatcher.route(path, [e for e in routes if e.operation.path == path])
+        for path in dict.fromkeys(e.operation.path for e in routes)
     ]
     app = Starlette(
         lifespan=lifespan,
@@ -69,7 +74,7 @@ def make_app(
     app.router.redirect_slashes = False  # a redirected POST loses its body
     app.state.sandbox = dispatcher.sandbox
     app.state.dispatcher = dispatcher
-    app.state.routes = tuple(routes)
+    app.state.operations = tuple(e.operation for e in routes)
     app.add_middleware(RequestMiddleware, dispatcher=dispatcher, telemetry=telemetry)
     mcp.application = app
     return app

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.cubes import CubeVote, SharedCube
 from ...protocol.lines import Lines
 from ...protocol.memory import Turn
+from ...protocol.operation import AnyOperation
+from ...protocol.operations import Operations
 from ...protocol.search import Hit, MemoryQuery
 from ...protocol.second_look import SecondLook
 from ...protocol.summaries import MapRequest, StartQuery
-from .. import requests
-from ..api_request import ApiRequest
+from ..api_request import ApiRequest, request_of
 from ..errors import ClientError
 from .prompts import ChatMessage
 
-_BUILDERS: dict[type, Callable[..., ApiRequest[Any]]] = {
-    MemoryQuery: requests.search_memory,
-    Turn: requests.remember_turn,
-    CubeVote: requests.vote_on_cube,
-    StartQuery: requests.get_start_pack,
-    MapRequest: requests.make_map,
-    SecondLook: requests.look_again,
+_OPERATIONS: dict[type, AnyOperation] = {
+    MemoryQuery: Operations.search_memory,
+    Turn: Operations.remember_turn,
+    CubeVote: Operations.vote_on_cube,
+    StartQuery: Operations.get_start_pack,
+    MapRequest: Operations.make_map,
+    SecondLook: Operations.look_again,
 }
 
 
@@ -41,8 +41,8 @@ class ServiceCall:
     @property
     def request(self) -> ApiRequest[Any]:
         """The request to send."""
-        key = {} if self.idempotency_key is None else {"idempotency_key": self.idempotency_key}
-        return _BUILDERS[type(self.body)](self.body, **key)
+        operation = _OPERATIONS[type(self.body)]
+        return request_of(operation, self.body, idempotency_key=self.idempotency_key)
 
 
 @dataclass(frozen=True, slots=True)

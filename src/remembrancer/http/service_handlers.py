@@ -1,4 +1,4 @@
-"""Endpoints about the service: status, health, metrics, its documents, its tools, the key."""
+"""Handlers about the service: status, health, metrics, its documents, its tools, the key."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..agent.compliance import service_compliance
 from ..context import Caller, Context
 from ..permissions.owner import require_unpinned_reader
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
-from ..protocol.errors import Forbidden, Unauthorized, Unavailable
+from ..protocol.errors import Unavailable
 from ..protocol.own_key import OwnKey, OwnKeyQuery
 from ..protocol.status import Readiness, StatusRecord
 from ..protocol.text import rfc3339
 from ..store import StoreUnavailable
 from . import metrics, openapi, pages
-from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
+from .endpoint import Call
 from .problems import RETRY_AFTER_S
 
 # Besides `X-Forwarded-*`: a proxy on this machine connects from its loopback address.
@@ -82,7 +82,7 @@ def prometheus_metrics(call: Call[None]) -> Response:
 
 def openapi_document(call: Call[None]) -> Response:
     """Return the OpenAPI document of the application."""
-    return JSONResponse(openapi.document(call.request.app.state.routes))
+    return JSONResponse(openapi.document(call.request.app.state.operations))
 
 
 def style_sheet(_call: Call[None]) -> Response:
@@ -135,121 +135,3 @@ def _is_open(request: Request, open_metrics: str) -> bool:
         return ip_address(request.client.host if request.client is not None else "").is_loopback
     except ValueError:
         return False
-
-
-ROUTES: tuple[AnyEndpoint, ...] = (
-    Endpoint(
-        method="GET",
-        path="/api/v7/tools",
-        operation_id="list_tools",
-        summary="Tools for agents",
-        description="Describe the tools of this memory in the format of a model API.",
-        read=list_tools,
-        query=ToolsQuery,
-        answer=ToolsListed,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/v7/key",
-        operation_id="own_key",
-        summary="This key",
-        description="Describe the key of the request: its account, the `user_id` used when a "
-        "request names none, and its permissions.",
-        read=own_key,
-        query=OwnKeyQuery,
-        answer=OwnKey,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/v7/status",
-        operation_id="status_record",
-        summary="Status record",
-        description="Describe the service, the recommended agent flow and its current state. "
-        "Contains nothing private.",
-        handle=status_record,
-        answer=StatusRecord,
-        needs_key=False,
-        pool=ThreadPool.WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/",
-        operation_id="home",
-        summary="Home",
-        description="A page for people; the status record for clients that accept "
-        "`application/json` and no HTML.",
-        handle=home,
-        answer=StatusRecord,
-        media_type="text/html",
-        needs_key=False,
-        pool=ThreadPool.WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/healthz",
-        operation_id="alive",
-        summary="Alive",
-        description="Liveness probe.",
-        handle=alive,
-        media_type="application/json",
-        needs_key=False,
-        pool=ThreadPool.LOOP,
-    ),
-    Endpoint(
-        method="GET",
-        path="/readyz",
-        operation_id="ready",
-        summary="Ready",
-        description="Readiness probe: tests store and embedder. 503 names the one that fails.",
-        handle=ready,
-        answer=Readiness,
-        needs_key=False,
-        pool=ThreadPool.WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/metrics",
-        operation_id="prometheus_metrics",
-        summary="Metrics",
-        description="Request counts and durations by endpoint, for Prometheus. Open to this "
-        "machine; other machines need a key of the owner.",
-        handle=prometheus_metrics,
-        media_type="text/plain",
-        needs_key=False,
-        pool=ThreadPool.WRITE,
-        errors=(Unauthorized, Forbidden),
-    ),
-    Endpoint(
-        method="GET",
-        path="/openapi.json",
-        operation_id="openapi_document",
-        summary="OpenAPI",
-        description="This document: OpenAPI 3.1.",
-        handle=openapi_document,
-        media_type="application/json",
-        needs_key=False,
-        pool=ThreadPool.LOOP,
-    ),
-    Endpoint(
-        method="GET",
-        path="/llms.txt",
-        operation_id="llms_txt",
-        summary="For language models",
-        description="What this service is and how to use it, for language models (llmstxt.org).",
-        handle=llms_txt,
-        media_type="text/plain",
-        needs_key=False,
-        pool=ThreadPool.LOOP,
-    ),
-    Endpoint(
-        method="GET",
-        path=pages.STYLE_PATH,
-        operation_id="style_sheet",
-        summary="Style sheet",
-        description="The style sheet of the pages.",
-        handle=style_sheet,
-        media_type="text/css",
-        needs_key=False,
-        pool=ThreadPool.LOOP,
-    ),
-)

@@ -1,4 +1,4 @@
-"""Endpoints of the documentation: its pages, its search, and a page for each endpoint."""
+"""Handlers of the documentation: its pages, its search, and a page for each endpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from .. import __version__
 from ..protocol.errors import NotFound
 from . import docs_site, openapi, pages
-from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
+from .endpoint import Call
 
 API = "api"  # the pages about the endpoints
 IMAGES = "images/"
@@ -40,9 +40,9 @@ def docs_page(call: Call[None]) -> Response:
     )
 
 
-def docs_article(call: Call[str]) -> Response:
+def docs_article(call: Call[None]) -> Response:
     """Return a page of the documentation. Raises NotFound."""
-    name = call.input
+    name = call.item_id
     try:
         if name.startswith(IMAGES):
             content = docs_site.image(name.removeprefix(IMAGES))
@@ -86,7 +86,7 @@ def _addressed(html: Markup, call: Call[Any]) -> Markup:
 
 def _api_page(call: Call[Any], operation_id: str) -> Response:
     """Return the list of endpoints, or the page of one. Raises KeyError."""
-    document = openapi.document(call.request.app.state.routes)
+    document = openapi.document(call.request.app.state.operations)
     entries = pages.operations(document, pages.base_url(call.request))
     if not operation_id:
         values = {
@@ -116,33 +116,3 @@ def _render(call: Call[Any], template: str, **values: Any) -> Response:
         "is_lost": False,
     }
     return pages.page(template, call.request, has_form=True, **(defaults | values))
-
-
-ROUTES: tuple[AnyEndpoint, ...] = (
-    Endpoint(
-        method="GET",
-        path="/docs",
-        operation_id="docs_page",
-        summary="Documentation",
-        description="The documentation, for people: its first page, or with `q` the sections that "
-        "have these words. Loads nothing from other hosts.",
-        handle=docs_page,
-        media_type="text/html",
-        needs_key=False,
-        pool=ThreadPool.WRITE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/docs/{page}",
-        operation_id="docs_article",
-        summary="Page of the documentation",
-        description="A guide, a page of the reference, or `api` and `api/{operation_id}`: the "
-        "endpoints, with a curl command for each.",
-        handle=docs_article,
-        media_type="text/html",
-        needs_key=False,
-        pool=ThreadPool.WRITE,
-        id_has_slashes=True,
-        errors=(NotFound,),
-    ),
-)

@@ -1,0 +1,115 @@
+"""A new GET is declared once: a scratch copy of the package gets one by editing four files."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from architecture.tree import CODE, ROOT
+
+FILES_MAX = 5  # with the contract, tests/architecture/contract/openapi.json
+# What follows a line of a file, by file and line.
+EDITS: Mapping[str, tuple[str, str]] = {
+    "protocol/sessions.py": (
+        "class SessionList(Message):",
+        '''class SessionCount(Message):
+    """The number of sessions of a user."""
+
+    sessions: Annotated[int, Field(description="Number of sessions.")]
+
+
+''',
+    ),
+    "protocol/operations.py": (
+        "    list_sessions = QueryOperation(",
+        """    count_sessions = QueryOperation(
+        "GET",
+        "/api/v7/sessions/count",
+        summary="Count sessions",
+        description="Count the sessions of a user.",
+        query=SessionsQuery,
+        answer=SessionCount,
+    )
+""",
+    ),
+    "memory/history/sessions.py": (
+        "def session_list(",
+        """def session_count(context: Context, caller: Caller, query: SessionsQuery) -> SessionCount:
+    return SessionCount(sessions=len(session_list(context, caller, query).sessions))
+
+
+""",
+    ),
+    "http/routes.py": (
+        "    reads(Operations.list_sessions, session_list),",
+        "    reads(Operations.count_sessions, session_count),\n",
+    ),
+}
+# Names that the edited files import beside those that they have.
+IMPORTS = {
+    " SessionList, ": " SessionCount, SessionList, ",
+    "import session_list": "import session_count, session_list",
+}
+PROGRAM = """
+import runpy, sys, tempfile
+from pathlib import Path
+from starlette.testclient import TestClient
+from remembrancer import testing
+from remembrancer.accounts import keys
+from remembrancer.client import AsyncClient, Client
+from remembrancer.http.openapi import document
+from remembrancer.protocol.operations import OPERATIONS
+from remembrancer.server.app import make_app
+
+context = testing.context(Path(tempfile.mkdtemp()))
+key = keys.create(context, account="owner", label="test").key.reveal()
+with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as http:
+    answer = http.get("/api/v7/sessions/count", headers={"Authorization": f"Bearer {key}"})
+    assert answer.json() == {"sessions": 0}, answer.text
+    assert "client.count_sessions(SessionsQuery(" in http.get("/docs/api/count_sessions").text
+context.close()
+assert "/api/v7/sessions/count" in document(OPERATIONS)["paths"]
+assert Client.count_sessions.answer.__name__ == "SessionCount"
+assert AsyncClient.count_sessions is Client.count_sessions
+types = runpy.run_path(sys.argv[1])["generated"]()
+assert '"GET /api/v7/sessions/count": {' in types
+"""
+
+
+def test_a_new_get_touches_few_files(tmp_path: Path) -> None:
+    """HTTP, OpenAPI, both clients, the types and the documentation derive from the table."""
+    package = tmp_path / "src" / "remembrancer"
+    shutil.copytree(CODE, package)
+    for name in ("docs", "zensical.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for name, (line, added) in EDITS.items():
+        path = package / name
+        text = path.read_text("utf-8")
+        assert text.count(f"\n{line}") == 1, f"{name} has changed: {line}"
+        head, _, rest = text.partition(f"\n{line}")
+        path.write_text(f"{_with_imports(head)}\n{added}{line}{rest}", "utf-8")
+
+    generator = ROOT / "clients" / "typescript" / "generate.py"
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(generator)],
+        env={"PYTHONPATH": str(package.parent), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert process.returncode == 0, process.stderr
+    assert len(EDITS) + 1 <= FILES_MAX
+
+
+def _with_imports(head: str) -> str:
+    """Return the beginning of a file whose imports also have the new names."""
+    for line in [line for line in head.splitlines() if line.startswith("from .")]:
+        changed = line
+        for name, names in IMPORTS.items():
+            changed = changed.replace(name, names)
+        head = head.replace(line, changed)
+    return head
