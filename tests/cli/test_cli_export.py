@@ -141,7 +141,7 @@ def test_interrupt_is_told_from_a_failure(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli_exchange, "export", interrupt)
-    monkeypatch.setattr(restoring, "_store", interrupt)
+    monkeypatch.setattr(restoring, "entry_maker", interrupt)
     memory_in(context)
 
     with pytest.raises(cli_exchange.ExportStopped):

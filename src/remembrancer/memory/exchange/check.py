@@ -19,12 +19,10 @@ from ...files.files import charge_quota
 from ...protocol import limits
 from ...store import Row, Transaction, load_queries
 from ..files.commands import charge_bytes
-from ..spaces import milliseconds
 from .record_index import RecordIndex
 from .records import (
     BLOBS,
     MEMBERS,
-    CubeRecord,
     EventRecord,
     FactRecord,
     FileRecord,
@@ -32,27 +30,12 @@ from .records import (
     MemoryFileRecord,
     OriginRecord,
     Record,
-    SummaryRecord,
 )
+from .rows import columns_of
 from .source import ExportSource, Numbered
 
 SQL = load_queries("remembrancer.memory.exchange", "restore.sql")
 Advance = Callable[[int], object]  # called with the number of records of each step
-# What identifies a record of each member, beside its user_id where that is part of it.
-_KEYS: dict[str, tuple[str, ...]] = {
-    "users.jsonl": ("user_id",),
-    "sessions.jsonl": ("user_id", "session_id"),
-    "events.jsonl": ("event_id",),
-    "origins.jsonl": ("user_id", "origin"),
-    "facts.jsonl": ("fact_id",),
-    "summaries.jsonl": ("l1_id",),
-    "maps.jsonl": ("user_id", "version"),
-    "prompts.jsonl": ("user_id",),
-    "memory_files.jsonl": ("user_id", "path", "version"),
-    "cubes.jsonl": ("cube_id",),
-    "votes.jsonl": ("cube_id", "user_id"),
-    "files.jsonl": ("filename",),
-}
 _KINDS = {  # of records that others refer to, by the name of the field
     "users.jsonl": "user_id",
     "sessions.jsonl": "session_id",
@@ -107,7 +90,7 @@ class ExportCheck:
     def _check_record(self, name: str, one: Numbered) -> None:
         """Check what a record says about others in the same export."""
         record = one.record
-        key = "\0".join(str(getattr(record, part)) for part in _KEYS[name])
+        key = "\0".join(str(getattr(record, part)) for part in record.KEY)
         user_id = getattr(record, "user_id", None)
         before = self.index.add(_KINDS.get(name, name), key, user_id or "", one.line)
         if before is not None:
@@ -121,7 +104,7 @@ class ExportCheck:
         for event_id in _events_of(record):
             self._require(name, one, "event_id", event_id)
         if isinstance(record, EventRecord | FactRecord) and record.superseded_by is not None:
-            self.index.add_link(_KEYS[name][0], key, record.superseded_by, one.line)
+            self.index.add_link(record.KEY[0], key, record.superseded_by, one.line)
         if isinstance(record, FileRecord):
             self._check_blob(name, one)
 
@@ -159,13 +142,13 @@ class ExportCheck:
         """Refuse identifiers that other accounts have."""
         if name not in ELSEWHERE:
             return
-        ids = _ids(name, [one.record for one in batch])
+        ids = _ids([one.record for one in batch])
         rows = self.context.store.read(
             lambda tx: tx.all(ELSEWHERE[name], ids=ids, account_id=self.caller.account_id)
         )
         others = {row.id for row in rows}
         for one in batch:
-            identifier = getattr(one.record, _KEYS[name][0])
+            identifier = identifier_of(one.record)
             if identifier in others:
                 problem = f"{identifier} is another account's"
                 raise self.source.refused(name, one.line, problem)
@@ -175,7 +158,7 @@ class ExportCheck:
         if name in NAMED:
             rows = rows_named(tx, name, [one.record for one in batch])
             for one in batch:
-                identifier = getattr(one.record, _KEYS[name][0])
+                identifier = identifier_of(one.record)
                 row = rows.get(identifier)
                 if row is not None and not is_same_record(one.record, row):
                     problem = f"{identifier} exists with different content"
@@ -229,29 +212,39 @@ class ExportCheck:
 
 # --- Comparison with the target: also within the transactions that write --------------------------
 
-NAMED = {
+NAMED = {  # members whose records have an identifier of their own
     "events.jsonl": SQL.events_named,
     "facts.jsonl": SQL.facts_named,
-    "summaries.jsonl": SQL.l1s_named,
+    "summaries.jsonl": SQL.summaries_named,
     "cubes.jsonl": SQL.cubes_named,
     "files.jsonl": SQL.files_named,
 }
 ELSEWHERE = {
     "events.jsonl": SQL.events_elsewhere,
     "facts.jsonl": SQL.facts_elsewhere,
-    "summaries.jsonl": SQL.l1s_elsewhere,
+    "summaries.jsonl": SQL.summaries_elsewhere,
     "cubes.jsonl": SQL.cubes_elsewhere,
     "files.jsonl": SQL.files_elsewhere,
 }
 
 
 def rows_named(tx: Transaction, name: str, records: Sequence[Any]) -> dict[str, Row]:
-    """Return the rows of the account with the identifiers of these records, by identifier."""
-    return {row.id: row for row in tx.all(NAMED[name], ids=_ids(name, records))}
+    """Return the rows of the account with the identifiers of these records, by identifier.
+
+    Records of other members have none.
+    """
+    if name not in NAMED:
+        return {}
+    return {row.id: row for row in tx.all(NAMED[name], ids=_ids(records))}
 
 
-def _ids(name: str, records: Sequence[Any]) -> str:
-    return json.dumps([getattr(record, _KEYS[name][0]) for record in records])
+def identifier_of(record: Any) -> str:
+    """Return the identifier of a record of a member of NAMED."""
+    return str(getattr(record, record.KEY[0]))
+
+
+def _ids(records: Sequence[Any]) -> str:
+    return json.dumps([identifier_of(record) for record in records])
 
 
 def is_same_record(record: Any, row: Row) -> bool:
@@ -259,19 +252,11 @@ def is_same_record(record: Any, row: Row) -> bool:
 
     State that changes in a life (status, counters, votes) may differ, and so may an erased text.
     """
-    if isinstance(record, EventRecord):
-        ours = (record.user_id, record.session_id, record.query, record.response)
-        theirs = (row.user_id, row.session_id, row.query, row.response)
-        return ours == theirs and milliseconds(record.occurred_at, 0) == row.occurred_ms
-    if isinstance(record, FactRecord):
-        texts = (record.text.strip(), row.text)
-        return record.user_id == row.user_id and (texts[0] == texts[1] or "" in texts)
-    if isinstance(record, SummaryRecord):
-        return (record.user_id, record.text) == (row.user_id, row.text)
-    if isinstance(record, CubeRecord):
-        ours_texts = (record.topic, record.essence, record.rules)
-        return ours_texts == (row.topic, row.essence, row.rules)
-    return bool(record.sha256 == row.blob)
+    columns = columns_of(record)
+    if any(columns[name] != getattr(row, name) for name in record.SAME):
+        return False
+    texts = (record.text.strip(), row.text) if isinstance(record, FactRecord) else ()
+    return len(set(texts)) < 2 or "" in texts
 
 
 def map_state(tx: Transaction, record: MapRecord) -> str:

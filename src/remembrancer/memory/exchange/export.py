@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,10 +18,11 @@ from ...context import Caller, Records
 from ...files.blobs import open_blobs
 from ...protocol.errors import NotFound
 from ...store import Row, StoreUnavailable, Transaction, load_queries
+from ...store.transfer.catalog import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_rows, pages
 from ...store.transfer.catalog import SQL as CATALOG
 from ..facts.write import EXPIRED, KINDS
 from ..facts.write import SQL as FACTS
-from ..spaces import flag_names, row_id
+from ..spaces import row_id
 from .archive import MEMBERS_MAX, ArchiveWriter, is_within_ratio, new_file
 from .records import (
     FORMAT,
@@ -43,14 +44,12 @@ from .records import (
     UserRecord,
     VoteRecord,
 )
+from .rows import record_of, time_of
 
 SQL = load_queries("remembrancer.memory.exchange", "export.sql")
 # Of facts, as stored.
 STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")
-FIRST_PAGE_ROWS, PAGE_ROWS_MAX = 16, 500
 ORIGIN_ROWS_MAX = 20_000  # each page reads all of a space in PostgreSQL: export.sql
-PAGE_BYTES = 4 << 20  # approximate size of a page when rows are large
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Advance = Callable[[int], object]  # called with the number of events of each step
 
@@ -101,9 +100,12 @@ def count_events(records: Records, caller: Caller, user_ids: Sequence[str] = ())
     """Return about how many events an export has, for progress."""
 
     def read(tx: Transaction) -> int:
+        spaces = pages(
+            lambda last, most: tx.all(SQL.spaces_page, after=last.id if last else 0, most=most)
+        )
         return sum(
             row.events_made
-            for row in _pages(lambda after, most: tx.all(SQL.spaces_page, after=after, most=most))
+            for row in chain.from_iterable(spaces)
             if not user_ids or row.user_id in user_ids
         )
 
@@ -147,7 +149,7 @@ class _Export:
                     format=FORMAT,
                     version=VERSION,
                     software=__version__,
-                    created_at=_time(self.records.clock()),
+                    created_at=time_of(self.records.clock()),
                     account=self.caller.account_name,
                     user_ids=list(self.user_ids) or None,
                     members=writer.members,
@@ -158,33 +160,45 @@ class _Export:
 
     def _members(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """Yield the members of JSON lines in their order, each with its records."""
-        yield "users.jsonl", map(_user, self._spaces())
-        yield "sessions.jsonl", self._of_spaces(SQL.sessions_page, _session)
+        yield "users.jsonl", (record_of(UserRecord, space) for space in self._spaces())
+        yield "sessions.jsonl", self._of_spaces(SQL.sessions_page, SessionRecord)
         yield "events.jsonl", self._events()
-        yield "origins.jsonl", self._origins()
+        yield (
+            "origins.jsonl",
+            self._of_spaces(SQL.origins_page, OriginRecord, first=None, rows_max=ORIGIN_ROWS_MAX),
+        )
         yield "facts.jsonl", self._facts()
-        yield "summaries.jsonl", self._of_spaces(SQL.summaries_page, _summary)
-        yield "maps.jsonl", self._of_spaces(SQL.maps_page, _map)
-        yield "prompts.jsonl", self._of_account(SQL.prompts_page, "", _prompt)
-        yield "memory_files.jsonl", self._of_spaces(SQL.memory_files_page, _memory_file)
-        yield "cubes.jsonl", self._of_account(SQL.cubes_page, 0, _cube)
-        yield "votes.jsonl", self._of_account(SQL.votes_page, 0, _vote)
-        yield "files.jsonl", self._of_account(SQL.files_page, 0, _file)
+        yield "summaries.jsonl", self._of_spaces(SQL.summaries_page, SummaryRecord)
+        yield "maps.jsonl", self._of_spaces(SQL.maps_page, MapRecord)
+        yield "prompts.jsonl", self._of_account(SQL.prompts_page, PromptRecord, first="")
+        yield "memory_files.jsonl", self._of_spaces(SQL.memory_files_page, MemoryFileRecord)
+        yield "cubes.jsonl", self._of_account(SQL.cubes_page, CubeRecord)
+        yield "votes.jsonl", self._of_account(SQL.votes_page, VoteRecord)
+        yield "files.jsonl", self._of_account(SQL.files_page, FileRecord)
 
     def _spaces(self) -> Iterator[Row]:
         for space in self._pages(SQL.spaces_page, 0):
             if not self.user_ids or space.user_id in self.user_ids:
                 yield space
 
-    def _of_spaces(self, sql: str, make: Callable[[str, Row], Any]) -> Iterator[Any]:
+    def _of_spaces(
+        self,
+        sql: str,
+        model: type[Record],
+        *,
+        first: int | None = 0,
+        rows_max: int = PAGE_ROWS_MAX,
+    ) -> Iterator[Record]:
         for space in self._spaces():
-            for row in self._pages(sql, 0, space_id=space.id):
-                yield make(space.user_id, row)
+            for row in self._pages(sql, first, rows_max=rows_max, space_id=space.id):
+                yield record_of(model, row, user_id=space.user_id)
 
-    def _of_account(self, sql: str, after: int | str, make: Callable[[Row], Any]) -> Iterator[Any]:
-        for row in self._pages(sql, after):
+    def _of_account(
+        self, sql: str, model: type[Record], *, first: int | str = 0
+    ) -> Iterator[Record]:
+        for row in self._pages(sql, first):
             if not self.user_ids or row.user_id in self.user_ids:
-                yield make(row)
+                yield record_of(model, row)
 
     def _events(self) -> Iterator[EventRecord]:
         # By ranges of numbers: with a limit instead, PostgreSQL sorts the whole space for each
@@ -200,14 +214,7 @@ class _Export:
                 for row in rows:
                     yield _event(space.user_id, row, withdraws.get(row.id, []))
                 self.advance(len(rows))
-                low, count = low + count, _next_page(rows, count, PAGE_ROWS_MAX)
-
-    def _origins(self) -> Iterator[OriginRecord]:
-        for space in self._spaces():
-            for row in self._pages(
-                SQL.origins_page, None, rows_max=ORIGIN_ROWS_MAX, space_id=space.id
-            ):
-                yield OriginRecord(user_id=space.user_id, origin=row.origin, event_id=row.event_id)
+                low, count = low + count, next_page_rows(rows, count)
 
     def _facts(self) -> Iterator[FactRecord]:
         now_ms = self.records.clock()
@@ -221,206 +228,43 @@ class _Export:
         blobs = open_blobs(self.records.settings)
         for row in self._pages(SQL.files_page, 0):
             is_selected = not self.user_ids or row.user_id in self.user_ids
-            if not is_selected or row.blob in self.visited_blobs:
+            if not is_selected or row.sha256 in self.visited_blobs:
                 continue
-            self.visited_blobs.add(row.blob)
+            self.visited_blobs.add(row.sha256)
             if len(self.visited_blobs) > MEMBERS_MAX - 100:
                 raise TooManyFiles
             try:
-                writer.add_blob(row.blob, blobs.read(row.blob, 0, row.size_bytes))
+                writer.add_blob(row.sha256, blobs.read(row.sha256, 0, row.bytes))
             except StoreUnavailable as error:
                 raise FileErasedMeanwhile(f"{row.filename} cannot be read: {error}") from error
 
     def _pages(
         self, sql: str, after: int | str | None, *, rows_max: int = PAGE_ROWS_MAX, **values: Any
     ) -> Iterator[Row]:
-        def page(after: int | str | None, most: int) -> list[Row]:
-            return self.tx.all(sql, after=after, most=most, **values)
+        def page(last: Row | None, most: int) -> list[Row]:
+            return self.tx.all(sql, after=after if last is None else last.id, most=most, **values)
 
-        return _pages(page, after, rows_max)
-
-
-def _pages(
-    page: Callable[[int | str | None, int], list[Row]],
-    after: int | str | None = 0,
-    rows_max: int = PAGE_ROWS_MAX,
-) -> Iterator[Row]:
-    """Yield the rows of all pages. `page` takes the id before the page and its number of rows."""
-    most = FIRST_PAGE_ROWS
-    while rows := page(after, most):
-        yield from rows
-        after, most = rows[-1].id, _next_page(rows, most, rows_max)
-
-
-def _next_page(rows: Sequence[Row], count: int, rows_max: int) -> int:
-    """Return the number of rows of the next page: fewer if these rows are large."""
-    size = sum(len(value) if isinstance(value, str) else 8 for row in rows for value in row)
-    return max(1, min(rows_max, 16 * count, PAGE_BYTES * count // max(1, size)))
-
-
-def _time(ms: int, offset_minutes: int = 0) -> datetime:
-    zone = timezone(timedelta(minutes=offset_minutes)) if offset_minutes else UTC
-    return (_EPOCH + timedelta(milliseconds=ms)).astimezone(zone)
-
-
-def _time_or_none(ms: int | None) -> datetime | None:
-    return None if ms is None else _time(ms)
-
-
-def _user(row: Row) -> UserRecord:
-    return UserRecord(
-        user_id=row.user_id, created_at=_time(row.created_ms), l1_mapped=row.l1_mapped
-    )
-
-
-def _session(user_id: str, row: Row) -> SessionRecord:
-    return SessionRecord(
-        user_id=user_id,
-        session_id=row.session_id,
-        created_at=_time(row.created_ms),
-        last_turn_at=_time_or_none(row.last_turn_ms),
-        step=row.step,
-        remembered_step=row.remembered_step,
-        turns=row.turns,
-        turns_summarised=min(row.turns_summarised, row.turns),
-        cube_turn=row.cube_turn,
-        task_open=bool(row.task_open),
-    )
+        return chain.from_iterable(pages(page, rows_max))
 
 
 def _event(user_id: str, row: Row, withdraws: list[str]) -> EventRecord:
-    look = None
-    if row.looked_ms is not None:
-        look = SecondLooks(
-            passed=row.passed,
-            failed=row.failed,
-            last_passed=bool(row.last_passed),
-            looked_at=_time(row.looked_ms),
-        )
-    return EventRecord(
-        event_id=row.event_id,
+    return record_of(
+        EventRecord,
+        row,
         user_id=user_id,
-        session_id=row.session_id,
-        step=row.step,
-        topic=row.topic,
-        query=row.query,
-        response=row.response,
-        flags=flag_names(row.flags),
-        occurred_at=_time(row.occurred_ms, row.occurred_offset),
-        created_at=_time(row.created_ms),
-        superseded=row.superseded_by is not None,
-        superseded_by=row.revision_id,
-        expires_at=_time_or_none(row.expires_ms),
-        pinned=bool(row.pinned),
-        withdrawn=row.withdrawn_by is not None,
+        occurred_at=time_of(row.occurred_ms, row.occurred_offset),
         withdraws=withdraws,
-        second_look=look,
+        second_look=None if row.looked_ms is None else record_of(SecondLooks, row),
     )
 
 
 def _fact(user_id: str, row: Row, sources: list[str], now_ms: int) -> FactRecord:
-    is_over = row.expires_ms is not None and row.expires_ms <= now_ms  # erased in the background
-    return FactRecord(
-        fact_id=row.fact_id,
-        user_id=user_id,
-        session_id=row.session_id,
-        event_id=row.event_id,
-        sources=[] if is_over else sources,
-        text="" if is_over else row.text,
-        status=STATUSES[EXPIRED] if is_over and row.status < EXPIRED else STATUSES[row.status],
-        kind=KINDS[row.kind],
-        condition=None if is_over or not row.text else row.condition,
-        recognised=bool(row.origin),
-        pinned=bool(row.pinned) and not is_over,
-        valid_from=_time(row.valid_from_ms),
-        valid_to=_time_or_none(row.valid_to_ms),
-        expires_at=_time_or_none(row.expires_ms),
-        superseded_by=row.successor_id,
-        uses=row.uses,
-        used_at=_time_or_none(row.used_ms),
-        created_at=_time(row.created_ms),
-    )
-
-
-def _summary(user_id: str, row: Row) -> SummaryRecord:
-    return SummaryRecord(
-        l1_id=row.l1_id,
-        user_id=user_id,
-        session_id=row.session_id,
-        topic=row.topic,
-        text=row.text,
-        message_count=row.message_count,
-        turns=row.turns,
-        ratio=row.ratio,
-        created_at=_time(row.created_ms),
-    )
-
-
-def _map(user_id: str, row: Row) -> MapRecord:
-    return MapRecord(
-        user_id=user_id,
-        version=row.version,
-        text=row.text,
-        l1_count=row.l1_count,
-        made_by=row.made_by,
-        created_at=_time(row.created_ms),
-    )
-
-
-def _prompt(row: Row) -> PromptRecord:
-    return PromptRecord(user_id=row.user_id, text=row.text, updated_at=_time(row.updated_ms))
-
-
-def _memory_file(user_id: str, row: Row) -> MemoryFileRecord:
-    return MemoryFileRecord(
-        user_id=user_id,
-        path=row.path,
-        version=row.version,
-        is_current=bool(row.is_current),
-        change=row.change,
-        other_path=row.other_path,
-        flags=flag_names(row.flags),
-        text=row.text,
-        created_at=_time(row.created_ms),
-    )
-
-
-def _cube(row: Row) -> CubeRecord:
-    return CubeRecord(
-        cube_id=row.cube_id,
-        user_id=row.user_id,
-        session_id=row.session_id,
-        kind=row.kind,
-        topic=row.topic,
-        essence=row.essence,
-        rules=row.rules,
-        evidence=row.evidence,
-        model=row.model,
-        status=row.status,
-        useful=row.useful,
-        useless=row.useless,
-        created_at=_time(row.created_ms),
-        expires_at=_time_or_none(row.expires_ms),
-        merged_into=row.merged_into,
-    )
-
-
-def _vote(row: Row) -> VoteRecord:
-    return VoteRecord(
-        cube_id=row.cube_id,
-        user_id=row.user_id,
-        vote=row.vote,
-        reason=row.reason,
-        rated_at=_time(row.rated_ms),
-    )
-
-
-def _file(row: Row) -> FileRecord:
-    return FileRecord(
-        filename=row.filename,
-        user_id=row.user_id,
-        sha256=row.blob,
-        bytes=row.size_bytes,
-        made_by=row.made_by,
-        created_at=_time(row.created_ms),
+    status, fields = row.status, dict[str, Any](sources=sources)
+    if row.expires_ms is not None and row.expires_ms <= now_ms:  # erased in the background
+        status = max(status, EXPIRED)
+        fields = {"sources": [], "text": "", "condition": None, "pinned": False}
+    elif not row.text:
+        fields["condition"] = None
+    return record_of(
+        FactRecord, row, user_id=user_id, status=STATUSES[status], kind=KINDS[row.kind], **fields
     )

@@ -2,15 +2,16 @@
 select id, user_id, created_ms, l1_mapped, events_made from spaces where account_id = :account_id and id > :after order by id limit :most;
 
 -- sessions_page: Sessions of a space after an id
-select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns, turns_summarised, cube_turn, task_open
+select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns,
+    case when turns_summarised < turns then turns_summarised else turns end as turns_summarised, cube_turn, task_open
 from sessions where account_id = :account_id and space_id = :space_id and id > :after order by id limit :most;
 
 -- events_page: A range of turns with their sessions, revisions and second looks
 select events.id, events.event_id, (
         select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
     ) as session_id, events.step, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by, revisions.event_id as revision_id,
-    events.expires_ms, events.pinned, events.withdrawn_by,
+    events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by is not null as superseded,
+    revisions.event_id as superseded_by, events.expires_ms, events.pinned, events.withdrawn_by is not null as withdrawn,
     looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events
 left join events as revisions on revisions.account_id = :account_id and revisions.id = events.superseded_by
@@ -43,8 +44,8 @@ where page.event = 0 or events.id is not null order by page.digest;
 with page as materialized (
     select * from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most
 )
-select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin,
-    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as successor_id, page.uses, page.used_ms, page.created_ms
+select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin as recognised,
+    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms
 from page
 left join sessions on sessions.account_id = :account_id and sessions.id = page.session
 left join events on events.account_id = :account_id and events.id = page.event
@@ -87,5 +88,5 @@ where ratings.account_id = :account_id and ratings.cube in (
 order by ratings.cube, ratings.user_id;
 
 -- files_page: Created files of an account after an id
-select id, filename, user_id, blob, size_bytes, made_by, created_ms
+select id, filename, user_id, blob as sha256, size_bytes as bytes, made_by, created_ms
 from files where account_id = :account_id and id > :after order by id limit :most;

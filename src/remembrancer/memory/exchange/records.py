@@ -5,7 +5,7 @@ The reference page of the format is generated from these models.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -38,12 +38,20 @@ FileName = Annotated[
 class Record(BaseModel):
     """Base of records: strict types, no unknown fields, immutable. Every field is written."""
 
+    KEY: ClassVar[tuple[str, ...]] = ()  # the fields that identify a record
+    SCREENED: ClassVar[tuple[str, ...]] = ()  # texts in which the import masks or flags secrets
+    # Columns that are equal if a row with the identifier is this record. What changes in a life
+    # (status, counters, votes) is not among them.
+    SAME: ClassVar[tuple[str, ...]] = ()
+
     # Built by its first use: a start of the server needs none of them.
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 class UserRecord(Record):
     """A user_id of the account: the owner of a space."""
+
+    KEY = ("user_id",)
 
     user_id: Annotated[Id, Field(description="Name of the space.")]
     created_at: Annotated[Moment, Field(description="Time of its first record.")]
@@ -52,6 +60,8 @@ class UserRecord(Record):
 
 class SessionRecord(Record):
     """A session of a user, with its counters."""
+
+    KEY = ("user_id", "session_id")
 
     user_id: Annotated[Id, Field(description="User of the session.")]
     session_id: Annotated[Id, Field(description="Name of the session, unique for the user.")]
@@ -84,6 +94,10 @@ class SecondLooks(Record):
 
 class EventRecord(Record):
     """A turn. In the order in which the turns of each user were stored."""
+
+    KEY = ("event_id",)
+    SCREENED = ("topic", "query", "response")
+    SAME = ("user_id", "session_id", "query", "response", "occurred_ms")
 
     event_id: Annotated[EventId, Field(description="Identifier; kept by the import.")]
     user_id: Annotated[Id, Field(description="User of the turn.")]
@@ -119,6 +133,8 @@ class EventRecord(Record):
 class OriginRecord(Record):
     """The identifier by which an import recognises an event or a fact that it stored."""
 
+    KEY = ("user_id", "origin")
+
     user_id: Annotated[Id, Field(description="User of the event.")]
     origin: Annotated[Text, Field(min_length=1, description="Identifier in the source system.")]
     event_id: Annotated[EventId | None, Field(description="The event; null for a fact.")]
@@ -126,6 +142,10 @@ class OriginRecord(Record):
 
 class FactRecord(Record):
     """A fact, standing instruction or preference, with its life. Oldest first for each user."""
+
+    KEY = ("fact_id",)
+    SCREENED = ("text", "condition")
+    SAME = ("user_id",)
 
     fact_id: Annotated[FactId, Field(description="Identifier; kept by the import.")]
     user_id: Annotated[Id, Field(description="User of the fact.")]
@@ -163,6 +183,10 @@ class FactRecord(Record):
 class SummaryRecord(Record):
     """An L1: the summary of a part of a session. Oldest first for each user."""
 
+    KEY = ("l1_id",)
+    SCREENED = ("topic", "text")
+    SAME = ("user_id", "text")
+
     l1_id: Annotated[L1Id, Field(description="Identifier; kept by the import.")]
     user_id: Annotated[Id, Field(description="User of the session.")]
     session_id: Annotated[Id, Field(description="The session.")]
@@ -180,6 +204,9 @@ class SummaryRecord(Record):
 class MapRecord(Record):
     """One version of the map (L2) of a user. In the order of the versions for each user."""
 
+    KEY = ("user_id", "version")
+    SCREENED = ("text",)
+
     user_id: Annotated[Id, Field(description="User of the map.")]
     version: Annotated[Number, Field(ge=1, description="Number of the version.")]
     text: Annotated[Text, Field(description="The map.")]
@@ -191,6 +218,9 @@ class MapRecord(Record):
 class PromptRecord(Record):
     """The user's own part of the agent prompt."""
 
+    KEY = ("user_id",)
+    SCREENED = ("text",)
+
     user_id: Annotated[Id, Field(description="The user.")]
     text: Annotated[
         Text, Field(max_length=limits.PROMPT_CHARACTERS_MAX, description="The user's part.")
@@ -200,6 +230,9 @@ class PromptRecord(Record):
 
 class MemoryFileRecord(Record):
     """One version of a memory file. In the order of the changes for each user."""
+
+    KEY = ("user_id", "path", "version")
+    SCREENED = ("text",)
 
     user_id: Annotated[Id, Field(description="User of the file.")]
     path: Annotated[Text, Field(description="Path below /memories.")]
@@ -234,6 +267,10 @@ class MemoryFileRecord(Record):
 class CubeRecord(Record):
     """A cube of the account. Oldest first."""
 
+    KEY = ("cube_id",)
+    SCREENED = ("topic", "essence", "rules", "evidence")
+    SAME = ("topic", "essence", "rules")
+
     cube_id: Annotated[CubeId, Field(description="Identifier; kept by the import.")]
     user_id: Annotated[Id | None, Field(description="User of the session that made it.")]
     session_id: Annotated[Id | None, Field(description="That session.")]
@@ -266,6 +303,9 @@ class CubeRecord(Record):
 class VoteRecord(Record):
     """The rating of a cube by a user of the account; the cube may be another account's."""
 
+    KEY = ("cube_id", "user_id")
+    SCREENED = ("reason",)
+
     cube_id: Annotated[CubeId, Field(description="The cube.")]
     user_id: Annotated[Id, Field(description="User who rated it.")]
     vote: Annotated[Literal[-1, 0, 1], Field(description="The rating.")]
@@ -275,6 +315,9 @@ class VoteRecord(Record):
 
 class FileRecord(Record):
     """A created file. Its content is the member `blobs/SHA256`. Oldest first."""
+
+    KEY = ("filename",)
+    SAME = ("sha256",)
 
     filename: Annotated[FileName, Field(description="Name; kept by the import.")]
     user_id: Annotated[Id | None, Field(description="Pin of the key that made it.")]

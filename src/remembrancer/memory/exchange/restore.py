@@ -12,20 +12,24 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ...accounts import require_write
 from ...context import Caller, Context
+from ...files.files import FileOwner
+from ...files.restored import restore_file
 from ...search import EntryMaker, entry_maker
-from . import restored_layers as layers
-from . import restored_rest as rest
-from . import restored_turns as turns
+from ...store import Transaction
+from . import restored
 from .archive import Archive
-from .check import ExportCheck
+from .check import ExportCheck, identifier_of, rows_named
 from .record_index import RecordIndex
-from .records import MEMBERS
-from .restored_turns import Outcome
+from .records import MEMBERS, FileRecord
+from .restored import KINDS, NO_CUBE, Outcome, RestoreWrite
+from .rows import columns_of
 from .source import BATCH, ExportSource
 
+Written = TypeVar("Written")
 Advance = Callable[[int], object]  # called with the number of records of each step
 Progress = Callable[[str, int], AbstractContextManager[Advance]]  # name of the phase, records
 
@@ -72,12 +76,12 @@ def restore(
             entry_maker(context.writer, texts, processors) as maker,
             progress("importing", count) as advance,
         ):
-            outcome = _store(context, caller, source, check, maker, advance)
+            outcome = _Restore(context, caller, source, check, maker).run(advance)
     return RestoreResult(
         stored=outcome["stored"],
         present=outcome["present"],
         left=outcome["left"],
-        without_cube=outcome[rest.NO_CUBE],
+        without_cube=outcome[NO_CUBE],
     )
 
 
@@ -85,53 +89,116 @@ def _source(context: Context, archive: Archive, user_id: str | None) -> ExportSo
     return ExportSource(archive=archive, settings=context.settings, user_id=user_id)
 
 
-def _store(
-    context: Context,
-    caller: Caller,
-    source: ExportSource,
-    check: ExportCheck,
-    maker: EntryMaker,
-    advance: Advance,
-) -> Outcome:
-    """Store all members in their order, each after those that its records refer to."""
-    aliases: layers.Aliases = {}
-    of = partial(partial, partial, context=context, caller=caller)
-    # each takes some records and returns a function that stores them; that of turns begins to
-    # analyse them
-    begin: dict[str, Callable[..., Callable[[], Outcome]]] = {
-        "users.jsonl": of(turns.write_users),
-        "sessions.jsonl": of(turns.write_sessions),
-        "events.jsonl": partial(turns.begin_events, context, caller, maker),
-        "origins.jsonl": of(turns.write_origins),
-        "facts.jsonl": of(layers.write_facts, aliases=aliases),
-        "summaries.jsonl": of(layers.write_summaries),
-        "maps.jsonl": of(layers.write_maps, left_users=check.left_maps),
-        "prompts.jsonl": of(rest.write_prompts),
-        "memory_files.jsonl": of(rest.write_memory_files, left_files=check.left_files),
-        "cubes.jsonl": of(rest.write_cubes),
-        "votes.jsonl": of(rest.write_votes),
-        "files.jsonl": of(rest.write_files, archive=source.archive),
-    }
-    outcome = Outcome()
-    for name in MEMBERS:
-        steps = (
-            (len(batch), begin[name](records=[one.record for one in batch]))
-            for batch in source.batches(name)
+class _Restore:
+    """One run of an import, after its check."""
+
+    def __init__(
+        self,
+        context: Context,
+        caller: Caller,
+        source: ExportSource,
+        check: ExportCheck,
+        maker: EntryMaker,
+    ) -> None:
+        self._context, self._caller, self._source = context, caller, source
+        self._check, self._maker = check, maker
+        self._aliases: restored.Aliases = {}
+
+    def run(self, advance: Advance) -> Outcome:
+        """Store all members in their order, each after those that its records refer to."""
+        outcome = Outcome()
+        for name in MEMBERS:
+            begin = self._begin_files if name == "files.jsonl" else partial(self._begin, name)
+            steps = (
+                (len(batch), begin([one.record for one in batch]))
+                for batch in self._source.batches(name)
+            )
+            for count, end in self._maker.in_order(steps):
+                outcome += end()
+                advance(count)
+            self._complete(name)
+        return outcome
+
+    def _begin(self, name: str, records: Sequence[Any]) -> Callable[[], Outcome]:
+        """Begin the index entries of new records; return a function that stores the records.
+
+        It raises EmbedderUnavailable.
+        """
+        present = self._context.store.read(
+            lambda tx: rows_named(tx, name, records), account_id=self._caller.account_id
         )
-        for count, end in maker.in_order(steps):
-            outcome += end()
-            advance(count)
+        new = [one for one in records if not present or identifier_of(one) not in present]
+        take = KINDS[name].prepare(self._context, self._caller, self._maker, new)
+
+        def store() -> Outcome:
+            outcome = Outcome(present=len(records) - len(new))
+            if new:
+                entries = take()
+                outcome += self._write(lambda write: _stored(name, write, new, entries))
+            return outcome
+
+        return store
+
+    def _begin_files(self, records: Sequence[FileRecord]) -> Callable[[], Outcome]:
+        """Return a function that stores created files, each in its own transaction."""
+        return lambda: sum(map(self._store_file, records), Outcome())
+
+    def _store_file(self, record: FileRecord) -> Outcome:
+        if self._context.store.read(
+            lambda tx: rows_named(tx, "files.jsonl", [record]), account_id=self._caller.account_id
+        ):
+            return Outcome(present=1)
+        owner = FileOwner(
+            account_id=self._caller.account_id,
+            pinned_user_id=record.user_id,
+            made_by=record.made_by,
+        )
+        restore_file(
+            self._context,
+            owner,
+            filename=record.filename,
+            blob=record.sha256,
+            size_bytes=record.bytes,
+            created_ms=columns_of(record)["created_ms"],
+            content=self._source.archive.blob(record.sha256),
+        )
+        return Outcome(stored=1)
+
+    def _complete(self, name: str) -> None:
+        """Store what the records of a member say about later ones, and about them all."""
         if name == "events.jsonl":
-            for links in _batches(check.index.links("event_id")):
-                turns.link_events(context, caller, links)
-            for sessions in source.batches("sessions.jsonl"):
-                turns.recount_sessions(context, caller, [one.record for one in sessions])
+            for links in _batches(self._check.index.links("event_id")):
+                self._write(partial(restored.link_events, links=links))
+            for sessions in self._source.batches("sessions.jsonl"):
+                self._write(
+                    partial(restored.recount_sessions, sessions=[one.record for one in sessions])
+                )
         elif name == "facts.jsonl":
-            for links in _batches(check.index.links("fact_id")):
-                layers.link_facts(context, caller, aliases, links)
+            for links in _batches(self._check.index.links("fact_id")):
+                self._write(partial(restored.link_facts, links=links))
         elif name == "maps.jsonl":
-            for users in source.batches("users.jsonl"):
-                layers.note_maps(context, caller, check.left_maps, [one.record for one in users])
+            for users in self._source.batches("users.jsonl"):
+                self._write(partial(restored.note_maps, users=[one.record for one in users]))
+
+    def _write(self, action: Callable[[RestoreWrite], Written]) -> Written:
+        def run(tx: Transaction) -> Written:
+            write = RestoreWrite(self._context, self._caller, tx, self._check, self._aliases)
+            return action(write)
+
+        return self._context.store.write(run, account_id=self._caller.account_id)
+
+
+def _stored(
+    name: str, write: RestoreWrite, new: Sequence[Any], entries: restored.Entries
+) -> Outcome:
+    """Store the records of a batch that were new when it began."""
+    kind, present = KINDS[name], rows_named(write.tx, name, new)
+    write.records = [one for one in new if not present or identifier_of(one) not in present]
+    outcome = Outcome(present=len(new) - len(write.records))
+    for record in write.records:
+        outcome[kind.add(write, record, entries)] += 1
+    if name == "cubes.jsonl":
+        restored.merge_cubes(write)
     return outcome
 
 

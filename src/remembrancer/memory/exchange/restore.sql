@@ -22,12 +22,12 @@ select facts.fact_id as id, spaces.user_id, facts.text
 from facts join spaces on spaces.account_id = :account_id and spaces.id = facts.space_id
 where facts.account_id = :account_id and facts.fact_id = any (array(select value from json_each(:ids)));
 
--- l1s_named: L1s of the account by their identifiers
+-- summaries_named: L1s of the account by their identifiers
 select summaries.l1_id as id, spaces.user_id, summaries.text
 from summaries join spaces on spaces.account_id = :account_id and spaces.id = summaries.space_id
 where summaries.account_id = :account_id and summaries.l1_id in (select value from json_each(:ids));
 
--- l1s_named [postgresql]: as an array, for the same reason
+-- summaries_named [postgresql]: as an array, for the same reason
 select summaries.l1_id as id, spaces.user_id, summaries.text
 from summaries join spaces on spaces.account_id = :account_id and spaces.id = summaries.space_id
 where summaries.account_id = :account_id and summaries.l1_id = any (array(select value from json_each(:ids)));
@@ -37,7 +37,7 @@ select cubes.cube_id as id, cubes.topic, cubes.essence, cubes.rules
 from cubes where cubes.account_id = :account_id and cubes.cube_id in (select value from json_each(:ids));
 
 -- files_named: Created files of the account by their names
-select files.filename as id, files.blob from files where files.account_id = :account_id and files.filename in (select value from json_each(:ids));
+select files.filename as id, files.blob as sha256 from files where files.account_id = :account_id and files.filename in (select value from json_each(:ids));
 
 -- events_elsewhere: Those of these identifiers that other accounts have
 select events.event_id as id from events where events.account_id <> :account_id and events.event_id in (select value from json_each(:ids));
@@ -54,10 +54,10 @@ where accounts.id <> :account_id;
 select facts.fact_id as id from accounts join facts on facts.account_id = accounts.id and facts.fact_id = any (array(select value from json_each(:ids)))
 where accounts.id <> :account_id;
 
--- l1s_elsewhere: Those of these identifiers that other accounts have
+-- summaries_elsewhere: Those of these identifiers that other accounts have
 select summaries.l1_id as id from summaries where summaries.account_id <> :account_id and summaries.l1_id in (select value from json_each(:ids));
 
--- l1s_elsewhere [postgresql]: as an array, for the same reason
+-- summaries_elsewhere [postgresql]: as an array, for the same reason
 select summaries.l1_id as id from accounts join summaries on summaries.account_id = accounts.id and summaries.l1_id = any (array(select value from json_each(:ids)))
 where accounts.id <> :account_id;
 

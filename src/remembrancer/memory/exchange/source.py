@@ -13,30 +13,9 @@ from ...settings import Settings
 from ..write.turns import Intake
 from .archive import Archive, describe_error
 from .importer import ImportRefused
-from .records import (
-    MEMBERS,
-    CubeRecord,
-    EventRecord,
-    FactRecord,
-    MapRecord,
-    MemoryFileRecord,
-    PromptRecord,
-    Record,
-    SummaryRecord,
-    VoteRecord,
-)
+from .records import MEMBERS, EventRecord, MemoryFileRecord, Record
 
 BATCH = 64  # records that are checked or written together
-_SCREENED: dict[type[Record], tuple[str, ...]] = {
-    EventRecord: ("topic", "query", "response"),
-    FactRecord: ("text", "condition"),
-    SummaryRecord: ("topic", "text"),
-    MapRecord: ("text",),
-    PromptRecord: ("text",),
-    MemoryFileRecord: ("text",),
-    CubeRecord: ("topic", "essence", "rules", "evidence"),
-    VoteRecord: ("reason",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +70,7 @@ class ExportSource:
         if self.user_id is not None and getattr(record, "user_id", None) is not None:
             changes["user_id"] = self.user_id
         intake = Intake(settings=self.settings)
-        for name in _SCREENED.get(type(record), ()):
+        for name in record.SCREENED:
             text = getattr(record, name)
             if text:
                 screened = intake.screen(text)

@@ -4,7 +4,7 @@ a copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import groupby
@@ -20,7 +20,7 @@ OF_ONE_STORE = {  # tables that are not contents
     # search tables that PostgreSQL derives
     "search_spaces", "search_words", "search_terms", "search_vectors",
 }  # fmt: skip
-PAGE_ROWS_MAX = 1_000
+FIRST_PAGE_ROWS, PAGE_ROWS_MAX = 16, 1_000
 PAGE_BYTES = 4 << 20  # approximate size of a page when rows are large
 
 Key = tuple[Any, ...]
@@ -55,14 +55,13 @@ class Table:
         """
         select = f"select {_listed(map(quote, columns or self.columns))} from {quote(self.name)}"
         by = self._indexed()
-        bound, page_rows = "", PAGE_ROWS_MAX
-        values: dict[str, Any] = {}
-        while rows := tx.all(f"{select} {bound} order by {by} limit {page_rows}", **values):
-            yield rows
-            if len(rows) < page_rows:
-                return
-            bound, values = f"where ({by}) > ({self._placeholders(0)})", self._values(0, rows[-1])
-            page_rows = _rows_that_fit(rows)
+
+        def page(last: Row | None, most: int) -> list[Row]:
+            after = "" if last is None else f"where ({by}) > ({self._placeholders(0)})"
+            values = {} if last is None else self._values(0, last)
+            return tx.all(f"{select} {after} order by {by} limit {most}", **values)
+
+        return pages(page)
 
     def same(self, tx: Transaction, rows: Sequence[Row], columns: Sequence[str]) -> dict[Key, Row]:
         """Return the rows with the keys of `rows`, which may come from another store, by key."""
@@ -155,9 +154,20 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(words)
 
 
-def _rows_that_fit(rows: Sequence[Row]) -> int:
-    """Return the number of rows for the next query: fewer if these rows are large."""
-    size = sum(
-        len(value) if isinstance(value, str | bytes) else 8 for row in rows for value in row
-    ) // len(rows)
-    return max(1, min(PAGE_ROWS_MAX, PAGE_BYTES // max(1, size)))
+def pages(
+    page: Callable[[Row | None, int], list[Row]], rows_max: int = PAGE_ROWS_MAX
+) -> Iterator[list[Row]]:
+    """Yield rows page by page: memory does not grow with their number.
+
+    `page` takes the last row of the page before, None at first, and the number of rows to return.
+    """
+    last, most = None, FIRST_PAGE_ROWS
+    while rows := page(last, most):
+        yield rows
+        last, most = rows[-1], next_page_rows(rows, most, rows_max)
+
+
+def next_page_rows(rows: Sequence[Row], most: int, rows_max: int = PAGE_ROWS_MAX) -> int:
+    """Return the number of rows of the next page, after one of `most`: fewer if rows are large."""
+    size = sum(len(value) if isinstance(value, str | bytes) else 8 for row in rows for value in row)
+    return max(1, min(rows_max, 16 * most, PAGE_BYTES * most // max(1, size)))
