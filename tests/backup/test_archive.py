@@ -220,7 +220,7 @@ def test_damaged_archive_is_refused_and_nothing_is_restored(
 def test_killed_archiver_leaves_whole_segments_only(service: Service, tmp_path: Path) -> None:
     """Killed at random moments while turns are stored; every segment is then restored."""
     moments = random.Random(8460)
-    words = [sys.executable, "-m", "remembrancer", "archive", str(service.archive), "--every", "1s"]
+    words = [sys.executable, "-m", "remembrancer", "backup", str(service.archive), "--every", "1s"]
     environment = Cli(service.data).environment
     for number in range(rounds(2, 12)):
         files = ("*.json", "*.pages")[number % 2]  # between two segments, or within one
@@ -255,8 +255,8 @@ def test_command_archives_until_stopped_and_restores_a_moment(
 ) -> None:
     state = service.remember("saw")
     cli, new = Cli(service.data), Cli(tmp_path / "new")
-    once = cli("archive", str(service.archive), "--once")
-    words = [sys.executable, "-m", "remembrancer", "archive", str(service.archive)]
+    once = cli("backup", str(service.archive), "--once")
+    words = [sys.executable, "-m", "remembrancer", "backup", str(service.archive), "--every", "10s"]
     with subprocess.Popen(
         words, env=cli.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:

@@ -1,4 +1,4 @@
-"""`remembrancer store copy`, `store check` and `store backup`, mostly as separate processes."""
+"""`remembrancer store copy` and `store check`, mostly as separate processes."""
 
 from __future__ import annotations
 
@@ -234,21 +234,3 @@ def test_check_uses_the_configured_store_by_default(cli: Cli, source: str) -> No
     process = cli("store", "check", STORE=source)
 
     assert (process.returncode, "events\t1,208\t" in process.stdout) == (0, True)
-
-
-def test_backup_of_a_store_in_use_writes_a_new_file(
-    cli: Cli, source: str, folder: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "backup.sqlite3"
-    with hold(folder):
-        process = cli("store", "backup", str(file), STORE=source)
-    again = cli("store", "backup", str(file), STORE=source)
-
-    assert (process.returncode, table_hashes(f"sqlite:{file}")) == (0, table_hashes(source))
-    assert (again.returncode, "never overwrites" in again.stderr) == (1, True)
-
-
-def test_backup_of_postgresql_points_to_pg_dump(cli: Cli, tmp_path: Path) -> None:
-    process = cli("store", "backup", str(tmp_path / "backup"), STORE=server().schema())
-
-    assert (process.returncode, "pg_dump" in process.stderr) == (1, True)

@@ -64,10 +64,6 @@ class Routed:
         """See Store."""
         return self.stores[0].lock(*names, wait=wait)
 
-    def backup(self, path: str) -> None:
-        """See Store."""
-        self.stores[0].backup(path)
-
     def schema_version(self) -> int:
         """See Store."""
         return self.stores[0].schema_version()

@@ -67,10 +67,6 @@ class GuardedStore:
         """See Store.lock."""
         return self._inner.lock(*names, wait=wait)
 
-    def backup(self, path: str) -> None:
-        """See Store.backup."""
-        self._inner.backup(path)
-
     @property
     def index_folder(self) -> Path | None:
         """See Store.index_folder."""

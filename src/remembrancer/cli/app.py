@@ -252,7 +252,6 @@ def export_file(
 
 
 app.command("backup")(backup_commands.backup)
-app.command("archive")(backup_commands.archive)
 app.command("restore")(backup_commands.restore)
 
 

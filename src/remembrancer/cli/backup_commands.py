@@ -1,4 +1,4 @@
-"""`remembrancer backup`, `archive` and `restore`: the whole service."""
+"""`remembrancer backup` and `restore`: the whole service, to one moment or to any."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .commands import DataFolder, check_store, load_settings
 BackupFolder = Annotated[
     Path,
     typer.Argument(
-        metavar="FOLDER", help="New folder. It appears when the backup is complete and verified."
+        metavar="FOLDER",
+        help="New folder. It appears when the backup is complete and verified. Or an archive.",
     ),
 ]
 
@@ -25,13 +26,34 @@ def backup(
     verify: Annotated[
         bool, typer.Option("--verify", help="Verify an existing backup instead of writing one.")
     ] = False,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Add what changed at this interval (10s, 5m), until stopped. SQLite only.",
+            show_default=False,
+        ),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Add what changed since the last run, then exit.")
+    ] = False,
+    keep: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="With --every or --once: period to keep, 7d or 12h."),
+    ] = "7d",
     data: DataFolder = None,
 ) -> None:
     """Write a backup of the whole service.
 
     It holds rows, created files, settings and the audit head. Works while a server is running.
     Store the printed audit head elsewhere.
+
+    With --every or --once, the folder is an archive: `remembrancer restore FOLDER --at TIME`
+    restores it to any moment of the period to keep.
     """
+    if every is not None or once:
+        _archive(context, folder, every=every or "10s", keep=keep, is_once=once, data=data)
+        return
     from .backup import summary, verify_backup, write
 
     if verify:
@@ -46,28 +68,15 @@ def backup(
         sys.exit(1)
 
 
-def archive(
+def _archive(
     context: typer.Context,
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="Archive. Created if it does not exist."),
-    ],
-    every: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Interval: 10s, 5m. Longer for a large store."),
-    ] = "10s",
-    keep: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Period that can be restored: 7d, 12h."),
-    ] = "7d",
-    once: Annotated[bool, typer.Option("--once", help="Archive once, then exit.")] = False,
-    data: DataFolder = None,
+    folder: Path,
+    *,
+    every: str,
+    keep: str,
+    is_once: bool,
+    data: Path | None,
 ) -> None:
-    """Archive a SQLite store and its files until stopped.
-
-    Works while a server is running. `remembrancer restore FOLDER --at TIME` restores it as of a
-    moment.
-    """
     from .backup import archive_to
 
     archive_to(
@@ -75,7 +84,7 @@ def archive(
         folder,
         every_s=_milliseconds(every, "--every") / 1000,
         keep=timedelta(milliseconds=_milliseconds(keep, "--keep")),
-        is_once=once,
+        is_once=is_once,
     )
 
 

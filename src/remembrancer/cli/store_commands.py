@@ -1,18 +1,17 @@
-"""`remembrancer store`: copy, check and back up whole stores."""
+"""`remembrancer store`: copy and check whole stores."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .commands import DataFolder, load_settings, open_store_records, print_table
+from .commands import DataFolder, load_settings, print_table
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Copy, check and back up a store.",
+    help="Copy and check a store.",
 )
 
 
@@ -78,16 +77,3 @@ def check(
     from .store import CONTENT_COLUMNS, store_contents
 
     print_table(CONTENT_COLUMNS, store_contents(url or load_settings(context, data).store_url))
-
-
-@app.command("backup")
-def backup(
-    context: typer.Context,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="New file. It is written completely or not.")
-    ],
-    data: DataFolder = None,
-) -> None:
-    """Write a copy of a SQLite store to a new file. Works while a server is running."""
-    with open_store_records(context, data) as records:
-        records.store.backup(str(file))

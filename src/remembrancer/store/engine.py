@@ -172,12 +172,6 @@ class Store(Protocol):
         within an action. Raises StoreUnavailable, also after a very long wait.
         """
 
-    def backup(self, path: str) -> None:
-        """Write a consistent copy to a new file while the service runs.
-
-        Raises FileExistsError.
-        """
-
     @property
     def index_folder(self) -> Path | None:
         """Folder beside the store for files that are derived from its rows.

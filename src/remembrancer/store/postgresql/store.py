@@ -124,13 +124,6 @@ class PostgresqlStore:
         with self._connections.lock(names, wait=wait) as is_locked:
             yield is_locked
 
-    def backup(self, path: str) -> None:
-        """Raise StoreUnavailable: a database server is backed up with its own tools."""
-        raise StoreUnavailable(
-            f"postgresql {self._connections.address}: cannot back up to {path}; use pg_dump, "
-            "or the backups of the database's operator"
-        )
-
     @property
     def index_folder(self) -> None:
         """Return None: other servers may erase what a folder here contains."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +27,6 @@ from .connection import (
     version_of,
 )
 from .range_locks import SUFFIX, RangeLocks
-from .snapshot import copy_pages
 
 # pragma synchronous = normal: a commit is passed to the operating system and survives the death
 # of this process
@@ -138,26 +135,6 @@ class SqliteStore:
             with self._ranges.lock(names, wait=wait) as is_locked:
                 yield is_locked
 
-    def backup(self, path: str) -> None:
-        """Write a consistent copy to the new file `path`, under a temporary name first.
-
-        Raises FileExistsError and StoreUnavailable.
-        """
-        target = Path(path)
-        if target.exists():
-            raise FileExistsError(f"{target} exists; a backup never overwrites")
-        part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
-        try:
-            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            self._copy(part)
-            _flush(part)
-            part.rename(target)
-            _flush(target.parent)
-        except (OSError, *ENGINE_FAILURES) as error:
-            raise StoreUnavailable(f"backup to {target}: {error}") from error
-        finally:
-            part.unlink(missing_ok=True)
-
     @property
     def index_folder(self) -> Path:
         """Return the folder beside the file; see Store.index_folder."""
@@ -254,22 +231,6 @@ class SqliteStore:
                 self._idle.append(connection)
                 return
         connection.close()
-
-    def _copy(self, part: Path) -> None:
-        with self._reader_slots:
-            source = self._take()
-            try:
-                copy_pages(source, part)
-            finally:
-                self._give_back(source)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class _Write:
