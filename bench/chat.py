@@ -24,7 +24,7 @@ from bench.locomo import Conversation, conversations
 from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.extractive_answer import quotes
+from remembrancer.agent.answers import quotes
 from remembrancer.context import Context
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.events import write_event

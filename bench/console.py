@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from bench.http import Server
 from bench.report import table, write_section
-from remembrancer.accounts import browser_sessions as sessions
 from remembrancer.accounts import caller_for, keys
+from remembrancer.accounts import sign_in as sessions
 from remembrancer.console.routes import PAGES
 from remembrancer.context import assemble
 from remembrancer.memory.exchange.importer import read as read_import

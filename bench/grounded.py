@@ -30,8 +30,8 @@ from bench.report import table, write_section
 from bench.runtime import small_model
 from remembrancer import testing
 from remembrancer.accounts import caller_for
+from remembrancer.agent.answers import Brief
 from remembrancer.agent.chat import chat, events_of
-from remembrancer.agent.drafts import Brief
 from remembrancer.agent.summarize import draft_summary
 from remembrancer.claims.review import CHECK_BY_KIND, CitedEvent, parse_draft, review
 from remembrancer.context import Context, without_secrets

@@ -28,7 +28,6 @@ from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.client import Client, ClientError
 from remembrancer.client.adapters.endpoint import ModelEndpoint, ModelEndpointError
-from remembrancer.client.message_text import readable
 from remembrancer.client.runtime import (
     ChatMessage,
     Conversation,
@@ -38,6 +37,7 @@ from remembrancer.client.runtime import (
     TurnReply,
     send_call,
 )
+from remembrancer.client.turns import readable
 from remembrancer.context import open_records
 from remembrancer.protocol.line import read_line
 from remembrancer.protocol.memory import Turn

@@ -41,7 +41,7 @@ from bench.soak_calls import (
     scripted_model,
     search,
 )
-from remembrancer.accounts import browser_sessions, caller_for, keys
+from remembrancer.accounts import caller_for, keys, sign_in
 from remembrancer.context import open_records
 from remembrancer.settings import read
 from remembrancer.testing.servers import Server
@@ -225,7 +225,7 @@ def create_accounts(folder: Path) -> list[Account]:
         accounts = []
         for name in ACCOUNTS:
             key = keys.create(records, account=name, label="bench").key.reveal()
-            token = browser_sessions.sign_in(records, caller_for(records, name).account_id)
+            token = sign_in.sign_in(records, caller_for(records, name).account_id)
             accounts.append(Account(key=key, token=token, cube_id=""))
         return accounts
     finally:

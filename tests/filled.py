@@ -10,9 +10,7 @@ from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import caller_for
-from remembrancer.accounts.browser_sessions import sign_in
-from remembrancer.accounts.invitations import accept, invite
-from remembrancer.accounts.passwords import SignInRefused, account_of
+from remembrancer.accounts.sign_in import SignInRefused, accept, account_of, invite, sign_in
 from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange.importer import read, store
 from remembrancer.memory.history.endings import apply_retention

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.report import table, write_section
-from remembrancer.claims.clauses import Statement
 from remembrancer.claims.extract import claims_in
-from remembrancer.claims.statements import compare
+from remembrancer.claims.statements import Statement, compare
 
 FOLDER = Path(__file__).parent
 SETS = {"held out": "statements_held_out.toml", "tuned on": "statements_tuned.toml"}

@@ -5,22 +5,26 @@ from __future__ import annotations
 import pytest
 
 from remembrancer import testing
-from remembrancer.accounts.browser_sessions import (
+from remembrancer.accounts.sign_in import (
     CONFIRMED_MS,
+    FREE_FAILURES,
     IDLE_MS,
     LIFETIME_MS,
     BrowserSession,
+    SignInRefused,
+    SignInTooOften,
+    accept,
+    account_of,
     browser_name,
     confirm,
     find_session,
+    invite,
     is_form_of,
     list_browsers,
     sign_in,
     sign_out,
     sign_out_everywhere,
 )
-from remembrancer.accounts.invitations import accept, invite
-from remembrancer.accounts.passwords import FREE_FAILURES, SignInRefused, SignInTooOften, account_of
 from remembrancer.context import Context
 
 

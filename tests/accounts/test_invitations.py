@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from remembrancer import accounts, testing
-from remembrancer.accounts.browser_sessions import find_session, sign_in
-from remembrancer.accounts.invitations import InvitationUnknown, accept, invitation_account, invite
-from remembrancer.accounts.passwords import SignInRefused, account_of
+from remembrancer.accounts.sign_in import (
+    InvitationUnknown,
+    SignInRefused,
+    accept,
+    account_of,
+    find_session,
+    invitation_account,
+    invite,
+    sign_in,
+)
 from remembrancer.context import Context
 from remembrancer.protocol import limits
 from remembrancer.protocol.errors import InvalidRequest

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from remembrancer import testing
-from remembrancer.accounts.invitations import accept, invite
-from remembrancer.accounts.passwords import (
+from remembrancer.accounts.sign_in import (
     FREE_FAILURES,
     PasswordUnfit,
     SignInRefused,
     SignInTooOften,
+    accept,
     account_of,
+    invite,
 )
 from remembrancer.context import Context
 from remembrancer.protocol import limits

@@ -10,8 +10,8 @@ import pytest
 from engines import server
 
 from remembrancer.accounts.rate_limits import RateCount, count_call, forget_idle
-from remembrancer.http import rate_limiter
-from remembrancer.http.rate_limiter import RateExceeded, RateLimiter
+from remembrancer.http import admission
+from remembrancer.http.admission import RateExceeded, RateLimiter
 from remembrancer.store import Store, open_store
 
 SERVERS, MINUTE_US = 3, 60_000_000
@@ -38,7 +38,7 @@ def test_large_limits_are_counted_in_lots(
         counted.append(every_us)
         return count_call(store, kind, who, every_us=every_us)
 
-    monkeypatch.setattr(rate_limiter, "count_call", count)
+    monkeypatch.setattr(admission, "count_call", count)
     limiters = [RateLimiter("memory", 1_000, store=store) for store in stores[:2]]
     remaining = []
     for _ in range(10):

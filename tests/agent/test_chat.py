@@ -13,9 +13,8 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
+from remembrancer.agent.answers import QUOTED_TOPIC, StreamFilter, clean, recent_messages
 from remembrancer.agent.chat import chat, finish, start_chat
-from remembrancer.agent.drafts import StreamFilter, clean, recent_messages
-from remembrancer.agent.extractive_answer import QUOTED_TOPIC
 from remembrancer.context import Caller, Context
 from remembrancer.memory.write.remember import remember
 from remembrancer.models import (

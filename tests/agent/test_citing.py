@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from remembrancer.agent.citations import add_refs
+from remembrancer.agent.answers import add_refs
 from remembrancer.claims.evidence import EventEvidence
 
 DAY = date(2026, 3, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.claims.tags import keep_refs
+from remembrancer.claims.extract import keep_refs
 
 GOOD, BAD = "e_0000000000001", "e_0000000000002"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.agent.drafts import clean
-from remembrancer.agent.word_stream import WordStream
+from remembrancer.agent.answers import WordStream, clean
 
 OWN_ID, OTHER_ID = "e_0000000000001", "e_0000000000002"
 

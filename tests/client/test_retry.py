@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.client import AsyncClient, Client, InvalidResponseError, Retry, UnreachableError
-from remembrancer.client.api_request import ApiRequest
+from remembrancer.client.api_request import ApiRequest, NoResponse, run_attempts
 from remembrancer.client.errors import (
     HttpResponse,
     ServiceError,
     TooManyRequestsError,
     UnavailableError,
 )
-from remembrancer.client.retry import NoResponse, run_attempts
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.protocol.status import StatusRecord

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import NO_KEY
-from remembrancer.accounts import browser_sessions as sessions
+from remembrancer.accounts import sign_in as sessions
 from remembrancer.accounts.accounts import ensure_account
 from remembrancer.context import Caller, Context
 

@@ -13,11 +13,11 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
-from remembrancer.accounts import browser_sessions as sessions
+from remembrancer.accounts import sign_in as sessions
 from remembrancer.console import layout
 from remembrancer.console.routes import PAGES
 from remembrancer.context import Context
-from remembrancer.http import assets, pages
+from remembrancer.http import pages
 from remembrancer.server.app import make_app
 
 POLICY = (
@@ -297,8 +297,8 @@ class TestAssets:
             "svg": "image/svg+xml",
             "txt": "text/plain",
         }
-        for name, content in assets.asset_files().items():
-            answer = owner.get(assets.asset(name))
+        for name, content in pages.asset_files().items():
+            answer = owner.get(pages.asset(name))
 
             assert (answer.status_code, answer.content) == (200, content)
             assert (
@@ -316,7 +316,7 @@ class TestAssets:
             "{0}/",
             "layout.css",
         ):
-            answer = owner.get("/console/assets/" + address.format(assets.digest()))
+            answer = owner.get("/console/assets/" + address.format(pages.digest()))
 
             assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
 

@@ -10,7 +10,7 @@ from console.window import Site
 from playwright.sync_api import expect
 from service import Http, new_key
 
-from remembrancer.accounts.invitations import invite
+from remembrancer.accounts.sign_in import invite
 from remembrancer.context import Context
 
 pytestmark = pytest.mark.xdist_group("browser")

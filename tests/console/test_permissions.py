@@ -15,9 +15,7 @@ from service import rows
 
 from remembrancer import testing
 from remembrancer.accounts import keys
-from remembrancer.accounts.browser_sessions import CONFIRMED_MS
-from remembrancer.accounts.invitations import accept, invite
-from remembrancer.accounts.passwords import FREE_FAILURES
+from remembrancer.accounts.sign_in import CONFIRMED_MS, FREE_FAILURES, accept, invite
 from remembrancer.context import Context
 from remembrancer.permissions.grants import grant
 from remembrancer.protocol.permissions import GrantRequest

@@ -20,7 +20,7 @@ from service import new_key, rows, serving
 from starlette.applications import Starlette
 
 from remembrancer.accounts import keys
-from remembrancer.accounts.invitations import accept, invite
+from remembrancer.accounts.sign_in import accept, invite
 from remembrancer.context import Context
 from remembrancer.protocol import limits
 from remembrancer.protocol.service_keys import is_service_key

@@ -14,7 +14,7 @@ from command import Cli
 from service import new_key, serving
 
 from remembrancer import testing
-from remembrancer.accounts.invitations import invite
+from remembrancer.accounts.sign_in import invite
 from remembrancer.console.routes import PAGES
 from remembrancer.context import Context
 from remembrancer.server.app import make_app

@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from remembrancer import testing
-from remembrancer.accounts.browser_sessions import CONFIRMED_MS
-from remembrancer.accounts.invitations import accept, invite
+from remembrancer.accounts.sign_in import CONFIRMED_MS, accept, invite
 from remembrancer.context import Context
 from remembrancer.settings import read
 

@@ -14,8 +14,7 @@ from faults.service import Service
 from faults.shim import Shim
 from needed import package
 
-from remembrancer.files.blobs import BlobsUnavailable
-from remembrancer.files.s3_blobs import S3Blobs
+from remembrancer.files.blobs import BlobsUnavailable, S3Blobs
 
 CALLS = 12  # more than the server has threads for files
 REASON = "the bucket does not work"

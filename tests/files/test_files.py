@@ -18,7 +18,7 @@ from remembrancer.accounts import KeyIsReadOnly
 from remembrancer.accounts.idempotency import IdempotencyKeyReused, IdempotentRequest
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
-from remembrancer.files import links
+from remembrancer.files import files
 from remembrancer.files.blobs import open_blobs
 from remembrancer.files.files import (
     AccountFull,
@@ -358,8 +358,8 @@ def test_link_with_another_file_expiry_or_signature_is_rejected(
 
 def test_signed_link_to_a_missing_file_is_not_found(context: Context) -> None:
     """The signature is valid; only the file is missing."""
-    exp = links.expiry(context.clock())
-    sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
+    exp = files.expiry(context.clock())
+    sig = files.sign(context.store.write(lambda tx: files.secret_for(tx, 0)), "none.txt", exp)
 
     with pytest.raises(FileUnknown):
         file_by_link(context, "none.txt", exp=exp, sig=sig)
@@ -369,19 +369,19 @@ class TestLinkSecret:
     """Each store has one link secret, which all its servers share."""
 
     def test_link_secret_is_created_on_first_use(self, context: Context) -> None:
-        assert context.store.read(links.secret_of) is None
+        assert context.store.read(files.secret_of) is None
 
     def test_link_secret_does_not_change(self, context: Context) -> None:
-        secrets = [context.store.write(lambda tx: links.secret_for(tx, 0)) for _ in range(2)]
+        secrets = [context.store.write(lambda tx: files.secret_for(tx, 0)) for _ in range(2)]
 
-        assert secrets == [context.store.read(links.secret_of)] * 2
+        assert secrets == [context.store.read(files.secret_of)] * 2
         assert len(secrets[0]) == 32
 
     def test_link_secret_differs_between_stores(self, context: Context, folder: Path) -> None:
         (folder / "other").mkdir()
         with closing(testing.context(folder / "other")) as other:
             secrets = [
-                store_context.store.write(lambda tx: links.secret_for(tx, 0))
+                store_context.store.write(lambda tx: files.secret_for(tx, 0))
                 for store_context in (context, other)
             ]
 
@@ -393,7 +393,7 @@ class TestLinkSecret:
 
         def one() -> None:
             at_once.wait()
-            secrets.append(context.store.write(lambda tx: links.secret_for(tx, 0)))
+            secrets.append(context.store.write(lambda tx: files.secret_for(tx, 0)))
 
         threads = [threading.Thread(target=one) for _ in range(8)]
         for thread in threads:

@@ -20,9 +20,10 @@ from remembrancer.files.files import (
     create_file,
     erase_file,
     find_file,
+    list_files,
+    picture_size,
     store_file,
 )
-from remembrancer.files.listing import list_files, picture_size
 from remembrancer.protocol.files import FileCreate
 
 PNG = png(640, 480)

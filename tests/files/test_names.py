@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from remembrancer.files.names import safe_extension, safe_name
+from remembrancer.files.files import safe_extension, safe_name
 from remembrancer.protocol import limits
 
 

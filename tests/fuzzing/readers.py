@@ -20,7 +20,7 @@ import pypdf
 from files.archives import PDF, PNG, archive, encrypted, png
 
 from remembrancer.files import readers
-from remembrancer.files.names import safe_extension, safe_name
+from remembrancer.files.files import safe_extension, safe_name
 from remembrancer.files.readers import NotReadable
 from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.protocol import limits

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, cast
 
-from remembrancer.files.names import safe_name
+from remembrancer.files.files import safe_name
 from remembrancer.files.types import ContentInvalid, content_of
 from remembrancer.http.openapi import document
 from remembrancer.protocol.files import FileType

@@ -10,7 +10,7 @@ from endpoint import fails, replies, streams
 from openai_service import MESSAGES, TOOL, Served, events
 from service import Http, rows
 
-from remembrancer.agent.extractive_answer import NO_MODEL
+from remembrancer.agent.answers import NO_MODEL
 from remembrancer.protocol.fence import unfenced
 
 openai = pytest.importorskip("openai", reason="the package `openai` is not installed")

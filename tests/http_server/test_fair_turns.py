@@ -20,9 +20,8 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.http.account_groups import AccountGroups
-from remembrancer.http.dispatch import Dispatcher
-from remembrancer.http.endpoint import Call, ThreadPool, handles
+from remembrancer.http.admission import AccountGroups
+from remembrancer.http.dispatch import Call, Dispatcher, ThreadPool, handles
 from remembrancer.protocol.errors import Unauthorized, Unavailable
 from remembrancer.protocol.operation import PlainOperation
 from remembrancer.server.app import make_app

@@ -26,13 +26,13 @@ from remembrancer import testing
 from remembrancer.console.routes import PAGES as OF_THE_CONSOLE
 from remembrancer.console.routes import UNKNOWN
 from remembrancer.context import Context
-from remembrancer.http import assets, openapi
+from remembrancer.http import openapi, pages
 from remembrancer.mcp.http_transport import PATH as MCP
 from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.server.app import make_app
 
 PAGES = ["/", "/docs", "/docs/api", "/docs/guides/search"]
-CONSOLE = {*OF_THE_CONSOLE, assets.PATH, UNKNOWN}
+CONSOLE = {*OF_THE_CONSOLE, pages.PATH, UNKNOWN}
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_docs_pages_use_no_scripts_and_no_external_resources(http: Http, path: s
 
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert page.forbidden in ([], ["form"])  # the search of the documentation
-    assert page.loaded[:2] == [assets.asset("icon.svg"), "/docs/style.css"]
+    assert page.loaded[:2] == [pages.asset("icon.svg"), "/docs/style.css"]
     assert all(source.startswith("/docs/images/") for source in page.loaded[2:])
     assert all(http.get(link.split("#")[0] or path).status_code == 200 for link in page.links)
     assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids

@@ -13,8 +13,7 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.http.dispatch import Dispatcher
-from remembrancer.http.endpoint import Call, handles
+from remembrancer.http.dispatch import Call, Dispatcher, handles
 from remembrancer.http.middleware import RequestMiddleware
 from remembrancer.protocol.errors import ProblemBody
 from remembrancer.protocol.operation import PlainOperation

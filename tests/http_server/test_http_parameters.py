@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from remembrancer.context import Context
 from remembrancer.http import openapi
-from remembrancer.http.endpoint import Call, handles
-from remembrancer.http.parameters import parse_query
+from remembrancer.http.bodies import parse_query
+from remembrancer.http.dispatch import Call, handles
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import InvalidRequest
 from remembrancer.protocol.message import Id, Message, example

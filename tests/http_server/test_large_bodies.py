@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.testclient import TestClient
 
 from remembrancer.context import Context
-from remembrancer.http.dispatch import LARGE_BODIES_MAX, LARGE_BODY_BYTES
-from remembrancer.http.endpoint import Call, handles
-from remembrancer.http.short_turns import SECONDS
+from remembrancer.http.admission import SECONDS
+from remembrancer.http.dispatch import LARGE_BODIES_MAX, LARGE_BODY_BYTES, Call, handles
 from remembrancer.protocol.memory import EventWrite
 from remembrancer.protocol.operation import BodyOperation
 from remembrancer.server.app import make_app

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.http.rate_limiter import RateExceeded, RateLimiter
+from remembrancer.http.admission import RateExceeded, RateLimiter
 
 SECOND = 1_000_000_000
 

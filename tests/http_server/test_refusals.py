@@ -10,7 +10,7 @@ from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer.context import Context
-from remembrancer.http.refusals import BURST_SECONDS, PER_SECOND, Refusals
+from remembrancer.http.admission import BURST_SECONDS, PER_SECOND, Refusals
 from remembrancer.server.app import make_app
 
 BURST = int(BURST_SECONDS * PER_SECOND)

@@ -16,7 +16,7 @@ from service import new_key, rows
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.http.request_memory import SMALL_BYTES, InFlight, RequestMemory
+from remembrancer.http.admission import SMALL_BYTES, InFlight, RequestMemory
 from remembrancer.protocol.errors import Unavailable
 
 Connect = Callable[[], socket.socket]

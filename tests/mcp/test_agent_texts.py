@@ -14,8 +14,7 @@ from starlette.applications import Starlette
 from remembrancer.accounts import caller_for
 from remembrancer.client import Client
 from remembrancer.client.runtime.prompts import recalled_text
-from remembrancer.client.tool import ToolArgumentsError
-from remembrancer.client.tools import TOOLS, call_tool, tools_beside_hooks
+from remembrancer.client.tools import TOOLS, ToolArgumentsError, call_tool, tools_beside_hooks
 from remembrancer.http.agent_instructions import files
 from remembrancer.permissions.teams import create_team
 from remembrancer.protocol.constitution import compact_text

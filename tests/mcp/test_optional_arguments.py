@@ -10,8 +10,7 @@ from service import new_key
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from remembrancer.client.tool import Tool
-from remembrancer.client.tools import TOOLS
+from remembrancer.client.tools import TOOLS, Tool
 from remembrancer.context import Context
 
 EXAMPLES: dict[str, dict[str, Any]] = {  # of tools whose models have none

@@ -12,8 +12,8 @@ from service import new_key
 from remembrancer.accounts import NotOwner
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
-from remembrancer.permissions import audit_search as trail
-from remembrancer.permissions.audit_search import AuditFilter, AuditSearchPage, search_audit
+from remembrancer.permissions import audit as trail
+from remembrancer.permissions.audit import AuditFilter, AuditSearchPage, search_audit
 from remembrancer.permissions.grants import check, grant, revoke
 from remembrancer.protocol.permissions import GrantRequest, GrantRevocation, PermissionCheck
 

@@ -16,9 +16,8 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts import allow_outside_models
+from remembrancer.agent.answers import NO_MATCHES, NO_MODEL, OUTSIDE_NOT_ALLOWED, UNVERIFIED_NOTE
 from remembrancer.agent.chat import NO_ANSWER
-from remembrancer.agent.drafts import UNVERIFIED_NOTE
-from remembrancer.agent.extractive_answer import NO_MATCHES, NO_MODEL, OUTSIDE_NOT_ALLOWED
 from remembrancer.models import ModelFailed
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import read_seal

@@ -6,7 +6,7 @@ import pytest
 from service import Http
 from teams import FERRY, TEAMS, audit, good, invite, join, members, new_team
 
-from remembrancer.accounts import invitations, keys, list_accounts
+from remembrancer.accounts import keys, list_accounts, sign_in
 from remembrancer.accounts.accounts import AccountIsTeam
 from remembrancer.protocol import limits
 
@@ -160,7 +160,7 @@ class TestMembers:
         with pytest.raises(AccountIsTeam):
             keys.create(http.context, account=team)
         with pytest.raises(AccountIsTeam):
-            invitations.invite(http.context, team)
+            sign_in.invite(http.context, team)
         assert {row.name: row.role for row in list_accounts(http.context)}[team] == "team"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..accounts.prompts import prompt_of
-from ..claims.tags import find_tags
+from ..claims.extract import find_tags
 from ..context import Caller, Context
 from ..memory.duties import citable_events
 from ..memory.recall.recall import recall
@@ -37,14 +37,22 @@ from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import day_of
 from ..search import EventText
 from ..store import Transaction
-from .background import background_items, background_quotes, session_messages, with_map
-from .drafts import Brief, RetrievedEvent, SendEvent, recent_messages, retrieved_event, write_answer
-from .extractive_answer import (
+from .answers import (
     NO_MODEL,
     OUTSIDE_NOT_ALLOWED,
     QUOTED_TOPIC,
+    Brief,
+    RetrievedEvent,
+    SendEvent,
+    background_items,
+    background_quotes,
     has_evidence,
     quoted_answer,
+    recent_messages,
+    retrieved_event,
+    session_messages,
+    with_map,
+    write_answer,
 )
 
 MODEL_TOPIC = "chat"

@@ -49,7 +49,7 @@ from ..protocol.recalled import event_blocks
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
 from ..store import Row
-from .drafts import RetrievedEvent, clean
+from .answers import RetrievedEvent, clean
 
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (

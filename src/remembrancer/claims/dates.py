@@ -1,14 +1,19 @@
-"""Find calendar dates in many languages: 2026-05-14, 14 May 2026, 14.–16. Mai, 5月14日."""
+"""Find dates and times of day, calendar or relative, in many languages: 14 May, 下周三, 8 Uhr."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import date
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from importlib import resources
 
 from ..search.text.languages import LANGUAGES, normalize
-from .number_words import CHINESE, parse_chinese
-from .values import Claim, Dates, PartialDate
+from .numbers import CHINESE, parse_chinese
+from .values import Claim, Clock, Dates, PartialDate, Quantity, exact_date, shift
+
+# --- Find calendar dates in many languages: 2026-05-14, 14 May 2026, 14.–16. Mai, 5月14日 ----
 
 _MONTHS = {
     name: month
@@ -140,3 +145,278 @@ def _valid(when: PartialDate) -> list[PartialDate]:
     ):
         return []
     return [when]
+
+
+# --- Find relative dates: yesterday, next Friday, last month, in three days, 下周三 ----------
+
+_TABLE = tomllib.loads(resources.files(__package__).joinpath("dates.toml").read_text("utf-8"))
+_DAYS = {
+    normalize(word.strip()): int(days)
+    for days, words in _TABLE["days"].items()
+    for word in words.split(",")
+}
+_WEEKDAYS = {
+    normalize(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()
+}
+_OFFSETS = {
+    normalize(word): int(offset)
+    for offset, words in _TABLE["offsets"].items()
+    for word in words.split()
+}
+_PERIODS = {
+    normalize(word): kind for kind, words in _TABLE["periods"].items() for word in words.split()
+}
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_SPACED = {
+    kind: [word for word in table if ord(word[0]) < 0x3400]
+    for kind, table in (("t", _OFFSETS), ("w", _WEEKDAYS), ("s", _PERIODS))
+}
+_OFFSET, _WEEKDAY, _PERIOD = (_one_of(_SPACED[kind]) for kind in "tws")
+_DAY_WORD = re.compile(
+    rf"(?<![^\W\d_])(?:{_one_of([word for word in _DAYS if ord(word[0]) < 0x3400])})(?![^\W\d_])"
+    rf"|{_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400])}",
+    re.IGNORECASE,
+)
+_WEEKDAY_PHRASE = re.compile(
+    rf"\b(?:(?P<offset>{_OFFSET})[ ])?(?P<weekday>{_WEEKDAY})s?"
+    rf"(?:[ ](?:que viene|(?P<after>{_OFFSET})))?\b",
+    re.IGNORECASE,
+)
+_PERIOD_PHRASE = re.compile(
+    rf"\b(?:(?P<offset>{_OFFSET})[ ](?P<period>{_PERIOD})"
+    rf"|(?P<period_2>{_PERIOD})[ ](?P<after>{_OFFSET}))\b",
+    re.IGNORECASE,
+)
+_HAN = re.compile(
+    r"(?P<offset>上上|下下|上个?|下个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"
+    r"|(?P<offset_2>上个?|下个?|这个?|本)(?P<period>周|星期|月)|(?P<year>去|今|明)年"
+)
+_HAN_OFFSETS = {
+    "上上": -2,
+    "上": -1,
+    "上个": -1,
+    "这": 0,
+    "这个": 0,
+    "本": 0,
+    "下": 1,
+    "下个": 1,
+    "下下": 2,
+}
+_AGO_BEFORE = re.compile(r"(?:\bvor|\bil y a|\bhace)[ ]$", re.IGNORECASE)
+_AGO_AFTER = re.compile(r"[ ](?:ago|earlier|назад|атрас)\b|(?:以?前)", re.IGNORECASE)
+_IN_BEFORE = re.compile(r"(?:\bin|\bdans|\ben|\bчерез)[ ]$", re.IGNORECASE)
+_IN_AFTER = re.compile(r"[ ](?:from now|later)\b|(?:以?后|之后)", re.IGNORECASE)
+_DAYS_OF_WEEK = "一二三四五六日"
+_DAY_SECONDS = 86_400
+
+
+def relative_dates(text: str, day: date) -> Iterator[Claim]:
+    """Yield the relative dates of a text of that day, resolved to calendar dates."""
+    for match in _DAY_WORD.finditer(text):
+        yield _claim(match, day, exact_date(shift(day, _DAYS[normalize(match[0])])))
+    for match in _WEEKDAY_PHRASE.finditer(text):
+        offset = _OFFSETS.get(normalize(match["offset"] or match["after"] or ""))
+        if "que viene" in match[0].lower():
+            offset = 1
+        yield _claim(
+            match, day, *_weekday_dates(day, _WEEKDAYS[normalize(match["weekday"])], offset)
+        )
+    for match in _PERIOD_PHRASE.finditer(text):
+        period = _PERIODS[normalize(match["period"] or match["period_2"])]
+        yield _claim(
+            match,
+            day,
+            _period_date(day, period, _OFFSETS[normalize(match["offset"] or match["after"])]),
+        )
+    for match in _HAN.finditer(text):
+        if match["day"]:
+            weekday = "一二三四五六日".find(match["day"].replace("天", "日"))
+            yield _claim(match, day, *_han_weekday_dates(day, weekday, match["offset"]))
+        elif match["year"]:
+            yield _claim(
+                match, day, PartialDate(year=day.year + {"去": -1, "今": 0, "明": 1}[match["year"]])
+            )
+        else:
+            period = "month" if match["period"] == "月" else "week"
+            yield _claim(match, day, _period_date(day, period, _HAN_OFFSETS[match["offset_2"]]))
+
+
+def _claim(match: re.Match[str], day: date, *options: PartialDate) -> Claim:
+    return Claim("date", match.start(), match.end(), Dates(options, day.year), weak=True)
+
+
+def _weekday_dates(day: date, weekday: int, offset: int | None) -> list[PartialDate]:
+    """Return the possible dates of a weekday: "next Friday" may be this week or the following."""
+    days_ahead, days_behind = (weekday - day.weekday()) % 7, (day.weekday() - weekday) % 7
+    coming, past = shift(day, days_ahead or 7), shift(day, -(days_behind or 7))
+    if offset == 1:
+        days = (
+            [coming]
+            if days_ahead == 0 or coming.isocalendar()[1] != day.isocalendar()[1]
+            else [coming, shift(coming, 7)]
+        )
+    elif offset == -1:
+        days = (
+            [past]
+            if days_behind == 0 or past.isocalendar()[1] != day.isocalendar()[1]
+            else [past, shift(past, -7)]
+        )
+    else:
+        return [
+            PartialDate(weekday=weekday),
+            *(exact_date(date) for date in ([coming, past] if days_ahead else [day])),
+        ]
+    return [exact_date(date) for date in days]
+
+
+def _han_weekday_dates(day: date, weekday: int, offset: str | None) -> list[PartialDate]:
+    if offset is None:
+        return _weekday_dates(day, weekday, None)
+    monday = shift(day, -day.weekday())
+    return [exact_date(shift(monday, 7 * _HAN_OFFSETS[offset] + weekday))]
+
+
+def _period_date(day: date, period: str, offset: int) -> PartialDate:
+    if period == "year":
+        return PartialDate(year=day.year + offset)
+    if period == "month":
+        month = day.year * 12 + day.month - 1 + offset
+        return PartialDate(year=month // 12, month=month % 12 + 1)
+    monday = shift(day, 7 * offset - day.weekday())
+    return PartialDate(period=(monday, shift(monday, 6)))
+
+
+def resolve(text: str, claim: Claim, day: date) -> Claim:
+    """Add the date to a number of days, weeks, months or years: in three days, vor zwei Wochen."""
+    value = claim.value
+    if (
+        not isinstance(value, Quantity)
+        or value.dimension not in {"time", "months"}
+        or len(value.readings) != 1
+    ):
+        return claim
+    before, after = text[max(0, claim.start - 8) : claim.start], text[claim.end : claim.end + 10]
+    sign = (
+        -1
+        if _AGO_BEFORE.search(before) or _AGO_AFTER.match(after)
+        else 1
+        if _IN_BEFORE.search(before) or _IN_AFTER.match(after)
+        else 0
+    )
+    amount = next(iter(value.amounts))
+    if not sign or abs(amount) > 10**9:
+        return claim
+    if value.dimension == "time":
+        whole = amount / _DAY_SECONDS
+        if whole.denominator != 1:
+            return claim
+        return replace(claim, also=Dates((exact_date(shift(day, sign * int(whole))),), day.year))
+    return replace(claim, also=Dates((_add_months(day, sign * int(amount)),), day.year))
+
+
+def _add_months(day: date, months: int) -> PartialDate:
+    month = day.year * 12 + day.month - 1 + months
+    year, month = month // 12, month % 12 + 1
+    if abs(months) >= 24 or not 1 <= year <= 9998:
+        return PartialDate(year=year)
+    last = (date(year + month // 12, month % 12 + 1, 1) - timedelta(1)).day
+    return PartialDate(year, month, min(day.day, last))
+
+
+def weekday_words() -> frozenset[str]:
+    """Return the names of weekdays and words such as "yesterday"."""
+    return frozenset(_WEEKDAYS) | frozenset(_DAYS)
+
+
+# --- Find times of day: 14:30, 2:30 pm, 8 Uhr, 14h15, 9 утра, 下午2点半 ----------------------
+
+_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0,
+    "madrugada": 0, "tarde": 12, "noche": 12,
+              "matin": 0, "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0,
+              "nachmittags": 12, "abends": 12}  # fmt: skip
+_PART = (
+    r"(?:[ ]?(?P<half>[ap]\.?[ ]?m\b\.?)"
+    r"|[ ](?P<part>утра|ночи|дня|вечера|morgens|vormittags|nachmittags|abends"
+    r"|(?:in the )?(?:morning|afternoon|evening)|(?:de|por) la (?:mañana|madrugada|tarde|noche)"
+    r"|du (?:matin|soir)|de l['’]après-midi))"
+)
+_PART_2 = _PART.replace("?P<half>", "?P<half_2>").replace("?P<part>", "?P<part_2>")
+_COLON = re.compile(
+    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])"
+    rf"(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))"
+    rf"(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d|[ ]?(?:min|мин))"
+    rf"(?:[ ]?(?:Uhr|ч(?![^\W\d_])))?{_PART}?",
+    re.ASCII,
+)
+_HOUR = re.compile(
+    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?:[ ]Uhr(?:[ ](?P<m>[0-5]\d)(?!\d))?(?:{_PART})?"
+    rf"|(?:[ ]?(?:heures?|час(?:ов|а)?|часу?))?{_PART_2})",
+    re.ASCII,
+)
+_HAN_HOURS = re.compile(
+    rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?"
+    rf"(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)"
+    rf"(?:(?P<quarter>[一三])刻|(?P<m>\d{{1,2}}|{CHINESE})分?|(?P<half>半)|整|钟)?"
+)
+_RUSSIAN_PREPOSITIONS = ("в ", "к ", "до ", "с ", "около ")
+_AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "中午"})
+_PART_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+
+
+def clocks(text: str) -> Iterator[Claim]:
+    """Yield the times of day of a text, grouped by notation."""
+    for match in _COLON.finditer(text):
+        minute = int(match["h"]) * 60 + int(match["m"])
+        duration = minute * 60 if "h" in match["mark"].lower() and not match["half"] else None
+        yield _clock(
+            match.start(), match.end(), minute, _half_day(match["half"], match["part"]), duration
+        )
+    for match in _HOUR.finditer(text):
+        minute = int(match["h"]) * 60 + int(match["m"] or 0)
+        if match["part_2"] == "дня" and not text[
+            max(0, match.start() - 6) : match.start()
+        ].endswith(_RUSSIAN_PREPOSITIONS):
+            continue  # "3 дня" is a duration of three days
+        half = _half_day(match["half"] or match["half_2"], match["part"] or match["part_2"])
+        yield _clock(match.start(), match.end(), minute, half, None)
+    for match in _HAN_HOURS.finditer(text):
+        hour = _hour_number(match["h"])
+        minutes = (
+            30
+            if match["half"]
+            else 15 * int(parse_chinese(match["quarter"]))
+            if match["quarter"]
+            else _hour_number(match["m"] or "0")
+        )
+        if hour <= 24 and minutes < 60 and not (match["part"] is None and "点" in match["h"]):
+            half = None if match["part"] is None else 12 if match["part"] in _AFTERNOON else 0
+            yield _clock(match.start(), match.end(), hour * 60 + minutes, half, None)
+
+
+def _hour_number(numerals: str) -> int:
+    return int(numerals) if numerals.isascii() else int(parse_chinese(numerals))
+
+
+def _half_day(half: str | None, part: str | None) -> int | None:
+    if half:
+        return _HALF_DAYS[half[0].lower() + "m"]
+    if part:
+        last = _PART_WORD.findall(part)[-1].lower()
+        return _HALF_DAYS.get(last, 0 if last == "morning" else 12)
+    return None
+
+
+def _clock(start: int, end: int, minute: int, half: int | None, seconds: int | None) -> Claim:
+    hour, rest = divmod(minute, 60)
+    if half is not None and hour <= 12:
+        readings = {(hour % 12 + half) * 60 + rest}
+    elif half is None and 0 < hour <= 12:
+        readings = {minute, (minute + 720) % 1440}
+    else:
+        readings = {minute % 1440}
+    return Claim("number", start, end, Clock(frozenset(readings), seconds))

@@ -13,10 +13,8 @@ from itertools import islice, product
 
 from ..search.text.analysis import terms
 from ..search.text.languages import BY_CODE, stem
-from .clauses import Statement
-from .extract import claims_in, language_of, unify_characters
-from .names import normalize_name
-from .tags import sentences
+from .extract import claims_in, language_of, normalize_name, sentences, unify_characters
+from .statements import Statement
 from .values import Claim, Clock, Dates, Name, PartialDate, Quantity, Verbatim, exact_date, shift
 
 _WORD = re.compile(r"[^\W_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")

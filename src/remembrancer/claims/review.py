@@ -12,20 +12,21 @@ from typing import Literal
 from ..protocol.seal import read_seal
 from ..protocol.second_look import Check, CheckName
 from ..search.text.screening import DetectedSecret, find_secrets
-from .clauses import Statement
 from .evidence import STATEMENT_CHARACTERS_MAX, STATEMENTS_COMPARED_MAX, EventEvidence
-from .extract import claims_in, language_of, unify_characters
-from .statements import Verdict, compare
-from .tags import (
+from .extract import (
     Sentence,
     Tag,
     blank_out,
+    claims_in,
     code_blocks,
     find_tags,
+    language_of,
     list_markers,
     sentences,
     tags_for,
+    unify_characters,
 )
+from .statements import Statement, Verdict, compare
 from .values import Claim, Kind
 
 CHECK_BY_KIND: dict[Kind, CheckName] = {

@@ -44,12 +44,12 @@ def invite(
 
     The link works once and expires after a day. Earlier links of the account stop working.
     """
-    from ..accounts import invitations
+    from ..accounts import sign_in
     from ..console.sign_in import link
 
     settings = load_settings(context, data)
     with open_store_records(context, data) as records:
-        token = invitations.invite(records, name)
+        token = sign_in.invite(records, name)
     base_url = settings.public_url.rstrip("/") or f"http://{settings.host}:{settings.port}"
     print(link(base_url, token.reveal()))
 

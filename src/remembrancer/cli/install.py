@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..client.address import normalize_base_url
+from ..client.api_request import normalize_base_url
 from ..client.credentials import find_url
 from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY

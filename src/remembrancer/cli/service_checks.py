@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..client import Client, Retry
-from ..client.address import normalize_base_url
+from ..client.api_request import normalize_base_url
 from ..client.credentials import (
     KEY_NAME,
     SERVICE_URL,

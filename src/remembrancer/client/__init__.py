@@ -12,10 +12,10 @@ from ..protocol.memory import Turn
 from ..protocol.memory_batch import BatchTurn, TurnBatch
 from ..protocol.search import MemoryQuery, WorkContext
 from .api import AsyncClient, Client
+from .api_request import Retry
 from .credentials import KeyMissingError
 from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
 from .results import AddResult, SearchResult
-from .retry import Retry
 
 __all__ = [
     "AddResult",

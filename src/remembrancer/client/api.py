@@ -23,12 +23,19 @@ from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCa
 from ..protocol.operations import Operations
 from ..protocol.sessions import ListedSession, SessionsQuery
 from . import verbs
-from .address import is_valid_key, normalize_base_url
-from .api_request import ApiRequest, other, request_of
+from .api_request import (
+    ApiRequest,
+    NoResponse,
+    Retry,
+    is_valid_key,
+    normalize_base_url,
+    other,
+    request_of,
+    run_attempts,
+)
 from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
 from .results import AddResult, SearchResult
-from .retry import NoResponse, Retry, run_attempts
 from .turns import Content
 from .verbs import DEFAULT_SESSION, Time
 

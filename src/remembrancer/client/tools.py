@@ -1,17 +1,14 @@
-"""Tools for agents: one row for each, built from the models and requests of the HTTP API.
-
-There are few tools, and each shows only the arguments that a model needs: models then choose the
-right tool more often and read less. An argument that a tool omits has its HTTP default; `user_id`
-defaults to the key's own user.
-"""
+"""Tools for agents: one row for each, built from the operations of the service."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, cast
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from ..protocol.agent_tools import (
     Document,
@@ -33,7 +30,9 @@ from ..protocol.fence import one_line
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
+from ..protocol.operation import AnyOperation
 from ..protocol.operations import Operations
+from ..protocol.own_key import OwnKeyQuery
 from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
 from ..protocol.search import MemoryAnswer, MemoryQuery
@@ -41,16 +40,210 @@ from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from ..protocol.text import beginning
 from .api import AsyncClient, Client
-from .api_request import request_of
+from .api_request import ApiRequest, request_of
 from .runtime.prompts import recalled_text
-from .tool import (
-    SchemaFormat,
-    Tool,
-    ToolArgumentsError,
-    ToolSteps,
-    described,
-    one_request,
-)
+
+# --- The JSON Schema of the arguments of a tool, made from the model of its request ----------
+
+
+def arguments_schema(
+    model: type[BaseModel], arguments: Sequence[str], required: Sequence[str]
+) -> dict[str, Any]:
+    """Return the schema of an object with these fields of a model."""
+    model_schema = model.model_json_schema()
+    properties = {
+        name: _argument(model_schema["properties"][name], required=name in required)
+        for name in arguments
+    }
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    if "$ref" in json.dumps(properties):
+        schema["$defs"] = model_schema["$defs"]
+    return schema
+
+
+def _argument(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    """Return the schema of an argument: without the title, which repeats its name, and open to null
+    if it is optional.
+    """
+    argument = {name: value for name, value in schema.items() if name != "title"}
+    if required or any(part.get("type") == "null" for part in argument.get("anyOf", ())):
+        return argument
+    about = ("description", "default")
+    kind = {name: value for name, value in argument.items() if name not in about}
+    return {
+        "anyOf": [kind, {"type": "null"}],
+        **{name: value for name, value in argument.items() if name in about},
+    }
+
+
+# --- One tool for agents: its arguments, its steps, and its description for three APIs -------
+
+ToolSteps: TypeAlias = Generator[ApiRequest[Any], Any, BaseModel]
+ToolFunction: TypeAlias = Callable[[Any, str, str | None], ToolSteps]
+SchemaFormat: TypeAlias = Literal["openai", "anthropic", "mcp"]
+
+
+class ToolArgumentsError(ValueError):
+    """The tool does not exist or its arguments are invalid; the message names the argument."""
+
+
+SAME = ""  # the description beside hooks is the same
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One tool for agents.
+
+    `arguments` are the fields of `request_model` that the tool shows. `render` converts the answer
+    to text; by default it is JSON.
+    """
+
+    name: str
+    title: str
+    description: str
+    request_model: type[BaseModel]
+    arguments: tuple[str, ...]
+    required: tuple[str, ...]
+    answer_model: type[BaseModel]
+    function: ToolFunction
+    render: Callable[[Any], str] | None = None
+    is_read_only: bool = False
+    is_destructive: bool = False
+    is_idempotent: bool = False  # repeating a call with the same arguments has no effect
+    # Description where hooks search, store and check; None: hooks do what the tool is for.
+    beside_hooks: str | None = SAME
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """Annotations of the Model Context Protocol."""
+        annotations: dict[str, Any] = {
+            "title": self.title,
+            "readOnlyHint": self.is_read_only,
+            "openWorldHint": False,
+        }
+        if not self.is_read_only:
+            annotations["destructiveHint"] = self.is_destructive
+            annotations["idempotentHint"] = self.is_idempotent
+        return annotations
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        return arguments_schema(self.request_model, self.arguments, self.required)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON Schema of the structured answer; None if the answer is a fenced text.
+
+        Hosts show a model the structured answer instead of the text, so a tool that shows memory
+        has none.
+        """
+        return None if self.render else self.answer_model.model_json_schema(mode="serialization")
+
+    def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
+        """Yield the requests to send, receive their answers, and return the tool's answer.
+
+        `base_url` is the service's public address; `user_id` the key's pin, if any. Raises
+        ToolArgumentsError.
+        """
+        unknown = sorted(set(arguments) - set(self.arguments))
+        if unknown:
+            raise ToolArgumentsError(
+                f"{unknown[0]}: there is no such argument; valid: {', '.join(self.arguments)}"
+            )
+        values = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name in self.required
+        }
+        user_field = self.request_model.model_fields.get("user_id")
+        if user_field is not None and user_field.is_required() and "user_id" not in values:
+            values["user_id"] = (
+                user_id or (yield request_of(Operations.own_key, _session(values))).user_id
+            )
+        try:
+            request = self.request_model.model_validate_json(json.dumps(values))
+        except (ValidationError, TypeError, ValueError) as error:
+            raise ToolArgumentsError(_error_message(error)) from None
+        answer: BaseModel = yield from self.function(request, base_url, user_id)
+        return answer
+
+
+def _for_openai(tool: Tool) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+    }
+    return {"type": "function", "function": function}
+
+
+def _for_anthropic(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+    }
+
+
+def _for_mcp(tool: Tool) -> dict[str, Any]:
+    output = {} if tool.output_schema is None else {"outputSchema": tool.output_schema}
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        **output,
+        "annotations": tool.annotations,
+    }
+
+
+_FORMATS: Mapping[SchemaFormat, Callable[[Tool], dict[str, Any]]] = {
+    "openai": _for_openai,
+    "anthropic": _for_anthropic,
+    "mcp": _for_mcp,
+}
+
+
+def described(tool: Tool, schema_format: SchemaFormat) -> dict[str, Any]:
+    """Describe a tool for OpenAI (chat completions), Anthropic (messages) or MCP."""
+    return _FORMATS[schema_format](tool)
+
+
+def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
+    """Return the query for the user of the session, if the arguments name it correctly."""
+    try:
+        return OwnKeyQuery(session_id=arguments.get("session_id"))
+    except ValidationError:
+        return None
+
+
+def _error_message(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"the arguments cannot be converted to JSON: {error}"
+    fault = error.errors()[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+
+
+def one_request(operation: AnyOperation) -> ToolFunction:
+    """Return the function of a tool that sends one request of this operation."""
+
+    def function(request: BaseModel, _base_url: str, _user_id: str | None) -> ToolSteps:
+        answer: BaseModel = yield request_of(operation, request)
+        return answer
+
+    return function
+
+
+# --- Tools for agents: one row for each, built from the models and requests of the HTTP API --
+# There are few tools, and each shows only the arguments that a model needs: models then choose the
+# right tool more often and read less. An argument that a tool omits has its HTTP default; `user_id`
+# defaults to the key's own user.
 
 TITLE_CHARACTERS_MAX = 80
 CONNECTOR_HITS = 10  # results of the tool `search`

@@ -9,8 +9,7 @@ from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
-from ..permissions.audit import AuditBroken, export_entries, verify
-from ..permissions.audit_search import AuditFilter, search_audit
+from ..permissions.audit import AuditBroken, AuditFilter, export_entries, search_audit, verify
 from ..permissions.owner import require_unpinned_owner
 from .browser_session import BrowserRequest, Page
 from .forms import number, parse_filters

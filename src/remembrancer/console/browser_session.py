@@ -11,12 +11,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ..accounts import NO_KEY
-from ..accounts import browser_sessions as sessions
-from ..accounts.browser_sessions import BrowserSession
+from ..accounts import sign_in as sessions
+from ..accounts.sign_in import BrowserSession
 from ..context import Caller, Context
 from ..http import pages
-from ..http.dispatch import Dispatcher
-from ..http.endpoint import ThreadPool
+from ..http.dispatch import Dispatcher, ThreadPool
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
 from ..sandbox.runner import Cancellation
 from . import layout

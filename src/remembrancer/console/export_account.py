@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .. import status
-from ..accounts import browser_sessions, keys
+from ..accounts import keys, sign_in
 from ..accounts.usage import DAY_MS, DAYS_SHOWN, KINDS, usage_of
 from ..agent.compliance import compliance, session_compliance
 from ..feedback import list_feedback, own_feedback
-from ..files.listing import list_files, quota_usage
-from ..permissions.audit_search import AuditFilter, search_audit
+from ..files.files import list_files, quota_usage
+from ..permissions.audit import AuditFilter, search_audit
 from ..permissions.grants import list_grants
 from ..protocol import limits
 from ..protocol.compliance import ComplianceQuery, Figures
@@ -127,7 +127,7 @@ def _keys(browser: BrowserRequest) -> Iterator[Row]:
 
 def _browsers(browser: BrowserRequest) -> Iterator[Row]:
     session = browser.require_session()
-    for one in browser_sessions.list_browsers(browser.context, session, browser.token):
+    for one in sign_in.list_browsers(browser.context, session, browser.token):
         yield {
             "browser": one.name,
             "signed_in_at": rfc3339(one.since_ms),

@@ -16,7 +16,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..http.endpoint import ThreadPool
+from ..http.dispatch import ThreadPool
 from ..protocol.errors import InvalidRequest
 from . import parameters
 from .browser_session import BrowserRequest, Page

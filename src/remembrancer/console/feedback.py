@@ -15,7 +15,7 @@ from ..feedback import (
     reopen_feedback,
     submit_feedback,
 )
-from ..http.rate_limiter import RateExceeded
+from ..http.admission import RateExceeded
 from ..protocol.feedback import Feedback, FeedbackQuery, FeedbackType
 from . import layout, parameters
 from .browser_session import BrowserRequest, Page

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from ..files.files import FileUnknown, erase_file, find_file
-from ..files.listing import list_files, picture_size, quota_usage
+from ..files.files import FileUnknown, erase_file, find_file, list_files, picture_size, quota_usage
 from ..http.downloads import file_response
 from ..protocol import limits
 from ..protocol.errors import Forbidden

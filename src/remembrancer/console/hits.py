@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ..http.template_filters import ago
+from ..http.pages import ago
 from ..protocol.explain import ExplainedHit, Explanation, Mark
 
 BAR_WIDTH = 100.0  # of the longest bar, in SVG units

@@ -17,7 +17,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..http.endpoint import ThreadPool
+from ..http.dispatch import ThreadPool
 from ..memory.exchange import importer
 from ..memory.exchange.archive import Archive
 from ..memory.exchange.restore import restore

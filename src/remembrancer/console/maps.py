@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from ..agent.summarize import make_map
-from ..http.endpoint import ThreadPool
+from ..http.dispatch import ThreadPool
 from ..memory.associations import list_subjects
 from ..memory.duties import L2_SUMMARIES
 from ..memory.facts.listing import list_facts

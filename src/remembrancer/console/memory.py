@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ..accounts.teams import authors_of_events
 from ..agent.second_look import second_look
-from ..http.endpoint import ThreadPool
+from ..http.dispatch import ThreadPool
 from ..memory.history import browse
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain

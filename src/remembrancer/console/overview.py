@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from .. import __version__, status
 from ..accounts import NotOwner
-from ..accounts.invitations import invite
+from ..accounts.sign_in import invite
 from ..accounts.usage import DAY_MS, usage_of
 from ..agent.compliance import compliance
 from ..memory.history import activity, browse

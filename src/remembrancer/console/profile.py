@@ -8,14 +8,13 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from ..accounts import browser_sessions as sessions
-from ..accounts import default_user_id, keys, passwords
+from ..accounts import default_user_id, keys, sign_in
+from ..accounts import sign_in as sessions
 from ..accounts.durations import duration
 from ..accounts.keys import NewKey
-from ..accounts.passwords import PasswordUnfit, SignInRefused, SignInTooOften
 from ..accounts.prompts import prompt_of, set_prompt
-from ..http.bodies import fault, invalid
-from ..http.parameters import parse_query
+from ..accounts.sign_in import PasswordUnfit, SignInRefused, SignInTooOften
+from ..http.bodies import fault, invalid, parse_query
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound
 from ..protocol.prompts import PromptQuery, PromptWrite
@@ -138,7 +137,7 @@ def change_password(browser: BrowserRequest) -> Response:
             FormError(form="password", message="The two new passwords are different.", values={}),
         )
     try:
-        passwords.change_password(
+        sign_in.change_password(
             browser.context, session.account_name, form.get("old", ""), form.get("new", "")
         )
     except SignInRefused:

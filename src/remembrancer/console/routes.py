@@ -12,10 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..accounts import NotOwner
-from ..http import assets, problems
-from ..http.dispatch import Dispatcher
-from ..http.endpoint import ThreadPool
-from ..http.rate_limiter import RateLimiter
+from ..http import pages, problems
+from ..http.admission import RateLimiter
+from ..http.dispatch import Dispatcher, ThreadPool
 from ..protocol.errors import NotFound, Problem
 from ..sandbox.runner import Cancellation
 from ..store import StoreUnavailable
@@ -91,7 +90,7 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
         store=dispatcher.context.store,
     )
     return [
-        Route(assets.PATH, assets.send, methods=["GET", "HEAD"]),
+        Route(pages.PATH, pages.send, methods=["GET", "HEAD"]),
         *(_route(dispatcher, limiter, path, page) for path, page in PAGES.items()),
         _unknown_pages(dispatcher),
     ]

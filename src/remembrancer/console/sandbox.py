@@ -8,10 +8,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..files.files import FileUnknown, find_file
-from ..files.listing import picture_size
-from ..http.endpoint import ThreadPool
-from ..http.rate_limiter import RateExceeded
+from ..files.files import FileUnknown, find_file, picture_size
+from ..http.admission import RateExceeded
+from ..http.dispatch import ThreadPool
 from ..memory.write.runs import execute
 from ..protocol import limits
 from ..protocol.errors import Problem

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from ..http.endpoint import ThreadPool
+from ..http.dispatch import ThreadPool
 from ..memory.history import activity
 from ..memory.recall.explain import explain
 from ..protocol.search import MemoryQuery

@@ -6,9 +6,15 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from ..accounts import browser_sessions as sessions
-from ..accounts.invitations import accept, invitation_account
-from ..accounts.passwords import PasswordUnfit, SignInRefused, SignInTooOften, account_of
+from ..accounts import sign_in as sessions
+from ..accounts.sign_in import (
+    PasswordUnfit,
+    SignInRefused,
+    SignInTooOften,
+    accept,
+    account_of,
+    invitation_account,
+)
 from ..protocol import limits
 from . import layout
 from .browser_session import BrowserRequest, Page

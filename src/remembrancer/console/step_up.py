@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..accounts import browser_sessions as sessions
-from ..accounts.passwords import SignInRefused, SignInTooOften
+from ..accounts import sign_in as sessions
+from ..accounts.sign_in import SignInRefused, SignInTooOften
 from .browser_session import BrowserRequest
 
 MISSING = "Enter your password. It was last entered more than five minutes ago."

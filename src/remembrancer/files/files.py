@@ -1,21 +1,20 @@
-"""Created files: stored per account, downloaded with a key or by a signed link.
-
-The content is durable before the row is written. A crash between the two leaves a blob without a
-row, which `sweep` deletes.
-"""
+"""Created files: names, types, quotas, signed links; stored per account."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import re
 import secrets
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 from urllib.parse import quote
 
-from ..accounts import require_write
+from ..accounts import require_owner, require_write
 from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Records
 from ..protocol import limits
@@ -25,12 +24,271 @@ from ..protocol.forget import FileErased
 from ..protocol.service_keys import PREFIX, mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Row, StoreUnavailable, Transaction, load_queries
-from . import links
 from .blobs import Blobs, open_blobs
-from .names import safe_extension, safe_name
 from .types import content_of
 
+# --- Make file names that are safe on every system and readable in every script --------------
+
+# Letters and marks that are invisible, so that two names could look equal: fillers, inherent
+# vowels, variation selectors.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_DEVICES = re.compile(
+    r"(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)", re.IGNORECASE
+)  # names that Windows reserves
+_MARKS_MAX = 3  # combining marks per letter: more than any script needs
+_EXTENSION = re.compile(r"[a-z0-9]{1,10}")
+
+
+def safe_name(requested: str, extension: str) -> str:
+    """Return the safe part of a given name, without the extension; empty if nothing is left.
+
+    The last part of a path: letters of any script, digits, single spaces and `-_.`; at most
+    FILENAME_CHARACTERS_MAX characters and FILENAME_BYTES_MAX bytes of UTF-8. It does not begin
+    with ` `, `.` or `-`, so it is neither hidden nor read as an option.
+    """
+    text = unicodedata.normalize("NFC", re.split(r"[/\\]", requested)[-1])
+    # again: a mark may now follow the letter before what was removed
+    name = unicodedata.normalize("NFC", _clean(_BLANK.sub("", text)))
+    if name.lower().endswith(f".{extension}"):
+        name = name[: -len(extension) - 1].rstrip(" .")
+    if _DEVICES.match(name):
+        name = f"_{name}"
+    return _cut(name)
+
+
+def safe_extension(requested: str) -> str:
+    """Return the extension of a program's file: at most ten lower-case letters and digits, or
+    `bin`.
+    """
+    lower = requested.lower().removeprefix(".")
+    return lower if _EXTENSION.fullmatch(lower) else "bin"
+
+
+def _clean(text: str) -> str:
+    name: list[str] = []
+    marks = 0
+    for character in text:
+        kind = unicodedata.category(character)
+        if character.isspace():
+            if name and name[-1] != " ":
+                name.append(" ")
+        elif kind[0] == "M":
+            marks += 1
+            if name and marks <= _MARKS_MAX and name[-1] != " ":
+                name.append(character)
+            continue
+        elif kind[0] == "L" or kind == "Nd" or character in "-_.":
+            name.append(character)
+        marks = 0
+    return "".join(name).lstrip(" .-").rstrip(" .")
+
+
+def _cut(name: str) -> str:
+    name = name[: limits.FILENAME_CHARACTERS_MAX]
+    name = name.encode()[: limits.FILENAME_BYTES_MAX].decode(
+        "utf-8", "ignore"
+    )  # only a character that was cut in half
+    return name.rstrip(" .")
+
+
+# --- Signed links: anyone with a link can download one file for a limited time, without a key
+
 SQL = load_queries("remembrancer.files", "files.sql")
+_NAME = "download"
+_SECRET_BYTES = 32
+
+
+def expiry(now_ms: int) -> int:
+    """Return when a link made now expires: seconds since 1970, UTC."""
+    return now_ms // 1000 + limits.DOWNLOAD_LINK_MINUTES * 60
+
+
+def sign(secret: bytes, filename: str, exp: int) -> str:
+    """Return the signature for a file until `exp`, in hex."""
+    return hmac.digest(secret, f"download\n{exp}\n{filename}".encode(), hashlib.sha256).hex()
+
+
+def is_signed(secret: bytes, filename: str, exp: int, sig: str, now_ms: int) -> bool:
+    """Return True if the signature is ours for this file and has not expired."""
+    ours = sign(secret, filename, exp)
+    return (
+        hmac.compare_digest(ours.encode(), sig.encode("utf-8", "replace")) and now_ms < exp * 1000
+    )
+
+
+def secret_of(tx: Transaction) -> bytes | None:
+    """Return the secret that all servers of a store sign with; None if no link was ever made."""
+    row = tx.one_or_none(SQL.secret_named, name=_NAME)
+    return bytes(row.secret) if row else None
+
+
+def secret_for(tx: Transaction, now_ms: int) -> bytes:
+    """Return the same secret, creating it on first use."""
+    return secret_of(tx) or bytes(
+        tx.one(
+            SQL.keep_secret, name=_NAME, secret=secrets.token_bytes(_SECRET_BYTES), now_ms=now_ms
+        ).secret
+    )
+
+
+# --- List the created files of an account and how much of its quota they use -----------------
+
+LISTED = 50  # per page
+_AFTER_ALL = (1 << 63) - 1
+_PNG_HEAD_BYTES = 24  # signature, length and name of the first chunk, width and height
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRow:
+    """A created file. A value that was not recorded at creation is None."""
+
+    filename: str
+    size_bytes: int
+    created_ms: int
+    made_by: str | None  # `file`: created by request; `program`: output of a program
+    key_id: int | None  # 0: created in a signed-in browser or on the machine itself
+    key: str | None  # label of that key, or its first characters
+    user_id: str | None  # the pin of that key
+
+    @property
+    def ext(self) -> str:
+        """Return the extension of the file name."""
+        return self.filename.rpartition(".")[2].lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePage:
+    """A page of files, newest first; pass `next` as `before` to get the following page.
+
+    Bytes are counted as in the quota.
+    """
+
+    files: list[FileRow]
+    next: str | None
+    count: int
+    used_bytes: int
+    bytes_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaUsage:
+    """An account and the part of its quota in use."""
+
+    account: str
+    count: int
+    used_bytes: int
+
+
+def list_files(
+    records: Records, caller: Caller, before: str | None = None, most: int = LISTED
+) -> FilePage:
+    """Return a page of the caller's files.
+
+    Raises FileUnknown if `before` is not one of them, StoreUnavailable.
+    """
+
+    def read(tx: Transaction) -> tuple[list[Row], Row]:
+        at = _AFTER_ALL
+        if before is not None:
+            at = own_file(tx, caller, before).id
+        rows = tx.all(SQL.page_of_files, before=at, most=most + 1, user_id=caller.pinned_user_id)
+        return rows, tx.one(SQL.room_of)
+
+    rows, room = records.store.read(read, account_id=caller.account_id)
+    files = [_file_row(row) for row in rows[:most]]
+    return FilePage(
+        files=files,
+        next=files[-1].filename if len(rows) > most else None,
+        count=room.files,
+        used_bytes=room.charged_bytes,
+        bytes_max=records.settings.account_bytes_max,
+    )
+
+
+def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[QuotaUsage]:
+    """Return how much the files of each account use, largest first, and nothing else about them.
+
+    Raises NotOwner, StoreUnavailable.
+    """
+    require_owner(caller)
+    rows = records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
+    return [
+        QuotaUsage(account=row.account, count=row.files, used_bytes=row.charged_bytes)
+        for row in rows
+    ]
+
+
+def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
+    """Return width and height of a PNG from its header; None if it is not a PNG.
+
+    Raises BlobsUnavailable.
+    """
+    if row.size_bytes < _PNG_HEAD_BYTES:
+        return None
+    head = b"".join(open_blobs(records.settings).read(row.blob, 0, _PNG_HEAD_BYTES))
+    if not head.startswith(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"):
+        return None
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def _file_row(row: Row) -> FileRow:
+    key = None if row.hint is None else row.label or f"sk_{row.hint}…"
+    return FileRow(
+        filename=row.filename,
+        size_bytes=row.size_bytes,
+        created_ms=row.created_ms,
+        made_by=row.made_by,
+        key_id=row.key_id,
+        key=key,
+        user_id=row.user_id,
+    )
+
+
+# --- Restore a created file from an export: its name, its times and its content --------------
+
+
+def restore_file(
+    records: Records,
+    owner: FileOwner,
+    *,
+    filename: str,
+    blob: str,
+    size_bytes: int,
+    created_ms: int,
+    content: Iterable[bytes],
+) -> None:
+    """Store a file under its old name, durable on return; nothing if the account has it.
+
+    `blob` is the SHA-256 of the content in hex. Must not be called in a transaction. Raises
+    AccountFull, StoreUnavailable and everything that `content` raises, and then stores nothing.
+    """
+
+    def add(tx: Transaction) -> None:
+        if tx.one_or_none(SQL.file_named, filename=filename) is not None:
+            return
+        charge_file(tx, size_bytes, records.settings.account_bytes_max)
+        tx.run(
+            SQL.add_file,
+            filename=filename,
+            blob=name,
+            size_bytes=size_bytes,
+            now_ms=created_ms,
+            user_id=owner.pinned_user_id,
+            key_id=owner.key_id,
+            made_by=owner.made_by,
+        )
+
+    # No other server deletes this content before its row exists.
+    with records.store.lock(lock_of(blob)), open_blobs(records.settings).hold(content) as name:
+        records.store.write(add, account_id=owner.account_id)
+
+
+# --- Created files: stored per account, downloaded with a key or by a signed link ------------
+# The content is durable before the row is written. A crash between the two leaves a blob without a
+# row, which `sweep` deletes.
+
 ORPHAN_HOURS = 1  # a blob this old without a row will not get one
 NAMELESS = "file"  # the name of a program's file if no character of its own name is allowed
 
@@ -151,7 +409,7 @@ class StoredFile:
             key_id=self.owner.key_id,
             made_by=self.owner.made_by,
         )
-        created = _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
+        created = _created(self.filename, self.size_bytes, secret_for(tx, now_ms), now_ms)
         return created.model_copy(
             update={"detail": " ".join(filter(None, (self.notice, note))) or None}
         )
@@ -279,8 +537,8 @@ def file_by_link(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     """
 
     def read(tx: Transaction) -> Row | None:
-        secret = links.secret_of(tx)
-        is_good = secret is not None and links.is_good(secret, filename, exp, sig, records.clock())
+        secret = secret_of(tx)
+        is_good = secret is not None and is_signed(secret, filename, exp, sig, records.clock())
         return tx.one_or_none(SQL.file_named, filename=filename) if is_good else None
 
     row = records.store.read(read)
@@ -367,13 +625,13 @@ def charge_file(tx: Transaction, size_bytes: int, bytes_max: int) -> None:
 
 
 def _created(filename: str, size_bytes: int, secret: bytes, now_ms: int) -> CreatedFile:
-    exp = links.expiry(now_ms)
+    exp = expiry(now_ms)
     url = f"/download/{quote(filename)}"
     return CreatedFile(
         filename=filename,
         url=url,
         size_bytes=size_bytes,
-        download_url=f"{url}?exp={exp}&sig={links.sign(secret, filename, exp)}",
+        download_url=f"{url}?exp={exp}&sig={sign(secret, filename, exp)}",
         expires_at=rfc3339(exp * 1000),
     )
 

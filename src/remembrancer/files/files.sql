@@ -41,3 +41,9 @@ select accounts.name as account, file_usage.charged_bytes, (select count(*) from
 from file_usage join accounts on accounts.id = file_usage.account_id
 where file_usage.charged_bytes > 0
 order by file_usage.charged_bytes desc, accounts.id limit :most;
+
+-- secret_named: What is signed with
+select secret from secrets where name = :name;
+
+-- keep_secret: The same, made
+insert into secrets (name, secret, created_ms) values (:name, :secret, :now_ms) returning secret;

@@ -15,19 +15,22 @@ from ..agent.chat import ChatTurn, finish, start_chat
 from ..agent.completions import (
     NAME,
     CompletionTurn,
+    ResponseEvents,
+    as_completion,
+    as_response,
     complete,
+    pending_response,
     served_model,
     served_models,
     start_completion,
 )
-from ..agent.responses import ResponseEvents, as_completion, as_response, pending_response
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Choice, Completed, Completion, ServedModel, ServedModels
 from ..protocol.openai_errors import is_openai_path
 from ..protocol.operations import EVENT_STREAM
 from ..protocol.responses import ResponseObject, ResponseRequest
 from . import problems
-from .endpoint import Call, ThreadPool
+from .dispatch import Call, ThreadPool
 
 HEARTBEAT_SECONDS = 15  # after this silence, a comment keeps proxies from closing the connection
 Emit = Callable[[str, object], None]

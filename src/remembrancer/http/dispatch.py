@@ -7,8 +7,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, TypeVarTuple
 
 from pydantic import BaseModel
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -20,26 +22,172 @@ from starlette.types import Scope
 
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.keys import authenticate
-from ..accounts.usage import UsageCounter
+from ..accounts.teams import enter, working_in
+from ..accounts.usage import Kind, UsageCounter
 from ..context import Caller, Context
 from ..fair_queue import FairThreads
+from ..memory.recall.teams import TeamAndTeams
+from ..memory.write.batch import FAULTS_MAX
 from ..models import ModelAttempt
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, Unauthorized, Unavailable
-from ..protocol.operation import AnyOperation, RateLimit
+from ..protocol.errors import InvalidRequest, NotFound, Unauthorized, Unavailable
+from ..protocol.memory_batch import BatchTurn, TurnBatch
+from ..protocol.operation import AnyOperation, Operation, RateLimit
+from ..protocol.search import MemoryQuery
+from ..protocol.teams import TeamQuery
 from ..sandbox.port import SandboxPort
 from ..sandbox.runner import Cancellation, RunCancelled
 from ..sandbox.sandbox import Sandbox
 from . import bodies, problems
-from .account_groups import AccountGroups
-from .endpoint import Call, Endpoint, ThreadPool
+from .admission import (
+    AccountGroups,
+    Allowance,
+    InFlight,
+    RateExceeded,
+    RateLimiter,
+    Refusals,
+    RequestMemory,
+    ShortTurns,
+)
+from .bodies import parse_query
 from .metrics import Metrics
-from .parameters import parse_query
-from .rate_limiter import Allowance, RateExceeded, RateLimiter
-from .refusals import Refusals
-from .request_memory import InFlight, RequestMemory
-from .short_turns import ShortTurns
-from .team_requests import enter_team
+
+# --- The binding of an operation to the action that answers it, and one validated request to it
+
+A = TypeVar("A")
+InputT = TypeVar("InputT")  # the body or the query; None without either
+Inputs = TypeVarTuple("Inputs")
+
+
+class ThreadPool(Enum):
+    """Thread pools; every endpoint runs on one."""
+
+    LOOP = "loop"  # the event loop itself: for handlers that neither wait nor compute
+    SEARCH = "search"  # few threads, busy with computing
+    WRITE = "write"  # many threads, mostly waiting for the disk
+    LARGE = "large"  # few threads, for writes of large bodies
+    FILES = "files"  # few threads, for contents of files, whose storage may not answer
+    TALK = "talk"  # threads that wait for a language model
+    RUN = "run"  # threads that wait for a program
+
+
+@dataclass(slots=True, kw_only=True)
+class Call(Generic[InputT]):
+    """One request whose key, size, rate and input have been checked."""
+
+    dispatcher: Dispatcher
+    context: Context
+    request: Request
+    input: InputT = field(init=False)
+    caller: Caller = field(init=False)  # not set where the operation needs no key
+    idempotency: IdempotentRequest | None = None
+    cancellation: Cancellation | None = None  # of the request's programs, if it may run any
+    headers: dict[str, str] = field(default_factory=dict)  # of the response
+
+    @property
+    def item_id(self) -> str:
+        """The id in the path. Raises NotFound if it cannot be one."""
+        [item_id] = self.request.path_params.values()
+        if len(item_id) > limits.ID_CHARACTERS_MAX or not item_id.isprintable():
+            raise NotFound
+        return str(item_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An operation with exactly one of `read`, `write` and `handle`, which answers it."""
+
+    operation: AnyOperation
+    pool: ThreadPool
+    usage: Kind | None = None  # usage counter that a successful request increments
+    read: Callable[..., Any] | None = None
+    write: Callable[..., Any] | None = None
+    handle: Callable[[Call[Any]], Any] | None = None
+
+
+def reads(
+    operation: Operation[Any, Any, A, *Inputs],
+    action: Callable[[Context, Caller, *Inputs], A],
+    *,
+    pool: ThreadPool = ThreadPool.SEARCH,
+    usage: Kind | None = None,
+) -> Endpoint:
+    """Bind an operation to an action that takes the id in the path, then the body or query."""
+    return Endpoint(operation, pool, usage, read=action)
+
+
+def writes(
+    operation: Operation[Any, Any, A, *Inputs],
+    action: Callable[[Context, Caller, *Inputs, IdempotentRequest | None], A],
+    *,
+    pool: ThreadPool = ThreadPool.WRITE,
+    usage: Kind | None = None,
+) -> Endpoint:
+    """Bind an operation to an action that also takes the request's Idempotency-Key."""
+    return Endpoint(operation, pool, usage, write=action)
+
+
+def handles(
+    operation: Operation[Any, Any, A, *Inputs],
+    handler: Callable[[Call[Any]], A | BaseModel | Response],
+    *,
+    pool: ThreadPool = ThreadPool.WRITE,
+    usage: Kind | None = None,
+) -> Endpoint:
+    """Bind an operation to a handler that needs the HTTP request itself."""
+    return Endpoint(operation, pool, usage, handle=handler)
+
+
+# --- Requests that name a team: they work in its space, with the role of the member ----------
+
+
+def enter_team(operation: AnyOperation, call: Call[Any]) -> None:
+    """Let a request that names a team work in it; other requests stay as they are.
+
+    Its `user_id` is then the team's: the user that acts is checked here. Raises PinnedToOtherUser,
+    TeamUnknown, TeamAmbiguous, RoleTooLow, TeamAndTeams.
+    """
+    if call.input is not None:
+        call.input = _in_team(operation, call, call.input)
+    else:
+        _in_team(operation, call, parse_query(TeamQuery, call.request.scope["query_string"]))
+
+
+def _in_team(operation: AnyOperation, call: Call[Any], request: Any) -> Any:
+    if request.team is None:
+        return request
+    assert operation.team is not None
+    user_id = getattr(request, "user_id", None)
+    call.caller = enter(call.context, call.caller, request.team, user_id, operation.team)
+    call.context = working_in(call.context, call.caller, operation.team)
+    changes: dict[str, Any] = {"team": None}
+    if hasattr(request, "user_id"):
+        changes["user_id"] = call.caller.pinned_user_id
+    if isinstance(request, TurnBatch):
+        changes["turns"] = _turns_of_member(request, call.caller)
+    if isinstance(request, MemoryQuery):
+        if request.teams is not None:
+            raise TeamAndTeams
+        changes |= {"interact": False, "last_seal": None}
+    return request.model_copy(update=changes)
+
+
+def _turns_of_member(batch: TurnBatch, caller: Caller) -> list[BatchTurn]:
+    """Return the turns of a batch without the user that acts. Raises InvalidRequest for others."""
+    assert caller.member is not None
+    user_id = caller.member.user_id
+    detail = f"must be absent, or the member that stores the turns: {user_id}"
+    faults = [
+        {"pointer": f"/turns/{place}/user_id", "detail": detail}
+        for place, turn in enumerate(batch.turns)
+        if turn.user_id not in (None, user_id)
+    ]
+    if faults:
+        raise InvalidRequest(f"{faults[0]['pointer'][1:]}: {detail}.", errors=faults[:FAULTS_MAX])
+    return [turn.model_copy(update={"user_id": None}) for turn in batch.turns]
+
+
+# --- Authenticate, rate-limit, validate and dispatch requests --------------------------------
 
 # Large bodies of writes processed at the same time. Each takes several times its size in memory,
 # and up to seconds of a processor for the analysis of its text.

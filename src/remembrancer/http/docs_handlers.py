@@ -11,7 +11,7 @@ from starlette.responses import Response
 from .. import __version__
 from ..protocol.errors import NotFound
 from . import docs_site, openapi, pages
-from .endpoint import Call
+from .dispatch import Call
 
 API = "api"  # the pages about the endpoints
 IMAGES = "images/"

@@ -16,7 +16,7 @@ from ..protocol import limits
 from ..protocol.errors import NotFound, RangeNotSatisfiable
 from ..protocol.files import DownloadQuery
 from ..store import Row
-from .endpoint import Call
+from .dispatch import Call
 
 # Created files are untrusted: they must not run scripts, load anything or access this origin.
 _HEADERS = {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,9 +19,119 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..protocol.errors import NotFound
 from ..protocol.operations import Operations
-from . import template_filters
-from .assets import asset
+from . import problems
+
+# --- Template filters for times, numbers and sizes -------------------------------------------
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def format_time(moment: int | str | datetime | None, absent: str = "never") -> Markup:
+    """Return a `<time>` element in UTC, or `absent` for None.
+
+    `moment` is in ms since 1970, an RFC 3339 text, or a datetime.
+    """
+    if moment is None:
+        return Markup('<span class="quiet">{}</span>').format(absent)
+    if isinstance(moment, int):
+        at = datetime.fromtimestamp(moment / 1000, UTC)
+    else:
+        at = (datetime.fromisoformat(moment) if isinstance(moment, str) else moment).astimezone(UTC)
+    return Markup(
+        '<time datetime="{:%Y-%m-%dT%H:%M:%SZ}" title="{:%Y-%m-%d %H:%M:%S} UTC">'
+        "{:%Y-%m-%d %H:%M}</time>"
+    ).format(at, at, at)
+
+
+_AGES = (("year", 365.25), ("month", 30.44), ("week", 7.0), ("day", 1.0))
+
+
+def ago(moment: int, now_ms: int) -> str:
+    """Return how long ago a time was, for example `2 days ago`. Both are in ms since 1970."""
+    minutes = (now_ms - moment) / 60_000
+    if minutes < 0:
+        return "in the future" if minutes < -1 else "just now"
+    if minutes < 1:
+        return "just now"
+    for name, size in (("minute", 60.0), ("hour", 24.0)):
+        if minutes < size:
+            number = int(minutes)
+            return f"{number} {name}{'' if number == 1 else 's'} ago"
+        minutes /= size
+    name, size = next((one for one in _AGES if minutes >= one[1]), _AGES[-1])
+    number = max(int(minutes / size), 1)
+    return f"{number} {name}{'' if number == 1 else 's'} ago"
+
+
+def count(number: float) -> str:
+    """Format a number with thousands separators."""
+    return f"{number:,}"
+
+
+def size(number: int) -> str:
+    """Format a size in bytes, for example `512 bytes` or `1.5 KiB`."""
+    value, unit = float(number), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    if unit == 0:
+        return f"{number:,} {'byte' if number == 1 else _UNITS[0]}"
+    return f"{value:.1f} {_UNITS[unit]}"
+
+
+# --- Style sheets and scripts of the pages, cached forever under a digest of their content ---
+
+PATH = "/console/assets/{digest}/{name}"
+_MEDIA_TYPES = {
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+}
+_HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+@cache
+def asset_files() -> dict[str, bytes]:
+    """Return every asset by name."""
+    style = resources.files("remembrancer.http").joinpath("templates", "style.css")
+    files = [style, *resources.files("remembrancer.console").joinpath("templates").iterdir()]
+    return {
+        file.name: file.read_bytes()
+        for file in sorted(files, key=str)
+        if file.name.rpartition(".")[2] in _MEDIA_TYPES
+    }
+
+
+@cache
+def digest() -> str:
+    """Return one digest for all assets, so that a script can import another by a relative path."""
+    sums = [
+        hashlib.sha256(name.encode() + b"\0" + content).digest()
+        for name, content in asset_files().items()
+    ]
+    return hashlib.sha256(b"".join(sums)).hexdigest()[:16]
+
+
+def asset(name: str) -> str:
+    """Return the address of an asset. Raises KeyError for an unknown name."""
+    asset_files()[name]
+    return PATH.format(digest=digest(), name=name)
+
+
+async def send(request: Request) -> Response:
+    """Send an asset, or 404 for an outdated digest."""
+    request.scope["endpoint_path"] = PATH
+    name = request.path_params["name"]
+    if request.path_params["digest"] != digest() or name not in asset_files():
+        return problems.respond(NotFound(), request.scope)
+    return Response(
+        asset_files()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]]
+    )
+
+
+# --- HTML pages: the home page and the API documentation. They load nothing from other hosts -
 
 THEMES = ("light", "dark")  # default: the system's
 CSP = (
@@ -50,10 +162,10 @@ def _prose(text: str) -> Markup:
 
 _templates.filters |= {
     "prose": _prose,
-    "when": template_filters.format_time,
-    "ago": template_filters.ago,
-    "count": template_filters.count,
-    "size": template_filters.size,
+    "when": format_time,
+    "ago": ago,
+    "count": count,
+    "size": size,
 }
 _templates.globals["asset"] = asset
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.prompts import read_prompt, set_prompt
+from ..agent.completions import embed
 from ..agent.compliance import compliance
-from ..agent.embeddings import embed
 from ..agent.second_look import second_look
 from ..agent.summarize import draft_summary, make_map
 from ..context import Caller, Context
@@ -55,9 +55,9 @@ from .chat_handlers import (
     respond_to_input,
     show_model,
 )
+from .dispatch import Call, Endpoint, ThreadPool, handles, reads, writes
 from .docs_handlers import docs_article, docs_page
 from .downloads import download
-from .endpoint import Call, Endpoint, ThreadPool, handles, reads, writes
 
 
 def _write_batch(call: Call[TurnBatch]) -> BatchWritten:

@@ -21,7 +21,7 @@ from ..protocol.status import Readiness, StatusRecord
 from ..protocol.text import rfc3339
 from ..store import StoreUnavailable
 from . import metrics, openapi, pages
-from .endpoint import Call
+from .dispatch import Call
 from .problems import RETRY_AFTER_S
 
 # Besides `X-Forwarded-*`: a proxy on this machine connects from its loopback address.
@@ -93,7 +93,7 @@ def style_sheet(_call: Call[None]) -> Response:
 
 def list_tools(_context: Context, _caller: Caller, query: ToolsQuery) -> ToolsListed:
     """Return the tools in the format of one model API."""
-    from ..client.tools import schemas  # here: it imports an HTTP client that the server can spare
+    from ..client.tools import schemas
 
     return ToolsListed(format=query.format, tools=schemas(query.format))
 

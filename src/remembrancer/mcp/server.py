@@ -16,8 +16,7 @@ from mcp.shared.exceptions import MCPError
 from .. import __version__
 from ..client import AsyncClient, ClientError
 from ..client.errors import ServiceError
-from ..client.tool import Tool, ToolArgumentsError
-from ..client.tools import BY_NAME, TOOLS, acall_tool, tools_beside_hooks
+from ..client.tools import BY_NAME, TOOLS, Tool, ToolArgumentsError, acall_tool, tools_beside_hooks
 from ..protocol.constitution import ClientKind
 from ..protocol.prompts import PromptQuery
 from ..protocol.summaries import StartQuery

@@ -13,8 +13,7 @@ from starlette.routing import Route
 from ..console import routes as console
 from ..context import Context
 from ..http import problems
-from ..http.dispatch import Dispatcher
-from ..http.endpoint import Endpoint
+from ..http.dispatch import Dispatcher, Endpoint
 from ..http.middleware import RequestMiddleware
 from ..http.routes import ROUTES
 from ..http.telemetry import Telemetry

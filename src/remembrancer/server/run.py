@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 
 from .. import __version__, status
 from ..accounts import OWNER, keys
-from ..accounts.invitations import invite
+from ..accounts.sign_in import invite
 from ..console.sign_in import link
 from ..context import (
     Context,

@@ -11,8 +11,7 @@ from service import new_key, rows
 
 from remembrancer.client import AsyncClient, Client, Retry
 from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
-from remembrancer.client.runtime.saving import NOTE_NOT_SAVED
-from remembrancer.client.runtime.turn import NOTE_LATER
+from remembrancer.client.runtime.turn import NOTE_LATER, NOTE_NOT_SAVED
 from remembrancer.context import Context
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import Turn

@@ -22,9 +22,7 @@ from client.runtime.scripted_turn import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.client.runtime.lines import shorten
-from remembrancer.client.runtime.saving import NOTE_SAVED_LATER
-from remembrancer.client.runtime.turn import NOTE_UNSURE
+from remembrancer.client.runtime.turn import NOTE_SAVED_LATER, NOTE_UNSURE, shorten
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 CUBE = (

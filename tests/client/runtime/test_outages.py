@@ -16,10 +16,12 @@ from client.runtime.scripted_turn import (
 )
 
 from remembrancer.client.errors import UnreachableError
-from remembrancer.client.runtime.saving import NOTE_NOT_SAVED, NOTE_SAVED_LATER, UNSAVED_MAX
 from remembrancer.client.runtime.turn import (
     NOTE_LATER,
     NOTE_NO_MEMORY,
+    NOTE_NOT_SAVED,
+    NOTE_SAVED_LATER,
+    UNSAVED_MAX,
 )
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"

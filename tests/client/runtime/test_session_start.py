@@ -8,8 +8,7 @@ from __future__ import annotations
 from client.runtime.scripted_turn import new_conversation, run_turn, search_answer
 
 from remembrancer.client.errors import UnreachableError
-from remembrancer.client.runtime.session import RuntimeOptions, SessionState
-from remembrancer.client.runtime.steps import CallFailed
+from remembrancer.client.runtime.session import CallFailed, RuntimeOptions, SessionState
 from remembrancer.protocol.search import FactHit
 from remembrancer.protocol.summaries import StartPack, StartParts
 

@@ -22,12 +22,7 @@ from client.runtime.scripted_turn import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.client.runtime.conversation import KEY_WARNING
-from remembrancer.client.runtime.lines import NO_ANSWER
-from remembrancer.client.runtime.turn import (
-    CHECK_THE_DRAFT,
-    NOTE_UNSURE,
-)
+from remembrancer.client.runtime.turn import CHECK_THE_DRAFT, KEY_WARNING, NO_ANSWER, NOTE_UNSURE
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from ..address import is_valid_key, normalize_base_url
+from ..api_request import is_valid_key, normalize_base_url
 from ..runtime.prompts import ChatMessage
 
 ANSWER_BYTES_MAX = 8 << 20  # a longer body is not a chat completion

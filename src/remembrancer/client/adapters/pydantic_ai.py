@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ..runtime.prompts import ChatMessage
-from ..runtime.steps import Draft
+from ..runtime.session import Draft
 from .text import AsyncDraftFunction, DraftFunction, split_system, text_attribute
 
 

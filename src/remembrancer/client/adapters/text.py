@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from ..message_text import message_text
 from ..runtime.prompts import ChatMessage
-from ..runtime.steps import Draft
+from ..runtime.session import Draft
+from ..turns import message_text
 
 DraftFunction: TypeAlias = Callable[[list[ChatMessage]], str | Draft]
 AsyncDraftFunction: TypeAlias = Callable[[list[ChatMessage]], Awaitable[str | Draft]]

@@ -5,12 +5,19 @@ synchronously or with asyncio. Users import the names below (`docs/guides/runtim
 chat and the benchmark of the runtime also use `run_turn` and `send_call`.
 """
 
-from .conversation import Conversation
-from .counts import Counts
 from .drivers import AsyncRuntime, Runtime, run_turn, send_call
 from .prompts import ChatMessage
-from .session import RuntimeOptions
-from .steps import CallFailed, Draft, DraftRequest, ServiceCall, Step, TurnReply
+from .session import (
+    CallFailed,
+    Counts,
+    Draft,
+    DraftRequest,
+    RuntimeOptions,
+    ServiceCall,
+    Step,
+    TurnReply,
+)
+from .turn import Conversation
 
 __all__ = [
     "AsyncRuntime",

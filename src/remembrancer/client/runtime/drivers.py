@@ -10,11 +10,18 @@ from typing import Any
 
 from ..api import AsyncClient, Client
 from ..errors import ClientError
-from .conversation import Conversation
-from .counts import Counts
 from .prompts import ChatMessage
-from .session import RuntimeOptions
-from .steps import CallFailed, Draft, DraftRequest, ServiceCall, Step, TurnReply
+from .session import (
+    CallFailed,
+    Counts,
+    Draft,
+    DraftRequest,
+    RuntimeOptions,
+    ServiceCall,
+    Step,
+    TurnReply,
+)
+from .turn import Conversation
 
 
 @contextmanager

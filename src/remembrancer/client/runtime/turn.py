@@ -1,25 +1,22 @@
-"""State machine of one turn, without I/O.
-
-    search → draft → remember → second look (→ draft, remember, second look) → votes → reply
-
-`start` returns the first step of a turn. `advance` takes a pending step and its answer and returns
-the next step or, at the end, the reply. In between, each function handles one answer: it updates
-the TurnState and chooses what comes next. `docs/guides/runtime.md` describes every case; the
-protocol is `docs/reference/specification.md#turn-order`.
-"""
+"""State machine of one turn, without I/O: service lines, saving, and the conversation."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...protocol import limits
-from ...protocol.cubes import CubeVote
+from ...protocol.cubes import CubeMade, CubeVote
+from ...protocol.line import CubeText
 from ...protocol.lines import SECTIONS, LineFault, Lines, parse
 from ...protocol.memory import Remembered, Turn
 from ...protocol.memory_claims import MemoryClaims, turn_texts
-from ...protocol.pasted import REMOVED, without_keys
+from ...protocol.pasted import REMOVED, pasted_keys, without_keys
+from ...protocol.recalled import imitated_line
 from ...protocol.seal import render
 from ...protocol.search import MemoryAnswer
 from ...protocol.second_look import SecondLook, SecondLooked
@@ -27,14 +24,17 @@ from ...protocol.summaries import MapRequest, StartPack, StartQuery
 from ...protocol.text import tokens
 from ..errors import (
     ClientError,
+    ConflictError,
+    InternalError,
     InvalidResponseError,
     MethodNotAllowedError,
     NotFoundError,
     ServiceError,
+    TooManyRequestsError,
+    UnavailableError,
     UnreachableError,
 )
-from ..message_text import readable
-from .lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
+from ..turns import readable
 from .prompts import (
     TurnRequirements,
     fitting_facts,
@@ -43,9 +43,268 @@ from .prompts import (
     system_message,
     user_message,
 )
-from .saving import TRANSIENT, postpone, remember, save_late
-from .state import DraftAttempt, PendingStep, Progress, TurnState, call
-from .steps import CallFailed, Draft, DraftRequest, ServiceCall, TurnReply
+from .session import (
+    CallFailed,
+    Counts,
+    Draft,
+    DraftAttempt,
+    DraftRequest,
+    PendingStep,
+    Progress,
+    RuntimeOptions,
+    ServiceCall,
+    SessionState,
+    Step,
+    TurnReply,
+    TurnState,
+    call,
+)
+
+# --- Conversion of a draft's service lines into a `remember` request -------------------------
+# Each part is sent once per turn and cut to the limits of the service. Everything cut or omitted is
+# reported.
+
+NO_ANSWER = "I have no answer to this."
+NO_REASON = "the agent did not say"
+
+
+def remember_body(turn: TurnState, lines: Lines) -> Turn:
+    """Return the body that saves a draft, and record its parts as sent."""
+    fields: dict[str, Any] = {
+        "query": turn.message,
+        "response": lines.answer or NO_ANSWER,
+        "task_done": True if lines.task_done else None,
+    }
+    if lines.critical and _is_first(turn, f"critical {lines.critical}"):
+        fields["critical"] = cut(turn, "fact", lines.critical, limits.CRITICAL_CHARACTERS_MAX)
+    if lines.l1 and _is_due(turn, "L1", is_wanted=turn.wants_l1):
+        fields["l1_summary"] = cut(turn, "L1", lines.l1, limits.L1_CHARACTERS_MAX)
+    if lines.l2 and _is_due(turn, "L2", is_wanted=turn.l2_source is not None):
+        fields["l2_map"] = cut(turn, "L2", lines.l2, limits.MAP_CHARACTERS_MAX)
+    fields |= _cube_fields(turn, lines)
+    return Turn(user_id=turn.options.user_id, session_id=turn.options.session_id, **fields)
+
+
+def _is_first(turn: TurnState, part: str) -> bool:
+    """Return True the first time a turn sends this part; record it."""
+    is_first = part not in turn.sent_parts
+    turn.sent_parts.add(part)
+    return is_first
+
+
+def _is_due(turn: TurnState, part: str, *, is_wanted: bool) -> bool:
+    if not is_wanted:
+        turn.report(f"The {part} was omitted: none is due in this turn.")
+    return is_wanted and _is_first(turn, part)
+
+
+def _imitates(cube: CubeText) -> bool:
+    """Return True if the service would refuse the cube, and the turn with it."""
+    return any(imitated_line(text) for text in (cube.topic, cube.essence, cube.rule))
+
+
+def _cube_fields(turn: TurnState, lines: Lines) -> dict[str, Any]:
+    """Return the proposed cube, or the duty that says why there is none.
+
+    Empty if the service received either in this turn.
+    """
+    if lines.cube and _is_cube_too_soon(turn):
+        turn.counts.cubes_refused += _is_first(turn, "refused cube")
+        turn.report(
+            f"At most one cube in {limits.TURNS_PER_CUBE_MIN} turns: `{lines.cube.topic}` was left "
+            "out; propose it again later."
+        )
+        reason = "a cube was made less than 3 turns ago"
+    elif lines.cube and _imitates(lines.cube):
+        reason = "the cube has a line that begins like one of the service"
+        turn.report(f"The cube was left out: {reason}.")
+    elif lines.cube:
+        is_first = _is_first(turn, "cube")
+        return _proposed_cube(turn, lines.cube, publish=lines.publish) if is_first else {}
+    else:
+        reason = lines.cube_nothing or NO_REASON
+    if "cube" in turn.sent_parts or not _is_first(turn, "cube_nothing"):
+        return {}
+    reason = cut(turn, "reason", reason, limits.DUTY_REASON_CHARACTERS_MAX)
+    return {"duty": "cube_nothing", "duty_reason": reason}
+
+
+def _is_cube_too_soon(turn: TurnState) -> bool:
+    session = turn.session
+    if session.last_cube_turn is None:
+        return False
+    return session.turns_saved + 1 - session.last_cube_turn < limits.TURNS_PER_CUBE_MIN
+
+
+def _proposed_cube(turn: TurnState, cube: CubeText, *, publish: bool) -> dict[str, Any]:
+    topic_max, essence_max = (
+        limits.PUBLISHED_TOPIC_CHARACTERS_MAX,
+        limits.PUBLISHED_ESSENCE_CHARACTERS_MAX,
+    )
+    rules_max = limits.PUBLISHED_RULES_CHARACTERS_MAX
+    return {
+        "cube_type": cube.kind,
+        "cube_topic": cut(turn, "cube's topic", cube.topic, topic_max),
+        "cube_essence": cut(turn, "cube's essence", cube.essence, essence_max),
+        "cube_rules": cut(turn, "cube's rule", f"- {cube.rule}", rules_max),
+        "cube_publish": publish,
+    }
+
+
+def cut(turn: TurnState, part: str, text: str, characters_max: int) -> str:
+    """Shorten a text to the limit and report it."""
+    if len(text) <= characters_max:
+        return text
+    turn.report(f"The {part} was cut to {characters_max} characters.")
+    return shorten(text, characters_max)
+
+
+def shorten(text: str, characters_max: int) -> str:
+    """Return at most `characters_max` characters, cut after a word in the second half if any."""
+    if len(text) <= characters_max:
+        return text
+    head = text[: characters_max - 1]
+    space = max(head.rfind(" "), head.rfind("\n"))
+    if not text[characters_max - 1].isspace() and space > characters_max // 2:
+        head = head[:space]
+    return f"{head.rstrip()}\u2026"
+
+
+# --- Saving turns in memory: at once, later, or queued until the service is available again --
+
+UNSAVED_MAX = 100  # turns that wait until the service is available again
+NOTE_NOT_SAVED = "This turn could not be remembered."
+NOTE_SAVED_LATER = "This turn will be remembered when memory is available again."
+# Errors that a later attempt may not meet.
+TRANSIENT = (UnreachableError, UnavailableError, TooManyRequestsError, InternalError)
+
+Continue: TypeAlias = Callable[[TurnState], Progress]  # what follows
+
+
+def save_late(turn: TurnState, then: Continue) -> Progress:
+    """Save the oldest turn that could not be saved earlier, if any."""
+    if not turn.session.unsaved:
+        return then(turn)
+    body, key = turn.session.unsaved[0]
+    return call(turn, "remember", body, partial(_after_late_save, then), key)
+
+
+def _after_late_save(then: Continue, turn: TurnState, answer: Remembered | None) -> Progress:
+    if answer is None:
+        error = turn.failures.pop()
+        if isinstance(error, TRANSIENT):
+            return then(turn)
+        # A conflict means that the first request did arrive under this key.
+        if not isinstance(error, ConflictError):
+            body, _ = turn.session.unsaved.pop(0)
+            turn.remarks.append(f"A turn of {body.occurred_at} could not be remembered: {error}")
+            return save_late(turn, then)
+    turn.counts.turns_saved_late += 1
+    del turn.session.unsaved[0]
+    return save_late(turn, then)
+
+
+@dataclass(frozen=True, slots=True)
+class _Save:
+    """One request to save a draft, and what follows it."""
+
+    attempt: DraftAttempt
+    body: Turn
+    key: str
+    parts_before: set[str]
+    then: Continue
+
+
+def remember(turn: TurnState, attempt: DraftAttempt, then: Continue) -> Progress:
+    """Save a draft, in place of an earlier draft of this turn, then continue with `then`."""
+    parts_before = set(turn.sent_parts)
+    body = remember_body(turn, attempt.lines)
+    save = _Save(attempt, body, turn.session.new_key(), parts_before, then)
+    replacing = body.model_copy(update={"replaces": turn.event_id})
+    return call(turn, "remember", replacing, partial(_after_remember, save), save.key)
+
+
+def _after_remember(save: _Save, turn: TurnState, answer: Remembered | None) -> Progress:
+    if answer is None and turn.event_id:
+        error = turn.failures[-1]
+        if isinstance(error, ConflictError | NotFoundError):  # another event was saved in between
+            turn.failures.pop()
+            save = replace(save, key=turn.session.new_key())
+            return call(turn, "remember", save.body, partial(_end_save, save), save.key)
+    return _end_save(save, turn, answer)
+
+
+def _end_save(save: _Save, turn: TurnState, answer: Remembered | None) -> Progress:
+    if answer is None:
+        if not turn.is_saved:  # otherwise an earlier draft is saved
+            _report_unsaved(turn, save)
+        turn.sent_parts = save.parts_before
+    else:
+        _record_save(turn, save, answer)
+    return save.then(turn)
+
+
+def _record_save(turn: TurnState, save: _Save, answer: Remembered) -> None:
+    session, counts, body = turn.session, turn.counts, save.body
+    if not turn.is_saved:
+        turn.is_saved = True
+        counts.turns_saved += 1
+        session.turns_saved += 1
+        _forget_postponed(turn)
+        turn.notes.clear()
+    save.attempt.is_saved = True
+    save.attempt.event_id = turn.event_id = answer.event_id
+    session.l1_due, session.l2_due = answer.l1_due, answer.l2_due
+    if body.l1_summary is not None:
+        session.characters_since_l1 = 0
+    counts.summaries_written += (body.l1_summary is not None) + (body.l2_map is not None)
+    if not body.has_cube:
+        return
+    if isinstance(answer.cube, CubeMade):
+        counts.cubes_made += 1
+        session.last_cube_turn = session.turns_saved
+    else:
+        counts.cubes_refused += 1
+        turn.report(f"The cube was not made: {answer.cube}")
+
+
+def _report_unsaved(turn: TurnState, save: _Save) -> None:
+    error = turn.failures[-1]
+    turn.remarks.append(f"The turn was not remembered: {error}")
+    if isinstance(error, TRANSIENT):
+        turn.notes[:] = [NOTE_SAVED_LATER]
+        postpone(turn, save.body, save.key)
+    else:
+        turn.notes[:] = [NOTE_NOT_SAVED]
+
+
+def postpone(turn: TurnState, body: Turn, key: str) -> None:
+    """Queue a turn until the service is available again. The oldest are dropped at the limit."""
+    unsaved = turn.session.unsaved
+    _forget_postponed(turn)
+    turn.postponed_keys.add(key)
+    unsaved.append((body.model_copy(update={"occurred_at": turn.session.now()}), key))
+    while len(unsaved) > UNSAVED_MAX:
+        dropped, _ = unsaved.pop(0)
+        turn.remarks.append(
+            f"More than {UNSAVED_MAX} turns wait for memory; that of {dropped.occurred_at} is "
+            "given up."
+        )
+
+
+def _forget_postponed(turn: TurnState) -> None:
+    """Remove earlier drafts of this turn from the queue."""
+    unsaved = turn.session.unsaved
+    unsaved[:] = [entry for entry in unsaved if entry[1] not in turn.postponed_keys]
+
+
+# --- State machine of one turn, without I/O --------------------------------------------------
+# search → draft → remember → second look (→ draft, remember, second look) → votes → reply
+#
+# `start` returns the first step of a turn. `advance` takes a pending step and its answer and
+# returns the next step or, at the end, the reply. In between, each function handles one answer: it
+# updates the TurnState and chooses what comes next. `docs/guides/runtime.md` describes every case;
+# the protocol is `docs/reference/specification.md#turn-order`.
 
 # Length of an L1 as a share of the text it summarizes
 # (docs/reference/specification.md#l1-ratio).
@@ -454,3 +713,64 @@ def _reply(turn: TurnState) -> TurnReply:
         lines=best.lines,
         failures=tuple(turn.failures),
     )
+
+
+# --- A conversation of one agent: turns without I/O ------------------------------------------
+
+KEY_WARNING = (
+    "Your message contains a key or password, so I did not read, forward or save it. Please revoke "
+    "that key, create a new one, keep it in an environment variable, and send your message again "
+    "without it."
+)
+
+
+class Conversation:
+    """One session of one agent. Runs one turn at a time."""
+
+    def __init__(
+        self,
+        options: RuntimeOptions,
+        *,
+        now: Callable[[], datetime] | None = None,
+        new_key: Callable[[], str] | None = None,
+    ) -> None:
+        """Start with an empty history. Raises ValueError for options the service would reject.
+
+        `now` and `new_key` replace the clock and the source of idempotency keys, for tests.
+        """
+        self.state = SessionState(options)
+        self.state.now = now or self.state.now
+        self.state.new_key = new_key or self.state.new_key
+
+    @property
+    def options(self) -> RuntimeOptions:
+        """Options of the conversation."""
+        return self.state.options
+
+    @property
+    def counts(self) -> Counts:
+        """Protocol compliance of the agent and overhead of the protocol."""
+        return self.state.counts
+
+    @property
+    def unsaved(self) -> list[tuple[Turn, str]]:
+        """Turns that wait until the service is available, with their idempotency keys."""
+        return self.state.unsaved
+
+    def turn(self, message: str) -> Generator[Step, Any, TurnReply]:
+        """Yield the steps of a turn, receive their answers, and return the reply.
+
+        Answer a ServiceCall with its result or CallFailed, a DraftRequest with the model's text.
+        Raises ValueError for an empty message.
+        """
+        if not message.strip():
+            raise ValueError("the message is empty")
+        if pasted_keys(message):
+            self.counts.keys_caught += 1
+            return TurnReply(answer=KEY_WARNING)
+        turn = TurnState(self.state, readable(message))
+        progress = start(turn)
+        while not isinstance(progress, TurnReply):
+            answer = yield progress.step
+            progress = advance(turn, progress, answer)
+        return progress

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from ...accounts import require_write
 from ...context import Caller, Context
-from ...files.files import FileOwner
-from ...files.restored import restore_file
+from ...files.files import FileOwner, restore_file
 from ...search import EntryMaker, entry_maker
 from ...store import Transaction
 from . import restored

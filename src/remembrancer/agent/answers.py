@@ -1,0 +1,689 @@
+"""Write an answer: its background, a draft by a model or quotes, its refs, and its stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from importlib import resources
+from itertools import accumulate
+
+from ..accounts import space_user_id
+from ..claims.evidence import EventEvidence
+from ..claims.extract import keep_refs
+from ..claims.review import CitedEvent, parse_draft, remove_service_lines, review
+from ..context import Caller, Context
+from ..memory.spaces import SQL
+from ..memory.summaries.extractive import sentences
+from ..memory.summaries.maps import MapUnknown, map_version
+from ..memory.write.events import raw_dialogue
+from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
+from ..protocol import limits
+from ..protocol.chat import Earlier
+from ..protocol.constitution import RULES
+from ..protocol.fence import data_line, defused, fenced, indented, one_line
+from ..protocol.recalled import answer_items, event_blocks
+from ..protocol.search import Hit, MemoryAnswer, SummaryHit
+from ..protocol.second_look import Check
+from ..protocol.service_keys import mask_service_keys
+from ..protocol.summaries import MapQuery
+from ..protocol.text import day_of
+from ..search.text.analysis import terms
+from ..search.text.screening import find_secrets, mask_secrets
+from ..store import Row, Transaction
+from .second_look import judge
+
+# --- The background of an answer: facts, instructions, summaries, and the session so far -----
+
+_ASKS_FOR_SUMMARY = re.compile(
+    r"\b(?:summari[sz]e|summary|recap|overview|what (?:have|did) we (?:decide|agree|discuss)"
+    r"|zusammenfass\w*|überblick|résum\w*|resum\w*|riassum\w*|riepilog\w*)\b"
+    r"|подытож|итог|обобщи|总结|概括|概述",
+    re.IGNORECASE,
+)
+
+
+def background_items(answer: MemoryAnswer) -> list[str]:
+    """Return the instructions, facts and summaries of an answer as texts for a model."""
+    layers = {"facts", "instructions", "summaries"}
+    return answer_items(answer.model_dump(mode="json", include=layers))
+
+
+def background_quotes(answer: MemoryAnswer) -> list[str]:
+    """Return the facts and summaries of an answer as lines to quote, with refs where there are."""
+    lines = [
+        f"- fact since {fact.valid_from[:10]}: “{_line(fact.text)}”{_ref(fact.event_id)}"
+        for fact in answer.facts
+    ]
+    return lines + [
+        f"- map: “{_line(one.text)}”"
+        if one.l1_id is None
+        else f"- summary of session {one.session_id}: “{_line(one.text)}” ({one.l1_id})"
+        for one in answer.summaries
+    ]
+
+
+def with_map(
+    context: Context, caller: Caller, user_id: str, message: str, answer: MemoryAnswer
+) -> MemoryAnswer:
+    """Return the answer with the newest map if the message asks for a summary and found none."""
+    if answer.summaries or not _ASKS_FOR_SUMMARY.search(message):
+        return answer
+    try:
+        newest = map_version(context, caller, MapQuery(user_id=user_id))
+    except MapUnknown:
+        return answer
+    summary = SummaryHit(
+        l1_id=None,
+        map_version=newest.version,
+        session_id=None,
+        topic=None,
+        text=newest.map_text[: limits.CHAT_EVENT_CHARACTERS_MAX],
+        score=0.0,
+    )
+    return answer.model_copy(update={"summaries": [summary]})
+
+
+def session_messages(
+    context: Context, caller: Caller, user_id: str, session_id: str
+) -> list[Earlier]:
+    """Return the latest turns of a session as messages, oldest first. Raises StoreUnavailable.
+
+    Of a turn that was answered by quotes, only the user's message.
+    """
+
+    def read(tx: Transaction) -> Sequence[Row]:
+        space = tx.one_or_none(SQL.space_of, user_id=space_user_id(caller, user_id))
+        if space is None:
+            return []
+        session = {"space_id": space.id, "session_id": session_id}
+        return tx.all(SQL.session_turns, **session, most=limits.CHAT_SESSION_TURNS_MAX)
+
+    rows = context.store.read(read, account_id=caller.account_id)
+    messages = []
+    for row in reversed(rows):
+        messages.append(Earlier(role="user", content=row.query))
+        if row.topic != QUOTED_TOPIC:
+            messages.append(Earlier(role="assistant", content=row.response))
+    return [message for message in messages if message.content.strip()]
+
+
+def _line(text: str) -> str:
+    """Return a stored text on one line, without marks that could imitate ours."""
+    return " ".join(sanitize(text).split())
+
+
+def _ref(event_id: str | None) -> str:
+    return f" (ref: {event_id})" if event_id else ""
+
+
+# --- Add refs that a model left out ----------------------------------------------------------
+# A sentence with claims and without a tag gets the ref of an event that supports all its claims.
+
+# Share of a sentence's terms that the event must contain: a name alone occurs in many events.
+SHARED_RATIO_MIN = 0.5
+_ENDS = ".!?…。！？\"'”’»)*_ \t\n"
+
+
+def add_refs(text: str, events: Sequence[EventEvidence], day: date) -> str:
+    """Return the text with refs added.
+
+    `day` is the day of the text. Of several events that support a sentence, the one that shares
+    most of its terms is cited.
+    """
+    draft = parse_draft(text, day)
+    parts, at = [], 0
+    for sentence in draft.sentences:
+        claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
+        if (
+            sentence.tags
+            or sentence.is_question
+            or sentence.is_heading
+            or all(claim.weak for claim in claims)
+        ):
+            continue
+        sentence_terms = terms(draft.text[sentence.start : sentence.end])
+        supporting = [event for event in events if all(event.supports(claim) for claim in claims)]
+        best = max(supporting, key=lambda event: len(sentence_terms & event.terms), default=None)
+        if best is None or len(sentence_terms & best.terms) < SHARED_RATIO_MIN * len(
+            sentence_terms
+        ):
+            continue
+        end = max(
+            sentence.start + len(text[sentence.start : sentence.end].rstrip(_ENDS)), claims[-1].end
+        )
+        parts.append(f"{text[at:end]} (ref: {best.event_id})")
+        at = end
+    return "".join(parts) + text[at:]
+
+
+# --- Answer without a model: quote the best matching turns verbatim, with their refs ---------
+
+# Topic of turns answered by quotes: their responses are not evidence.
+QUOTED_TOPIC = "chat, quoted from memory"
+NO_MODEL = "No language model is configured, so I can only quote what I remember."
+OUTSIDE_NOT_ALLOWED = (
+    "This account does not allow language models on other machines to read its memory, "
+    "so I can only quote what I remember."
+)
+BEST_MATCHES = "These stored turns match best:"
+BEST_MEMORY = "This is what memory has on it:"
+NO_MATCHES = "No stored turn, fact or summary matches."
+_QUESTION = re.compile(r"[?？؟]\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The quoted parts of one event; a side that is not quoted is empty."""
+
+    event_id: str
+    date: str
+    query: str
+    response: str
+
+    def __str__(self) -> str:
+        sides = [
+            f"{speaker}: “{text}”"
+            for speaker, text in (("user", self.query), ("assistant", self.response))
+            if text
+        ]
+        return f"- {self.date}, {'; '.join(sides)} (ref: {self.event_id})"
+
+
+def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
+    """Return quotes of the hits that have evidence, best first."""
+    result: list[Quote] = []
+    question_terms = terms(question)
+    for hit in hits:
+        query, response = _quotable(hit, question)
+        sides = (_excerpt(query, question_terms), _excerpt(response, question_terms))
+        if any(sides):
+            result.append(Quote(hit.event_id, hit.occurred_at[:10], *sides))
+        if len(result) == limits.CHAT_QUOTES_MAX:
+            break
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedAnswer:
+    """An answer of quotes, and what to store as the response of its turn.
+
+    Only its refs are stored: the quoted text is in memory already, and the other sentences are no
+    memory.
+    """
+
+    text: str
+    stored_text: str
+
+
+def quoted_answer(
+    search_result: MemoryAnswer, background: Sequence[str], message: str, reason: str
+) -> QuotedAnswer:
+    """Return the quotes that answer a message, after those of facts and summaries.
+
+    `reason` says why no model answers.
+    """
+    quote_list = quotes(search_result.hits, message)
+    quoted = [*background, *map(str, quote_list)]
+    heading = BEST_MEMORY if background else BEST_MATCHES
+    lines = [f"{reason} {heading}", "", *quoted] if quoted else [f"{reason} {NO_MATCHES}"]
+    if search_result.help_hits:
+        lines += [
+            "",
+            *(f"The help says: {passage.text}" for passage in search_result.help_hits[:1]),
+        ]
+    sources = [quote.event_id for quote in quote_list]
+    sources += [fact.event_id for fact in search_result.facts if fact.event_id]
+    stored_text = f"(ref: {', '.join(dict.fromkeys(sources))})" if sources else ""
+    return QuotedAnswer("\n".join(lines), stored_text)
+
+
+def has_evidence(hit: Hit, question: str) -> bool:
+    """Return True if an event contains more than the question itself."""
+    return any(_quotable(hit, question))
+
+
+def _quotable(hit: Hit, question: str) -> tuple[str, str]:
+    """Return both sides of a turn.
+
+    Of a turn that was itself answered by quotes, return only the query, unless it is a question.
+    """
+    if hit.topic != QUOTED_TOPIC:
+        return hit.query, hit.response
+    query = (
+        hit.query
+        if not _QUESTION.search(hit.query) and hit.query.strip() != question.strip()
+        else ""
+    )
+    return query, ""
+
+
+def _excerpt(text: str, question_terms: set[int]) -> str:
+    """Return the adjacent sentences with most terms of the question, on one line."""
+    # Without refs: those of an earlier answer are not those of this one.
+    clean = " ".join(keep_refs(sanitize(text), ()).split())
+    characters_max = limits.CHAT_QUOTE_CHARACTERS_MAX
+    if len(clean) <= characters_max:
+        return clean
+    parts = sentences(clean) or [clean]
+    matches = [terms(part) & question_terms for part in parts]
+    best: tuple[int, int, int] = (-1, 0, 0)
+    for start in range(len(parts)):
+        lengths = list(accumulate(len(part) + 1 for part in parts[start:]))
+        end = start + max(sum(length <= characters_max + 1 for length in lengths), 1)
+        best = max(best, (len(set().union(*matches[start:end])), -start, -end))
+    start, end = -best[1], -best[2]
+    quote = " ".join(parts[start:end])[:characters_max]
+    return ("… " if start else "") + quote + (" …" if end < len(parts) else "")
+
+
+def sanitize(text: str) -> str:
+    """Remove fences and hidden characters, disable images, and mask secrets."""
+    plain = defused(text).replace("![", "[")
+    return mask_secrets(plain, find_secrets(plain))
+
+
+# --- Filter a streamed answer and send it on word by word ------------------------------------
+# A word waits only while the filter may still remove or change it: the last word of the text, what
+# follows an open bracket, and a line that may be a service line.
+
+LINE_CHARACTERS_MAX = 1_000  # of a line that is filtered again with each of its words
+BRACKET_CHARACTERS_MAX = 200  # after an open bracket: longer ones are no refs
+SECRET_CHARACTERS_MAX = 8_000  # of a private key, which has several lines
+_SERVICE_WORDS = (
+    "L1:",
+    "L2:",
+    "CRITICAL:",
+    "CUBE_NOTHING:",
+    "CUBE:",
+    "RATE:",
+    "TASK_DONE",
+    "PUBLISH",
+    "memory: not used",
+)
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_SECRET_START, _SECRET_END = "-----BEGIN", "-----END"
+# A word, with the space before it, in which a bracket is open at the end.
+_OPEN_BRACKET = re.compile(r"\s*[^\s(\[（【<]*(?:[(\[（【][^)\]）】\n]*|<[^>\n]*)\Z")
+_LAST_WORD = re.compile(r"\s*[!-~]*\Z|\s+\Z")
+_IN_CODE, _IN_LINE = "```\n", "- "  # put before a text so that the filter reads it as such
+
+
+class WordStream:
+    """Filters the pieces of one text. `filter_text` must change no text that it has changed."""
+
+    def __init__(
+        self, send: Callable[[str], None], filter_text: Callable[[str], str], seal_name: str
+    ) -> None:
+        """Create a stream that calls `send` with each filtered piece."""
+        self._send_on, self._filter = send, filter_text
+        self._service_words = (*_SERVICE_WORDS, f"{seal_name} |", f"{seal_name}|")
+        self._line = ""  # what has come of the current line
+        self._sent = ""  # what of its filtered text has been sent
+        self._space = ""  # at the end of what may be sent
+        self._in_code = self._continues_line = False
+
+    def __call__(self, piece: str) -> None:
+        """Take the next piece."""
+        self._line += piece
+        while end := self._line_end():
+            line, self._line = self._line[:end], self._line[end:]
+            self._finish(line)
+        if _SECRET_START not in self._line:
+            self._send_words()
+
+    def end(self) -> None:
+        """Send the rest, except space at its end."""
+        self._finish(self._line)
+        self._line = ""
+
+    def _line_end(self) -> int:
+        """Return the end of the first whole line, or 0; a private key counts as one line."""
+        line_end = self._line.find("\n") + 1
+        start = self._line.find(_SECRET_START, 0, line_end)
+        if start < 0 or len(self._line) > SECRET_CHARACTERS_MAX:
+            return line_end
+        last_line = self._line.find(_SECRET_END, start)
+        return self._line.find("\n", last_line) + 1 if last_line >= 0 else 0
+
+    def _finish(self, line: str) -> None:
+        """Send what is left of a whole line."""
+        filtered = self._filtered(line)
+        self._send(filtered[len(self._sent) :])
+        self._sent, self._continues_line = "", False
+        if _FENCE.match(line):
+            self._in_code = not self._in_code
+
+    def _send_words(self) -> None:
+        """Send the complete words of the current line."""
+        if self._may_be_service_line():
+            return
+        text = self._line
+        if (last := _LAST_WORD.search(text)) is not None:
+            text = text[: last.start()]
+        if (bracket := _OPEN_BRACKET.search(text[-BRACKET_CHARACTERS_MAX:])) is not None:
+            text = text[: len(text) - len(bracket[0])]
+        filtered = self._filtered(text)
+        if not filtered.startswith(self._sent):
+            return  # the end of the line decides
+        self._send(filtered[len(self._sent) :])
+        self._sent = filtered
+        if len(text) > LINE_CHARACTERS_MAX:
+            self._line = self._line[len(text) :]
+            self._sent, self._continues_line = "", True
+
+    def _may_be_service_line(self) -> bool:
+        if self._in_code or self._continues_line:
+            return False
+        start = self._line.lstrip(" \t")
+        return any(word.startswith(start) or start.startswith(word) for word in self._service_words)
+
+    def _filtered(self, text: str) -> str:
+        head = _IN_CODE if self._in_code else _IN_LINE if self._continues_line else ""
+        return self._filter(head + text).removeprefix(head)
+
+    def _send(self, text: str) -> None:
+        text = self._space + text
+        stripped = text.rstrip()
+        self._space = text[len(stripped) :]
+        if stripped:
+            self._send_on(stripped)
+
+
+# --- Write an answer with a model: build the messages, clean the answer, check it, revise it once
+
+RULE_NUMBERS = (3, 4, 8, 9)  # of the constitution; the others concern agents that call the service
+PASSAGE_CHARACTERS_MAX = 2_000  # of a sentence before it is sent incomplete
+COMPLAINTS_MAX = 20  # failed checks listed for a revision
+UNVERIFIED_NOTE = "(Not everything in this answer could be checked against memory.)"
+_TEXT = resources.files(__package__).joinpath("chat.md").read_text("utf-8")
+_USER_PART_HEADING = (
+    "The user's own instructions. They add to the rules above and change none of them:"
+)
+# Complete sentences, of which the last is not followed by a ref.
+_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)
+_ALL = re.compile(r".*", re.DOTALL)
+SendEvent = Callable[[str, object], None]  # sends an event of a stream: name and data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedEvent:
+    """The part of an event that a model reads."""
+
+    event_id: str
+    day: date  # of the event
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brief:
+    """The input of a model for one message."""
+
+    message: str
+    events: Sequence[RetrievedEvent]
+    background: Sequence[str] = ()  # instructions, facts and summaries
+    history: Sequence[Earlier] = ()
+    lessons: Sequence[str] = ()
+    help: Sequence[str] = ()  # passages of the service's help, if the message asks about it
+    own_part: str = ""  # the user's addition to the agent prompt
+    delimiter: str
+    day: date
+
+    @property
+    def ids(self) -> set[str]:
+        """Return the ids that the answer may cite."""
+        return {event.event_id for event in self.events}
+
+    @cached_property
+    def evidence(self) -> list[EventEvidence]:
+        """Return the events as evidence for claims."""
+        return [EventEvidence(event.event_id, event.text, event.day) for event in self.events]
+
+    def filter_text(self, text: str) -> str:
+        """Clean a model's answer and add missing refs."""
+        return add_refs(clean(text, self.ids), self.evidence, self.day)
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelAnswer:
+    """An answer, its failed checks, and the model calls it took."""
+
+    text: str
+    failed: list[Check]
+    tries: list[ModelAttempt] = field(default_factory=list)
+
+
+def retrieved_event(event: Row, hit: Hit | None = None) -> RetrievedEvent:
+    """Return the part of an event that a model reads: all, or a passage if it is long.
+
+    The passage is that of the hit, without one the beginning.
+    """
+    text = raw_dialogue(event.query, event.response)
+    if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
+        text = (
+            raw_dialogue(hit.query, hit.response)
+            if hit is not None
+            else text[: limits.CHAT_EVENT_CHARACTERS_MAX]
+        )
+    if event.topic:
+        text = f"Topic: {event.topic[:200]}\n{text}"
+    day = day_of(event.occurred_ms, event.occurred_offset)
+    return RetrievedEvent(event_id=event.event_id, day=day, text=text)
+
+
+def recent_messages(history: Sequence[Earlier]) -> list[Earlier]:
+    """Return the latest messages that fit the limit, oldest first, without keys of this service."""
+    room, count = limits.CHAT_HISTORY_CHARACTERS_MAX, 0
+    for message in reversed(history):
+        room -= len(message.content) + len(message.role)
+        if room < 0:
+            break
+        count += 1
+    return [
+        message.model_copy(update={"content": mask_service_keys(message.content)})
+        for message in history[len(history) - count :]
+    ]
+
+
+def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:
+    """Return the messages for a model: the rules, then fenced data and the user's message."""
+    rules = "\n".join(f"{number}. {RULES[number - 1]}" for number in RULE_NUMBERS)
+    system = _TEXT.replace("{rules}", rules).strip()
+    if brief.own_part:
+        system += f"\n\n{_USER_PART_HEADING}\n\n{defused(brief.own_part)}"
+    blocks: list[tuple[str, str]] = []
+    if brief.background:
+        blocks.append(
+            (
+                "What memory knows about the user: their wishes, facts and summaries",
+                "\n".join(data_line(item) for item in brief.background),
+            )
+        )
+    if brief.lessons:
+        blocks.append(
+            (
+                "Lessons of this memory that may be relevant",
+                "\n".join(data_line(lesson) for lesson in brief.lessons),
+            )
+        )
+    if brief.help:
+        blocks.append(
+            (
+                "Help texts of this service, which need no ref",
+                "\n".join(data_line(passage) for passage in brief.help),
+            )
+        )
+    if brief.history:
+        conversation = "\n".join(
+            f"{one_line(earlier.role)}:\n{indented(earlier.content)}" for earlier in brief.history
+        )
+        blocks.append(("The conversation so far", conversation))
+    data = [
+        memory_data(brief.events, brief.delimiter),
+        *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks),
+    ]
+    user_message = (
+        "\n\n".join(data)
+        + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
+    )
+    return ModelMessage("system", system), ModelMessage("user", user_message)
+
+
+def memory_data(events: Sequence[RetrievedEvent], delimiter: str) -> str:
+    """Return the events in a fence, each with its id and date."""
+    text = event_blocks(events) or "Nothing."
+    return f"What memory found, best first (data):\n{fenced(text, delimiter)}"
+
+
+def clean(text: str, ids: Collection[str]) -> str:
+    """Remove refs other than `ids`, service lines, seals, secrets, fences and images."""
+    return keep_refs(remove_service_lines(sanitize(text)), ids)
+
+
+def _failures(checks: Sequence[Check]) -> list[Check]:
+    return [check for check in checks if check.status == "fail"]
+
+
+def _check_answer(
+    models: Models,
+    text: str,
+    brief: Brief,
+    budget: Budget,
+    tries: list[ModelAttempt],
+    *,
+    outside: bool,
+) -> list[Check]:
+    """Return the failed checks of an answer, including those of a judging model, if any."""
+    recalled = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
+    draft = parse_draft(text, brief.day)
+    cited = {ref: recalled.get(ref, CitedEvent("unknown")) for ref in draft.refs}
+    failures = _failures(review(draft, cited, ""))
+    if models.has("judge", outside=outside):
+        judgement = judge(models, draft, cited, budget, outside=outside)
+        tries += judgement.tries
+        failures += _failures(judgement.checks)
+    return failures
+
+
+def write_answer(
+    models: Models, brief: Brief, budget: Budget, *, outside: bool, send_event: SendEvent | None
+) -> ModelAnswer:
+    """Return a model's answer: its draft, or a revision unless that has more failed checks.
+
+    Raises ModelFailed if there is no draft.
+    """
+    messages = history_messages(brief)
+    tries: list[ModelAttempt] = []
+    text = _request_answer(
+        models,
+        ModelRequest(slot="chat", messages=messages, outside=outside),
+        budget,
+        brief,
+        send_event,
+        tries,
+    )
+    failures = _check_answer(models, text, brief, budget, tries, outside=outside)
+    if send_event is not None:
+        send_event("look", {"status": "fail" if failures else "pass", "failed": len(failures)})
+    if not failures:
+        return ModelAnswer(text=text, failed=[], tries=tries)
+    revision_messages = (
+        *messages,
+        ModelMessage("assistant", text),
+        ModelMessage("user", _complaint(failures, brief.delimiter)),
+    )
+    if send_event is not None:
+        send_event("again", {})
+    try:
+        revision = _request_answer(
+            models,
+            ModelRequest(slot="chat", messages=revision_messages, outside=outside),
+            budget,
+            brief,
+            send_event,
+            tries,
+        )
+    except ModelFailed as error:
+        tries[:] = list(error.tries)
+    else:
+        remaining_failures = _check_answer(models, revision, brief, budget, tries, outside=outside)
+        if len(remaining_failures) <= len(failures):
+            text, failures = revision, remaining_failures
+    return ModelAnswer(
+        text=f"{text}\n\n{UNVERIFIED_NOTE}" if failures else text, failed=failures, tries=tries
+    )
+
+
+def _request_answer(
+    models: Models,
+    request: ModelRequest,
+    budget: Budget,
+    brief: Brief,
+    send_event: SendEvent | None,
+    tries: list[ModelAttempt],
+) -> str:
+    """Request one answer and clean it. Appends to `tries`; raises ModelFailed with all of them."""
+    stream_filter = None if send_event is None else StreamFilter(send_event, brief.filter_text)
+    try:
+        reply = models.ask(request, budget, stream_filter)
+    except ModelFailed as error:
+        raise ModelFailed(error.reason, (*tries, *error.tries)) from error
+    tries += reply.tries
+    if stream_filter is not None:
+        stream_filter.end()
+    text = (brief.filter_text(reply.text) if stream_filter is None else stream_filter.text).strip()
+    if not text:
+        raise ModelFailed("empty", tuple(tries))
+    return f"{text} …" if reply.is_cut else text
+
+
+def _complaint(failed: Sequence[Check], delimiter: str) -> str:
+    lines = [
+        data_line(f"{check.claim}: {check.detail}" if check.claim else check.detail)
+        for check in failed[:COMPLAINTS_MAX]
+    ]
+    details = fenced("\n".join(lines), delimiter)
+    return (
+        f"A check of your answer found these errors (data):\n{details}\n\n"
+        "Write the whole answer again, corrected. Write only the answer."
+    )
+
+
+class StreamFilter:
+    """Filters a streamed answer sentence by sentence and sends it on; `text` is the result."""
+
+    def __init__(self, send_event: SendEvent, filter_text: Callable[[str], str]) -> None:
+        self._send_event, self._filter, self._pending, self.text = send_event, filter_text, "", ""
+
+    def __call__(self, piece: str | None) -> None:
+        """Handle the next piece. None discards the text so far."""
+        if piece is None:
+            self._pending = ""
+            if self.text:
+                self._send_event("again", {})
+                self.text = ""
+            return
+        self._pending += piece
+        passage = (
+            _PASSAGE.match(self._pending)
+            if len(self._pending) < PASSAGE_CHARACTERS_MAX
+            else _ALL.match(self._pending)
+        )
+        if passage is not None and (
+            passage[0].count("(") <= passage[0].count(")")
+            or len(passage[0]) >= PASSAGE_CHARACTERS_MAX
+        ):
+            self._send(passage[0])
+            self._pending = self._pending[passage.end() :]
+
+    def end(self) -> None:
+        """Send the rest at the end of the text."""
+        self._send(self._pending)
+        self._pending = ""
+
+    def _send(self, text: str) -> None:
+        if filtered := self._filter(text):
+            self._send_event("delta", {"text": filtered})
+            self.text += filtered
