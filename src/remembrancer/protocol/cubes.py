@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
-from .kinds import ONE_KIND, AnyKind, same_kind
+from .kinds import AnyKind, same_kind
 from .line import CubeKind
 from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
-from .text import NOT_BLANK, UNLABELLED, Saying, Telling, Text
+from .text import UNLABELLED, Saying, Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
 Visibility = Literal["private", "published"]
@@ -49,7 +49,6 @@ class CubeCreate(Body):
                     "cube_type": "lifehack",
                 }
             ],
-            **ONE_KIND,
         }
     )
 
@@ -93,12 +92,6 @@ class CubeCreated(Message):
     detail: Detail = None
 
 
-_REASON_NEEDED: list[Any] = [  # as `_has_reason` checks
-    {"properties": {"vote": {"const": 1}}},
-    {"properties": {"reason": {"type": "string", "pattern": NOT_BLANK}}, "required": ["reason"]},
-]
-
-
 def _counts(vote: int) -> int:
     if vote not in {1, -1}:
         raise ValueError("a vote must be 1 or -1; rate 0 with remember and the duty vote_nothing")
@@ -132,7 +125,6 @@ class CubeVote(Body):
                     "reason": "Saved a second try.",
                 }
             ],
-            "anyOf": _REASON_NEEDED,
         }
     )
 

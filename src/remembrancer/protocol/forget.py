@@ -21,8 +21,6 @@ Receipt = Annotated[
 
 _NARROWING = ("user_id", "session_id", "after", "before", "path")
 _TURNS = ("session_id", "after", "before")
-_FILES = {"properties": {"path": {"type": "string"}}, "required": ["path"]}
-_ALL = {"properties": {"account": {"const": True}}, "required": ["account"]}
 
 
 class Forget(Body):
@@ -31,11 +29,7 @@ class Forget(Body):
     Without a narrowing field it means the user's whole memory and needs `confirm`.
     """
 
-    model_config = example(
-        {"user_id": "bob", "session_id": "trip-to-elba", "dry_run": True},
-        **{"if": _ALL, "then": {"properties": {name: {"type": "null"} for name in _NARROWING}}},
-        allOf=[{"if": _FILES, "then": {"properties": {name: {"type": "null"} for name in _TURNS}}}],
-    )
+    model_config = example({"user_id": "bob", "session_id": "trip-to-elba", "dry_run": True})
 
     user_id: Annotated[
         Id | None, Field(description="User whose memory to use. Default: the user of the key.")

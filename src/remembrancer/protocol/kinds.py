@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from .line import KINDS, CubeKind, says_none
+from .line import CubeKind, says_none
 from .message import Misfit
 
 
@@ -16,17 +16,6 @@ def _normal(value: Any) -> Any:
     return None if says_none(value) else value.strip().casefold()
 
 
-# One name, or both with the same value: as `same_kind` checks, for the documentation.
-ONE_KIND: dict[str, Any] = {
-    "anyOf": [
-        {"properties": {"kind": {"type": "null"}}},
-        {"properties": {"cube_type": {"type": "null"}}},
-        *(
-            {"properties": {"kind": {"const": kind}, "cube_type": {"const": kind}}}
-            for kind in KINDS
-        ),
-    ]
-}
 AnyKind = Annotated[CubeKind | None, BeforeValidator(_normal)]
 
 

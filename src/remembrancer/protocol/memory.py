@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from . import limits
 from .cubes import CubeMade
-from .kinds import ONE_KIND, AnyKind, same_kind
+from .kinds import AnyKind, same_kind
 from .message import (
     ABSENT_IF_NONE,
     Body,
@@ -23,19 +23,12 @@ from .message import (
 )
 from .search import Author, EventId, Occurred
 from .text import (
-    EMPTY_PATTERN,
-    NOT_BLANK,
     UNLABELLED,
     Moment,
     Text,
     is_placeholder,
     says_nothing,
 )
-
-ONE_SIDE = [
-    {"properties": {side: {"pattern": NOT_BLANK}}} for side in ("query", "response")
-]  # as `_has_text` checks
-
 
 Expires = Annotated[
     Moment | None,
@@ -66,60 +59,6 @@ class TurnText(Body):
 _CUBE = ("cube_topic", "cube_essence", "cube_rules")  # required fields of a cube
 
 
-_NOT_BLANK = {"type": "string", "pattern": NOT_BLANK}
-# without the words for nothing, of which there are too many for a schema
-_SAYING = {"type": "string", "pattern": f"[^{EMPTY_PATTERN}]"}
-_EMPTY = {"type": ["string", "null"], "pattern": f"^[{EMPTY_PATTERN}]*$"}
-_NULL = {"type": "null"}
-
-
-def _with(**members: Any) -> dict[str, Any]:
-    """Return the schema of an object with these fields."""
-    return {"required": list(members), "properties": members}
-
-
-_TURN_RULES = [  # as `_is_complete` checks, for the documentation
-    ONE_KIND,
-    {
-        "anyOf": [
-            {**_with(query={"type": "string"}, response={"type": "string"}), "anyOf": ONE_SIDE},
-            {"properties": {"query": _NULL, "response": _NULL}},
-        ]
-    },
-    {
-        "anyOf": [
-            {
-                **_with(**dict.fromkeys(_CUBE, _SAYING)),
-                "not": _with(duty={"const": "cube_nothing"}),
-            },
-            {
-                "properties": {
-                    **dict.fromkeys(_CUBE, _EMPTY),
-                    "cube_publish": {"enum": [False, None]},
-                }
-            },
-        ]
-    },
-    {
-        "anyOf": [
-            _with(duty={"type": "string"}, duty_reason=_NOT_BLANK),
-            {"properties": {"duty": _NULL}},
-        ]
-    },
-    {
-        "anyOf": [
-            _with(query={"type": "string"}, response={"type": "string"}),
-            *(
-                _with(**{name: _SAYING})
-                for name in ("l1_summary", "l2_map", "critical", "cube_topic")
-            ),
-            _with(task_done={"const": True}),
-            _with(duty={"type": "string"}),
-        ]
-    },
-]
-
-
 class Turn(Body):
     """Body of `POST /api/v7/remember`: a turn and what the agent learned from it.
 
@@ -139,7 +78,6 @@ class Turn(Body):
             "cube_rules": "- MUST check the date of a timetable before quoting it",
             "cube_type": "warning",
         },
-        allOf=_TURN_RULES,
     )
 
     query: Annotated[
@@ -352,8 +290,7 @@ class EventWrite(TurnText):
             "response": "Under the blue flower pot.",
             "user_id": "ada",
             "session_id": "house",
-        },
-        anyOf=ONE_SIDE,
+        }
     )
 
     user_id: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from . import limits
-from .memory import ONE_SIDE, Expires, TurnText
+from .memory import Expires, TurnText
 from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, Saved, example
 from .search import EventId
 
@@ -15,7 +15,7 @@ from .search import EventId
 class BatchTurn(TurnText):
     """One turn of a batch."""
 
-    model_config = example({"query": "Tea?", "response": "Green."}, anyOf=ONE_SIDE)
+    model_config = example({"query": "Tea?", "response": "Green."})
 
     user_id: Annotated[
         Id | None, Field(description="User whose memory to use. Default: that of the batch.")

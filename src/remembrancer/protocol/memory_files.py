@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -82,20 +82,6 @@ _Path = Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)]
 _Part = Annotated[Text, Field(max_length=limits.MEMORY_FILE_CHARACTERS_MAX)]
 
 
-def _rules() -> list[dict[str, Any]]:
-    """Return the schema rules of each command."""
-    return [
-        {
-            "if": {"properties": {"command": {"const": command}}, "required": ["command"]},
-            "then": {
-                "required": list(needed),
-                "properties": {name: {"not": {"type": "null"}} for name in needed},
-            },
-        }
-        for command, needed in NEEDED.items()
-    ]
-
-
 class FileCommand(Body):
     """Body of `POST /api/v7/memory/files`: the input of the memory tool as the model gave it."""
 
@@ -105,7 +91,6 @@ class FileCommand(Body):
             "path": "/memories/elba.md",
             "file_text": "# Elba\n- The ferry leaves Piombino at 9:40.\n",
         },
-        allOf=_rules(),
     )
 
     command: Annotated[Command, Field(description="Command.")]
