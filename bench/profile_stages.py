@@ -68,10 +68,7 @@ STAGES = (
         ),
     ),
     Stage("facts and summaries", ("memory.recall.layer_hits:layer_hits",), is_closed=True),
-    Stage(
-        "order by use",
-        ("search.scoring:sources_first", "memory.recall.useful:useful_first"),
-    ),
+    Stage("order by use", ("memory.recall.useful:useful_first",)),
     Stage("snippets", ("memory.recall.snippets:hit_text",)),
     Stage("cubes", ("cubes.serving:relevant_cubes",), is_closed=True),
     Stage("duties and step", ("memory.duties:count_search", "memory.duties:open_tasks")),

@@ -117,22 +117,7 @@ def test_without_a_search_no_turn_is_a_revision(http: Http) -> None:
     assert set(searched(http, "part")) == {"First part.", "Second part."}
 
 
-@pytest.mark.parametrize(
-    "restatement",
-    ["Your ferry leaves Piombino at 9:40 (ref: {source}).", "Ferry Piombino: 9:40, from pier 3."],
-)
-def test_a_restatement_ranks_below_its_source(http: Http, restatement: str) -> None:
-    source = http.remember("Ferry times?", "Piombino ferry: 9:40, pier 3.", session_id="old")
-    text = restatement.format(source=source["event_id"])
-    http.remember(QUESTION, text, session_id="new")
-
-    hits = http.memory(QUESTION, session_id="later", interact=False)["hits"]
-
-    assert [hit["response"] for hit in hits[:2]] == ["Piombino ferry: 9:40, pier 3.", text]
-    assert hits[0]["score"] >= hits[1]["score"]
-
-
-def test_names_with_the_same_digits_are_no_restatement(http: Http) -> None:
+def test_names_with_the_same_digits_are_different_words(http: Http) -> None:
     """Names are compared whole: zx0q1q2v has the digits of zx2q1q0v."""
     http.remember("What opens locker 1?", "The word zx0q1q2v.", session_id="s")
     http.remember("What opens locker 2?", "The word zx2q1q0v.", session_id="s")

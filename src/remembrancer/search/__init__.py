@@ -33,7 +33,6 @@ from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
     Fit,
     RankedEvent,
-    content_words,
     cosines,
     embedding_text,
     fitting,
@@ -41,7 +40,6 @@ from .scoring import (
     is_frequent,
     lexical_scores,
     query_term_weights,
-    sources_first,
 )
 from .text.analysis import (
     ParsedQuery,
@@ -98,7 +96,6 @@ __all__ = [
     "analyze",
     "best_events",
     "contains",
-    "content_words",
     "cosines",
     "disclaims",
     "embedding_text",
@@ -125,7 +122,6 @@ __all__ = [
     "query_term_weights",
     "repeated",
     "side_passages",
-    "sources_first",
     "unpack",
     "unpack_repaired",
     "view_among",

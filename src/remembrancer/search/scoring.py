@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,7 +17,6 @@ from .embedders.serving import quantize
 from .index.space_index import IndexView
 from .runs import lengths_of_runs, starts_of_runs
 from .text.analysis import ParsedQuery, QueryWord
-from .text.machine_text import MACHINE_NOTICE
 from .text.query_dates import DateHint
 
 Array = npt.NDArray[Any]
@@ -32,15 +30,6 @@ FREQUENT_PARTS_MIN = 40  # in a smaller space the share is not meaningful
 SHARED_PARTS_MIN = 65_536
 # Cosines of texts on the same subject; below is chance, above is nearly the same sentence.
 COSINE_RANGE = (0.15, 0.65)
-REPEATED_SHARE_MIN = 0.8  # of the words of a response that its source contains
-REPEATED_WORDS_MIN = 4  # shorter responses, such as "Done.", restate nothing
-COMPARED_CHARACTERS_MAX = 1_000  # longer responses are more than a restatement
-# A plain pattern, because it reads the texts of all candidates of every search. Names such as
-# zx2q1v are whole: their digits alone are also those of zx1q2v.
-_WORD = re.compile(
-    r"[a-z]++\d[a-z0-9]*|[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|\d+"
-    r"|[\u3040-\u30ff\u3400-\u9fff]"
-)
 DATE_DAYS = 7.0  # decay of the date feature around the date in the query
 _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 
@@ -216,97 +205,6 @@ class RankedEvent(NamedTuple):
     score: float  # 0..1
     part: int  # its best passage
     raw: float = 0.0  # its score in log odds
-
-
-def sources_first(
-    ranked: Sequence[RankedEvent], rows: Mapping[int, Any], most: int
-) -> list[RankedEvent]:
-    """Return the events with each restatement below its source, in the same order otherwise.
-
-    Only the first `most` are compared with those below them.
-
-    A restatement repeats the words of a question, so it matches a similar question better than the
-    turn that first said it; but that turn is the evidence, unless it is a machine notice. `rows`
-    are the texts by event. Scores stay in descending order: a source that moves up takes the score
-    of the restatement.
-    """
-    result: list[RankedEvent] = []
-    waiting = list(ranked)
-    words = _Words(rows)
-    while waiting and len(result) < most:
-        row = rows.get(waiting[0].event)
-        place = 0 if row is None else _place_of_source(row, waiting, rows, words)
-        result.append(waiting[place]._replace(score=waiting[0].score))
-        del waiting[place]
-    return result + waiting
-
-
-class _Words:
-    """The content words of both sides of turns, each computed once."""
-
-    def __init__(self, rows: Mapping[int, Any]) -> None:
-        self._rows = rows
-        self._texts: dict[int, str] = {}
-        self._words: dict[int, frozenset[str]] = {}
-
-    def of_turn(self, event: int) -> frozenset[str]:
-        if event not in self._words:
-            self._words[event] = frozenset(_WORD.findall(self._text(event)))
-        return self._words[event]
-
-    def lacks(self, event: int, words: frozenset[str], most: int) -> bool:
-        """Return True if a turn lacks more than `most` of these words, even as parts of others.
-
-        Much faster than reading the words of the turn, and nearly always decisive.
-        """
-        text, lacking = self._text(event), 0
-        for word in words:
-            if word not in text:
-                lacking += 1
-                if lacking > most:
-                    return True
-        return False
-
-    def _text(self, event: int) -> str:
-        if event not in self._texts:
-            row = self._rows[event]
-            self._texts[event] = f"{row.query}\n{row.response}"[:COMPARED_CHARACTERS_MAX].lower()
-        return self._texts[event]
-
-
-def _place_of_source(
-    row: Any,
-    waiting: Sequence[RankedEvent],
-    rows: Mapping[int, Any],
-    words: _Words,
-) -> int:
-    """Return the place in `waiting` of the turn that `row` restates; 0 for none."""
-    if len(row.response) > COMPARED_CHARACTERS_MAX:
-        return 0
-    repeated: frozenset[str] | None = None
-    for place, other in enumerate(waiting[1:], 1):
-        source = rows.get(other.event)
-        if source is None or source.id >= row.id or MACHINE_NOTICE in source.flags:
-            continue
-        if source.event_id in row.response:
-            return place
-        if repeated is None:
-            repeated = content_words(row.response)
-        if len(repeated) < REPEATED_WORDS_MIN:
-            continue
-        new_max = int((1 - REPEATED_SHARE_MIN) * len(repeated))
-        if words.lacks(other.event, repeated, new_max):
-            continue
-        new = repeated - words.of_turn(other.event)
-        # Another value is news.
-        if len(new) <= new_max and not any(word[0].isdigit() for word in new):
-            return place
-    return 0
-
-
-def content_words(text: str) -> frozenset[str]:
-    """Return the longer words, the numbers and the Chinese and Japanese characters of a text."""
-    return frozenset(_WORD.findall(text[:COMPARED_CHARACTERS_MAX].lower()))
 
 
 class Fit(NamedTuple):

@@ -39,7 +39,6 @@ from ...search import (
     load_ranker,
     parse_query,
     parse_terms,
-    sources_first,
 )
 from ...store import Row, Transaction
 from ..changes import names_history
@@ -67,7 +66,6 @@ from .useful import ORIGINALS_BEYOND, useful_first
 DAY_MS = 86_400_000
 
 EXTRA_HITS = 15  # ranked too: they take the place of repetitions
-SOURCES_COMPARED = 5  # of these: they may be the sources of hits
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
@@ -432,9 +430,6 @@ def _hits(
     ranked = newer_first(ranked, changes, ranking, with_older=with_older)
     events = [one.event for one in ranked]
     rows = HitRows(tx, outcome.space_id, events, at_once=query.top_k + ORIGINALS_BEYOND)
-    compared = query.top_k + SOURCES_COMPARED
-    ranked = sources_first(ranked[:compared], rows, query.top_k) + ranked[compared:]
-    ranked = newer_first(ranked, changes, ranking, with_older=with_older)
     ranked = useful_first(
         ranked,
         rows,
