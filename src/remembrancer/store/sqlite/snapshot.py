@@ -12,7 +12,14 @@ from urllib.parse import quote
 import apsw
 
 from ..engine import StoreUnavailable, Transaction
-from .connection import ENGINE_FAILURES, SqliteTransaction, is_ours, open_reader, unavailable
+from .connection import (
+    ENGINE_FAILURES,
+    SqliteTransaction,
+    connect,
+    is_ours,
+    open_reader,
+    unavailable,
+)
 
 
 def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
@@ -60,7 +67,9 @@ def copy_pages(reader: apsw.Connection, target: Path, *, flush: bool = True) -> 
 
     Raises errors of the driver.
     """
-    with closing(apsw.Connection(str(target))) as copy:
+    with closing(
+        connect(str(target), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    ) as copy:
         if not flush:
             copy.pragma("synchronous", 0)
             copy.pragma("journal_mode", "off")
@@ -76,7 +85,7 @@ def reading(path: Path) -> Iterator[Transaction]:
     """
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        with closing(apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)) as copy:
+        with closing(connect(f"file:{quote(str(path))}?immutable=1", flags)) as copy:
             transaction = SqliteTransaction(copy, path)
             try:
                 copy.execute("begin")
@@ -92,7 +101,7 @@ def reading(path: Path) -> Iterator[Transaction]:
 def editing(path: Path) -> Iterator[Transaction]:
     """Change a copy in one transaction, without migrating it. Raises StoreUnavailable."""
     try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as copy:
+        with closing(connect(str(path), apsw.SQLITE_OPEN_READWRITE)) as copy:
             copy.pragma("secure_delete", 1)
             transaction = SqliteTransaction(copy, path)
             with copy:
