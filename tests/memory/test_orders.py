@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remembrancer.memory.changes import state_keys
+from remembrancer.memory.changes.orders import orders_text
 
 ORDERS = (
     "Write a creative post for us. Our main keyword is moving companies in Ajax.",
@@ -57,3 +58,20 @@ def test_statement_and_note_have_keys(message: str) -> None:
 def test_what_no_statement_can_change_has_no_keys(message: str) -> None:
     assert state_keys("My dentist is Dr. Weiss.")
     assert state_keys(message) == frozenset()
+
+
+def test_an_order_is_at_the_beginning_of_a_message() -> None:
+    """The rest is not read: a turn is stored while others wait for the same lock."""
+    statement = "My office is in Rome."
+
+    assert state_keys(f"{'(' * 50} Write a post. {statement}") == frozenset()
+    assert orders_text(f"{'(' * 300} Write a post. {statement}") is False
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("sign", ["(", "[", ". ", "? ", "\n", " "])
+def test_a_message_of_signs_costs_no_more_than_its_beginning(sign: str) -> None:
+    """Reading one of these messages whole takes half a second: 300 of them would not end in time."""
+    message = sign * (1_000_000 // len(sign))
+
+    assert not any(orders_text(message) for _ in range(300))

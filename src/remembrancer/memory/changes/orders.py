@@ -37,9 +37,10 @@ _HAN = (
     r"[请請]?(?:你|您)?(?:帮我|幫我|帮忙|幫忙|为我|為我)?"
     r"(?:[写寫](?![下道])|撰[写寫]|翻[译譯]|[总總][结結]|概括|改[写寫]|[润潤]色|[创創]作|起草)"
 )
-_ORDER = re.compile(rf"\W*(?:{_POLITE}(?:{_WORDS})\b{_NOTE}|{_HAN})", re.IGNORECASE)
+HEAD_CHARACTERS_MAX = 300  # an order is at the beginning of a message
+_ORDER = re.compile(rf"\W*+(?:{_POLITE}(?:{_WORDS})\b{_NOTE}|{_HAN})", re.IGNORECASE)
 
 
 def orders_text(message: str) -> bool:
     """Return True if a message begins with an order to write, translate or sum up something."""
-    return _ORDER.match(message) is not None
+    return _ORDER.match(message[:HEAD_CHARACTERS_MAX]) is not None
