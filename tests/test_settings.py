@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from remembrancer.settings import SettingInvalid, Settings, read
@@ -53,3 +55,19 @@ def test_store_url_is_shown_without_its_password(store: str, text: str) -> None:
 @pytest.mark.parametrize(("value", "share"), [("off", 0), ("0", 0), ("0.25", 0.25)])
 def test_field_trial_is_off_by_one_word(value: str, share: float) -> None:
     assert read({"REMEMBRANCER_FIELD_TRIAL": value}).field_trial == share
+
+
+@pytest.mark.parametrize("named_by", ["option", "environment", "file"])
+def test_a_relative_data_folder_is_made_absolute(
+    named_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("settings.toml").write_text('data = "memory"', "utf-8")
+
+    settings = {
+        "option": lambda: read({}, data=Path("memory")),
+        "environment": lambda: read({"REMEMBRANCER_DATA": "memory"}),
+        "file": lambda: read({"REMEMBRANCER_CONFIG": "settings.toml"}),
+    }[named_by]()
+
+    assert settings.data == settings.data_folder == tmp_path / "memory"

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from remembrancer.sandbox.sandbox import Sandbox
+from remembrancer.settings import read
+
 # A process under a filter like a container's: no new namespaces and no mounts (and, on the second
 # line, no Landlock).
 _CONTAINER = """
@@ -123,3 +126,15 @@ def test_doctor_warns_about_unconfined_programs(in_a_container: Container) -> No
     report = in_a_container("unsafe", NO_LANDLOCK, "doctor")
 
     assert report["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]
+
+
+def test_a_relative_data_folder_confines_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`serve --data memory` runs programs at the level of the same folder with its whole path."""
+    monkeypatch.chdir(tmp_path)
+    box = Sandbox(read({"REMEMBRANCER_DATA": "memory"}))
+    try:
+        assert box.run("print(6 * 7)").stdout == "42\n"
+    finally:
+        box.close()

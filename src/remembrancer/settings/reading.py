@@ -95,7 +95,8 @@ def _parsed(name: str, value: Any, source: str) -> Any:
         raise SettingInvalid(
             f"{source}: `{name}` must start with http:// or https://, not {value!r}."
         )
-    return Path(value) if isinstance(default, Path) else str(value)
+    # absolute from here on: a program in the sandbox has another working folder
+    return Path(value).expanduser().absolute() if isinstance(default, Path) else str(value)
 
 
 def _number(

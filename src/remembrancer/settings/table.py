@@ -38,7 +38,8 @@ class Settings:
     """The settings of a process. `read()` collects them; tests construct them directly."""
 
     data: Path = setting(
-        Path("~/.local/share/remembrancer"), "Folder for everything the service stores."
+        Path("~/.local/share/remembrancer"),
+        "Folder for everything the service stores. A relative path starts at the working folder.",
     )
     host: str = setting("127.0.0.1", "Address to listen on.")
     port: int = setting(8460, "TCP port to listen on. 0 picks a free port.", least=0, most=65535)
