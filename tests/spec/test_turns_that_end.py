@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,22 @@ def upkeep(http: Http) -> None:
         pass
 
 
+def every_text(http: Http) -> dict[str, str]:
+    """Return what each request that reads the memory of Ada answers."""
+    question = "What is the code of the gate?"
+    user = {"user_id": "ada"}
+    return {
+        "search": json.dumps(http.memory(question, "ada", interact=False)),
+        "explain": http.post("/api/v7/memory/explain", {"query_text": question, **user}).text,
+        "turns": http.get("/api/v7/events", params=user).text,
+        "sessions": http.get("/api/v7/sessions", params=user).text,
+        "facts": http.get("/api/v7/memory/facts", params=user).text,
+        "start pack": http.get("/api/v7/memory/start", params=user).text,
+        "agent memory": http.get("/api/v7/agent/memory", params={"query": question, **user}).text,
+        "chat": http.post("/api/v7/agent/chat", {"message": question, **user}).text,
+    }
+
+
 class TestExpiry:
     """`expires_at` of remember (specification.md#ends-expired)."""
 
@@ -75,6 +92,29 @@ class TestExpiry:
             ("expired", 0, 1),
             ("expired", 1, 0),
         ]
+
+    def test_no_request_reads_it_from_that_second_on(self, http: Http, clock: FrozenClock) -> None:
+        """Erasing in the background has not begun (specification.md#ends-expired)."""
+        at = rfc3339(clock() + DAY_MS)
+        saved = tell(
+            http,
+            "The code of the gate is 4711 today.",
+            expires_at=at,
+            critical="The gate code is 4711.",
+            cube_topic="gates",
+            cube_essence="Codes of gates such as 4711 change at night.",
+            cube_rules="- MUST ask for the code again",
+            cube_expires_at=at,
+        )
+        clock.advance(DAY_MS - 1)
+        texts = every_text(http)
+        assert [name for name, text in texts.items() if "4711" not in text] == []
+        clock.advance(1)
+
+        texts = every_text(http)
+
+        assert [name for name, text in texts.items() if "4711" in text] == []
+        assert http.get(f"/api/v7/event/{saved['event_id']}").status_code == 404
 
     def test_no_word_of_it_stays_on_disk(
         self, http: Http, clock: FrozenClock, folder: Path

@@ -129,6 +129,7 @@ class BrowserRequest:
         """
         is_form = self.request.method == "POST"
         session = self.form_session() if is_form else self.require_session()
+        self.dispatcher.erase_due(session.account_id)
         return Caller(
             account_id=session.account_id,
             account_name=session.account_name,

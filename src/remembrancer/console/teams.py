@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from ..accounts.teams import enter
+from ..memory.history.endings import erase_due
 from ..memory.history.listing import list_events
 from ..memory.history.teams import delete_team
 from ..permissions import teams
@@ -204,6 +205,7 @@ def _recent_turns(browser: BrowserRequest, team: Team) -> list[Any] | None:
         member = enter(browser.context, browser.caller(), team.team_id, None, "reader")
     except Problem:
         return None
+    erase_due(browser.context, member.account_id)
     query = EventsQuery(limit=TURNS_SHOWN)
     return list(list_events(browser.context, member, query).events)
 

@@ -26,6 +26,7 @@ from ..accounts.teams import enter, working_in
 from ..accounts.usage import Kind, UsageCounter
 from ..context import Caller, Context
 from ..fair_queue import FairThreads
+from ..memory.history.endings import due_times, erase_due
 from ..memory.recall.teams import TeamAndTeams
 from ..memory.write.batch import FAULTS_MAX
 from ..models import ModelAttempt
@@ -159,6 +160,7 @@ def _in_team(operation: AnyOperation, call: Call[Any], request: Any) -> Any:
     assert operation.team is not None
     user_id = getattr(request, "user_id", None)
     call.caller = enter(call.context, call.caller, request.team, user_id, operation.team)
+    erase_due(call.context, call.caller.account_id)
     call.context = working_in(call.context, call.caller, operation.team)
     changes: dict[str, Any] = {"team": None}
     if hasattr(request, "user_id"):
@@ -210,6 +212,9 @@ RUN_THREADS = 320
 T = TypeVar("T")
 
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
+# Requests in this time read due times once, unless one is reached. A turn that another server
+# stored is erased at its time if it was to live for longer than this.
+DUE_READ_MS = 250
 _KEY_CHARACTERS_MAX = 200  # longer than any key
 
 
@@ -258,6 +263,7 @@ class Dispatcher:
         self.context = context
         self._body_limits = body_limits or {}
         self._short_turns = ShortTurns()
+        self._nothing_due = (0, 0)  # nothing reaches its `expires_at` between these moments
         self._in_flight_max = in_flight_max
         # Requests in flight by account; on the event loop only.
         self._shares = Counter[int | None]()
@@ -496,7 +502,10 @@ class Dispatcher:
         self.usage_counter.count("tokens_written", times=attempt.completion_tokens)
 
     def caller(self, headers: Headers) -> Caller:
-        """Return the caller whose key the request carries. Raises Unauthorized."""
+        """Return the caller whose key the request carries; what has expired is erased before.
+
+        Raises Unauthorized, StoreUnavailable.
+        """
         values = headers.getlist("authorization")
         if len(values) > 1:
             raise Unauthorized("There is more than one Authorization header. Send one.")
@@ -515,7 +524,21 @@ class Dispatcher:
             self.groups.forget(headers)
             raise
         self.groups.learn(headers, caller.account_id)
+        from_ms, until_ms = self._nothing_due
+        if not from_ms <= self.context.clock() < until_ms:
+            self.erase_due(caller.account_id)
         return caller
+
+    def erase_due(self, account_id: int) -> None:
+        """Erase what has reached its `expires_at`, before an account reads its memory.
+
+        Raises StoreUnavailable.
+        """
+        now_ms = self.context.clock()
+        times = due_times(self.context, now_ms + DUE_READ_MS)
+        self._nothing_due = (now_ms, min([now_ms + DUE_READ_MS, *times.values()]))
+        if times and min(times.get(one, now_ms + 1) for one in (account_id, 0)) <= now_ms:
+            erase_due(self.context, account_id)
 
     def close(self) -> None:
         """Wait for running work and release the threads. The context stays open."""

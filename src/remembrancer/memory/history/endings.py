@@ -181,23 +181,51 @@ def _retention(context: Context, tx: Transaction, user_id: str | None) -> Retent
     return Retention(rules=rules, sweeps=sweeps)
 
 
+def due_times(context: Context, before_ms: int) -> dict[int, int]:
+    """Return when the first turn of each account is due, and as account 0 the first cube.
+
+    Only those due before a moment; all in ms since 1970. Raises StoreUnavailable.
+    """
+    rows = context.store.read(lambda tx: tx.all(SQL.due_times, before_ms=before_ms))
+    return {row.account_id: row.due_ms for row in rows}
+
+
+def erase_due(context: Context, account_id: int) -> None:
+    """Erase the turns of an account, and all cubes, whose time is over, before they are read.
+
+    Raises StoreUnavailable.
+    """
+    now_ms = context.clock()
+    while events := context.store.read(
+        lambda tx: tx.all(SQL.expired_events_of, now_ms=now_ms, most=BATCH), account_id=account_id
+    ):
+        _erase_expired_events(context, events)
+    while _erase_expired_cubes(context, now_ms):
+        pass
+
+
 def erase_expired(context: Context) -> bool:
     """Erase one batch of turns and cubes whose time is over; return False if there was none.
 
     Raises StoreUnavailable.
     """
     now_ms = context.clock()
+    events = context.store.read(lambda tx: tx.all(SQL.expired_events, now_ms=now_ms, most=BATCH))
+    _erase_expired_events(context, events)
+    return _erase_expired_cubes(context, now_ms) or bool(events)
 
-    def find(tx: Transaction) -> tuple[list[Row], list[Row]]:
-        values = {"now_ms": now_ms, "most": BATCH}
-        return tx.all(SQL.expired_events, **values), tx.all(SQL.expired_cubes, **values)
 
-    events, old_cubes = context.store.read(find)
+def _erase_expired_events(context: Context, events: list[Row]) -> None:
     for (account_id, _), rows in _by_space(events).items():
         _erase(context, account_id, rows, "expired")
-    for row in old_cubes:
+
+
+def _erase_expired_cubes(context: Context, now_ms: int) -> bool:
+    """Erase one batch; return False if there was none."""
+    rows = context.store.read(lambda tx: tx.all(SQL.expired_cubes, now_ms=now_ms, most=BATCH))
+    for row in rows:
         context.store.write(partial(_erase_cube, context, row), account_id=row.account_id)
-    return bool(events or old_cubes)
+    return bool(rows)
 
 
 def apply_retention(context: Context) -> int:
@@ -272,6 +300,8 @@ def _erase(context: Context, account_id: int, rows: list[Row], reason: str) -> N
             for name in totals:
                 totals[name] += counts[name]
             delete_answers(tx, row.event_id)
+        if not totals["events"]:  # another request or server was faster
+            return
         user = tx.one(SQL.user_of_space, space_id=space_id)
         _record(context, tx, user.user_id, reason, cubes=0, **totals)
 

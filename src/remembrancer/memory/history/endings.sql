@@ -4,8 +4,16 @@ update events set pinned = :pinned, expires_ms = :expires_ms where account_id = 
 -- event_state: What a change of a turn starts from
 select expires_ms, pinned, withdrawn_by, superseded_by, occurred_ms from events where account_id = :account_id and id = :id;
 
+-- due_times: When the first turn of each account is due, and (as account 0) the first cube of all
+select account_id, min(expires_ms) as due_ms from events where expires_ms < :before_ms group by account_id
+union all
+select cast(0 as bigint) as account_id, min(expires_ms) as due_ms from cubes where expires_ms < :before_ms having min(expires_ms) is not null;
+
 -- expired_events: Turns of all accounts whose time is over
 select account_id, id, event_id from events where expires_ms <= :now_ms order by expires_ms limit :most;
+
+-- expired_events_of: Turns of an account whose time is over
+select account_id, id, event_id from events where account_id = :account_id and expires_ms <= :now_ms order by expires_ms limit :most;
 
 -- expired_cubes: Cubes of all accounts whose time is over
 select account_id, id from cubes where expires_ms <= :now_ms order by expires_ms limit :most;

@@ -13,6 +13,7 @@ from ...protocol import limits
 from ...protocol.errors import InvalidRequest
 from ...protocol.search import Author, MemoryAnswer, MemoryQuery, MemorySource
 from ...store import Transaction
+from ..history.endings import erase_due
 from .outcome import LayerHits, TokenBudget
 
 Part = TypeVar("Part", bound=BaseModel)
@@ -39,6 +40,8 @@ def recall_with_teams(
     names = [query.teams] if isinstance(query.teams, str) else query.teams
     # First: an unknown team is refused before the search counts.
     members = enter_all(context, caller, names, query.user_id)
+    for member in members:
+        erase_due(context, member.account_id)
     own = search(context, caller, query.model_copy(update={"teams": None}))
     answers = [with_source(own, MemorySource(team_id=None, team=None))]
     answers += [_search_team(context, member, query, search) for member in members]
