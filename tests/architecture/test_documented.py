@@ -131,3 +131,15 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
 
 def _metavar(parameter: Any) -> str:
     return str(parameter.metavar or parameter.name or "").upper()
+
+
+def test_first_screen_of_the_readme_names_the_commands_of_a_fresh_machine() -> None:
+    """The checks of every change run the same test target."""
+    screen = (ROOT / "README.md").read_text("utf-8").splitlines()[:30]
+    checks = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    recipe = makefile.partition("\ncheck: ")[2].partition("\n\n")[0]
+
+    assert {line.partition("#")[0].strip() for line in screen} >= {"make run", "make test"}
+    assert "make check" in checks
+    assert recipe.endswith("$(MAKE) --no-print-directory test")
