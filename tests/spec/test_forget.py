@@ -470,3 +470,32 @@ class TestReplacing:
             lambda tx: tx.one("select turns, turns_summarised from sessions")
         )
         assert (counts.turns, counts.turns_summarised) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", FORGET, {"user_id": "owner", "confirm": "owner"}, "filters"),
+        ("PATCH", "/api/v7/event/{event_id}", {"withdrawn": True}, "expire_at"),
+        ("PATCH", "/api/v7/memory/facts/{fact_id}", {"clear": ["expires_at"]}, "when"),
+        ("PUT", "/api/v7/memory/retention", {"events": 1}, "user"),
+        ("POST", "/api/v7/sysperm/revoke", {"grant_id": "g_5v0n8k2m4t6wz"}, "path"),
+    ],
+)
+def test_unknown_fields_of_requests_that_erase_are_refused(
+    http: Http, method: str, path: str, body: dict[str, Any], field: str
+) -> None:
+    """Such a field may have been to narrow the request (specification.md#api-unknown-fields)."""
+    saved = http.remember("Where is the saw?", "In the shed.", critical="The saw is in the shed.")
+    [fact] = http.get("/api/v7/memory/facts").json()["facts"]
+    before = http.rows()
+
+    answer = http.ask(
+        method,
+        path.format(event_id=saved["event_id"], fact_id=fact["fact_id"]),
+        json={**body, field: {"project": "x"}},
+    )
+
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [f"/{field}"]
+    assert http.rows() == before

@@ -220,6 +220,9 @@ def fault(error: ErrorDetails) -> tuple[str, str]:
         cause = error.get("ctx", {}).get("error", message)
         message = str(cause)
         location = (*location, cause.member) if isinstance(cause, Misfit) else location
+    if error["type"] == "extra_forbidden":
+        location = (*location[:-1], _redact_name(str(location[-1])))
+        message = "this request has no such field, and it erases or revokes: nothing was done"
     if error["type"] == "string_pattern_mismatch":
         is_text = error.get("ctx", {}).get("pattern") == WITHOUT_NUL
         message = (

@@ -11,6 +11,7 @@ from .message import (
     ABSENT_IF_NONE,
     Body,
     Detail,
+    ExactBody,
     Id,
     InTeam,
     Message,
@@ -171,7 +172,7 @@ class FactAdd(Body):
         return self
 
 
-class FactChange(Body):
+class FactChange(ExactBody):
     """Body of `PATCH /api/v7/memory/facts/{fact_id}`. Absent fields stay as they are."""
 
     model_config = example({"pinned": True})

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, Misfit, example
+from .message import ABSENT_IF_NONE, ExactBody, Id, InTeam, Message, Misfit, example
 from .receipts import SignedReceipt
 from .text import Moment, Text
 
@@ -23,7 +23,7 @@ _NARROWING = ("user_id", "session_id", "after", "before", "path")
 _TURNS = ("session_id", "after", "before")
 
 
-class Forget(Body):
+class Forget(ExactBody):
     """Body of `POST /api/v7/memory/forget`.
 
     Without a narrowing field it means the user's whole memory and needs `confirm`.

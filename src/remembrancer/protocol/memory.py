@@ -13,6 +13,7 @@ from .message import (
     ABSENT_IF_NONE,
     Body,
     Created,
+    ExactBody,
     Id,
     InTeam,
     Message,
@@ -396,7 +397,7 @@ class Event(Message):
     ] = None
 
 
-class EventChange(Body):
+class EventChange(ExactBody):
     """Body of `PATCH /api/v7/event/{event_id}`: only the fields that are to change."""
 
     model_config = example({"pinned": True})

@@ -80,6 +80,14 @@ class Body(Message):
         return cast(CoreSchema, _tolerant(handler(source), cls))
 
 
+class ExactBody(Body):
+    """Base class of bodies that erase or revoke: an unknown field is refused, since what it was to
+    narrow would be erased whole.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+
 def example(body: dict[str, Any]) -> ConfigDict:
     """Return a model configuration with an example body, which a test sends to the real service."""
     return ConfigDict(json_schema_extra={"examples": [body]})

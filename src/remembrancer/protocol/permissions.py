@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, example
+from .message import ABSENT_IF_NONE, Body, Detail, ExactBody, Id, Message, example
 from .paths import AbsolutePath, Scope
 from .text import Readable, Telling
 
@@ -177,7 +177,7 @@ class ActionLogged(Message):
     detail: Detail = None
 
 
-class GrantRevocation(Body):
+class GrantRevocation(ExactBody):
     """Body of `POST /api/v7/sysperm/revoke`."""
 
     model_config = example({"grant_id": "g_5v0n8k2m4t6wz"})

@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Body, Id, InTeam, Message, example
+from .message import ExactBody, Id, InTeam, Message, example
 
 _DAYS = "Turns older than this many days are erased; null keeps them for ever."
 _EVENTS = "Only this many of a user's newest turns are kept; null keeps all."
 _USER = "User whose turns it bounds; null: every user of the account without a rule of its own."
 
 
-class RetentionSet(Body):
+class RetentionSet(ExactBody):
     """Body of `PUT /api/v7/memory/retention`. Without `days` and `events` the rule is removed."""
 
     model_config = example({"user_id": "ada", "days": 365})
