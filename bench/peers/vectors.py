@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bench.embedders import cpu_ms
 from bench.peers.port import Item
 from bench.spaces import encode
 from remembrancer.search import Embedder, analyze
@@ -69,6 +69,15 @@ class EmbedderCost:
     item_ms: float
     parts_ms: float
     memory_mb: float
+
+
+def cpu_ms(embed: Any, texts: list[str]) -> float:
+    """Return CPU milliseconds of one text, embedded one by one as in a write."""
+    embed(texts[:1])
+    start = time.process_time()
+    for text in texts:
+        embed([text])
+    return float(time.process_time() - start) * 1000 / len(texts)
 
 
 def cost_of(

@@ -5,15 +5,10 @@ The labelled messages are in bench/instructions/messages.toml; a third was never
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.instructions import channel
 from bench.instructions.labelled import UNSEEN, counts, messages
 from remembrancer.memory.instructions import (
     Instruction,
@@ -285,25 +280,3 @@ def test_another_wish_about_the_same_matter_replaces(older: str, newer: str) -> 
 )
 def test_repetitions_and_other_matters_replace_nothing(older: str, newer: str) -> None:
     assert not replaces_instruction(one_in(older), one_in(newer))
-
-
-# --- The benchmark --------------------------------------------------------------------------------
-
-
-def test_the_benchmark_places_evidence_among_the_recognised(tmp_path: Path) -> None:
-    turns = [
-        {"speaker": "user", "dia_id": "D1:1", "text": "Always add versions when I ask about apps."},
-        {"speaker": "assistant", "dia_id": "D1:2", "text": "Never mind. Call me Bo."},
-        {"speaker": "user", "dia_id": "D1:3", "text": "I prefer tea over coffee."},
-    ]
-    qa = {"question": "Which apps?", "kind": "instruction_following", "evidence": ["D1:1"]}
-    path = tmp_path / "beam.json"
-    path.write_text(json.dumps([{"conversation": {"session_1": turns}, "qa": [qa]}]))
-
-    (history,) = channel.histories(path)
-
-    assert [message for message, _ in history.recognised] == ["D1:1", "D1:3"]
-    assert channel.fts_hits(history) == {"Which apps?": {"D1:1"}}
-    rows = np.array([[1.0, 0.5, 0.5, 1.0], [0.0, 0.0, 0.9, 0.0]])
-    place = channel.places(history, history.questions[0], rows, channel.Weights(1, 1, 1, 0))
-    assert place == (0, 0)

@@ -283,7 +283,7 @@ HOSTILE: dict[
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_megabyte_is_parsed(text: Callable[[int], str]) -> None:
-    """Quadratic time would not end in a day; bench/lines.py measures the seconds.
+    """Quadratic time would not end in a day.
 
     See specification.md#lines-linear.
     """

@@ -1,8 +1,7 @@
 """Rules of cubes: when one may be created, its status after votes and outcomes, and its rank when
 nobody uses it. Pure: counts in, decisions out.
 
-docs/explanation/lessons.md gives the reasons for each number; bench/lesson_economy.py simulates
-them.
+docs/explanation/lessons.md gives the reasons for each number.
 """
 
 from __future__ import annotations

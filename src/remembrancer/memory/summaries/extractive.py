@@ -4,7 +4,7 @@ needed.
 Sentences are chosen greedily, each the one that adds most new content for its length. Rare words
 count more than frequent ones, names and numbers more than other words. Source of the method: Lin,
 Bilmes, "A Class of Submodular Functions for Document Summarization", ACL 2011. Nearness to the mean
-of all vectors preserved less than chance did (`python -m bench.headlines`), so no embedder is used.
+of all vectors preserved less than chance did, so no embedder is used.
 """
 
 from __future__ import annotations
