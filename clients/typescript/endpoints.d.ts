@@ -12,7 +12,7 @@ export type AuditHead = { seq: number; hash: string };
 export type AuditPage = { entries: AuditEntry[]; next: number | null; chain_valid: boolean; head: AuditHead };
 export type Author = { account: string; user_id: string };
 export type BatchReceipt = { event_id: string; user_id: string; detail?: string | null };
-export type BatchTurn = unknown;
+export type BatchTurn = { query: string; response: string; topic?: string | null; occurred_at?: string | null; user_id?: string | null; session_id?: string | null; expires_at?: string | null };
 export type BatchWritten = { saved: boolean; receipts: BatchReceipt[] };
 export type Chat = { user_id: string; message: string; session_id?: string | null; step?: number | null; last_seal?: string | null; chat_history?: Earlier[] | null };
 export type ChatAnswer = { reply: string; answer_mode: "model" | "extractive" | "fallback"; step: number; hits: Hit[]; refs: string[]; seal: string; usage: ModelUsage; event_id: string; history_used?: number | null; checks?: Check[] | null; shared_cubes?: SharedCube[] | null; duty_error?: string | null; reminders?: string[] | null; detail?: string | null };
@@ -25,12 +25,12 @@ export type CompletionUsage = { prompt_tokens: number; completion_tokens: number
 export type Compliance = { since: string; total: Figures; agents: AgentFigures[]; sessions: SessionFigures[]; sessions_left_out: number };
 export type Confinement = { level: "gvisor" | "ns" | "landlock" | "unsafe"; limits: ExecutionLimits };
 export type CreatedFile = { status?: "created"; filename: string; url: string; size_bytes: number; download_url: string; expires_at: string; detail?: string | null };
-export type CubeCreate = unknown;
+export type CubeCreate = { topic: string; essence: string; rules_markdown: string; evidence: string; session_id?: string | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; model?: string | null; improves?: string | null };
 export type CubeCreated = { saved: boolean; cube_id: string; visibility: "private" | "published"; cube_status: "private" | "published" | "trusted" | "retired"; merged_into?: string | null; detail?: string | null };
 export type CubeEffect = { exposures: number; outcomes: number; used: number; helped: number; effect: number | null; interval: number[]; needed: number | null; with_cube: Arm; without_cube: Arm; cube_id: string; topic: string; cube_status: "private" | "published" | "trusted" | "retired" };
 export type CubeFigures = { exposures: number; outcomes: number; used: number; helped: number; effect: number | null; interval: number[]; needed: number | null; with_cube: Arm; without_cube: Arm };
 export type CubeMade = { cube_id: string; visibility: "private" | "published"; merged_into?: string | null };
-export type CubeVote = unknown;
+export type CubeVote = { cube_id: string; user_id: string; vote: 1 | -1; reason?: string | null; session_id?: string | null };
 export type CubeVoted = { voted: boolean; cube_id: string; user_id: string; cube_status: "private" | "published" | "trusted" | "retired"; votes: Votes; detail?: string | null };
 export type Dropped = { sentence: string; detail: string };
 export type Earlier = { role: string; content: string };
@@ -44,7 +44,7 @@ export type Event = { event_id: string; user_id: string; session_id: string; top
 export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; clear?: "expires_at"[] | null; team?: string | null };
 export type EventErased = { erased: boolean; event_id: string; facts: number; told_in: string[]; at: string; receipt?: SignedReceipt | null };
 export type EventList = { user_id: string; events: ListedEvent[]; next: string | null };
-export type EventWrite = unknown;
+export type EventWrite = { query: string; response: string; topic?: string | null; occurred_at?: string | null; user_id: string; session_id?: string | null; expires_at?: string | null; team?: string | null };
 export type EventWritten = { saved: boolean; event_id: string; detail?: string | null };
 export type Executed = { status: "ok" | "fixed" | "failed" | "timeout" | "killed"; stdout: string; stderr: string; stdout_truncated: boolean; stderr_truncated: boolean; result: string | null; result_truncated: boolean; error: ExecutionError | null; code: string; mode: "fix" | "optimize" | "all"; fixed: boolean; diff: string | null; verified?: "runs" | "tests" | null; optimized?: Optimized | null; tidied?: boolean | null; note?: string | null; attempts: Attempt[]; files: ProgramFile[]; files_left_out: FileLeftOut[]; files_not_named: number; exit_code?: number | null; signal?: string | null; usage: RunUsage; sandbox: Confinement; duration_ms: number; event_id?: string | null };
 export type Execution = { code: string; mode?: "fix" | "optimize" | "all" | null; language?: "python" | null; timeout_s?: number | null; strategy?: "cascade" | "race" | null; session_id?: string | null; user_id?: string | null };
@@ -113,7 +113,7 @@ export type OwnKey = { account: string; user_id: string; pinned: boolean; read_o
 export type Part = { done: number; of: number; share: number | null };
 export type PermissionCheck = { path: string; action: "read" | "write" | "exec" | "delete"; agent: string };
 export type PermissionChecked = { allowed: boolean; grant_id?: string | null; expires_at?: string | null; path: string; reason: string };
-export type ProblemBody = { type: string; title: string; status: number; detail: string; instance: string; error: "malformed_request" | "invalid_json" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "too_slow" | "conflict" | "too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected_request" | "invalid_request" | "too_many_requests" | "internal" | "unavailable"; errors?: Fault[] };
+export type ProblemBody = { type: string; title: string; status: number; detail: string; instance: string; error: "malformed_request" | "invalid_json" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "too_slow" | "conflict" | "too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected_request" | "invalid_request" | "too_many_requests" | "too_many_headers" | "internal" | "unavailable"; errors?: Fault[] };
 export type ProgramFile = { status?: "created"; filename: string; url: string; size_bytes: number; download_url: string; expires_at: string; detail?: string | null; name: string };
 export type PromptWrite = { prompt: string; user_id?: string | null };
 export type QuestionWord = { word: string; role: "meaning" | "frequent" | "stop"; passages: number };
@@ -282,8 +282,6 @@ export interface Endpoints {
   "GET /api/v7/experience/effect": { query?: { cube_id?: string; limit?: number; below?: number }; answer: EffectReport };
   /** Run code in the sandbox */
   "POST /api/execute/code": { body: Execution; answer: Executed };
-  /** Run code in the sandbox */
-  "POST /api/v7/execute/code": { body: Execution; answer: Executed };
   /** Create a file */
   "POST /api/v7/tools/create-file": { body: FileCreate; answer: CreatedFile };
   /** Download a file */
@@ -308,12 +306,12 @@ export interface Endpoints {
   "GET /api/v7/key": { query?: { session_id?: string }; answer: OwnKey };
   /** Status record */
   "GET /api/v7/status": { answer: StatusRecord };
+  /** Ready */
+  "GET /readyz": { answer: Readiness };
   /** Home */
   "GET /": { answer: StatusRecord };
   /** Alive */
   "GET /healthz": { answer: Record<string, unknown> };
-  /** Ready */
-  "GET /readyz": { answer: Readiness };
   /** Metrics */
   "GET /metrics": { answer: string };
   /** OpenAPI */
@@ -326,4 +324,6 @@ export interface Endpoints {
   "GET /docs": { answer: string };
   /** Page of the documentation */
   "GET /docs/{page}": { path: { page: string }; answer: string };
+  /** Run code in the sandbox */
+  "POST /api/v7/execute/code": { body: Execution; answer: Executed };
 }

@@ -196,7 +196,7 @@ def test_head_sends_no_body_and_keeps_the_connection(connect: Connect) -> None:
         b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * wire.HEAD_BYTES_MAX * 8,
         b"GET /" + b"a" * wire.HEAD_BYTES_MAX,
-        b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * wire.HEAD_BYTES_MAX,
+        b"GET / HTTP/1.1\r\n" + (b"X: " + b"a" * 4096 + b"\r\n") * 17,
     ],
 )
 def test_invalid_http_is_400_and_closes_the_connection(connect: Connect, data: bytes) -> None:
@@ -211,6 +211,48 @@ def test_invalid_http_is_400_and_closes_the_connection(connect: Connect, data: b
         "malformed_request",
     )
     assert connection.recv(1) == b""
+
+
+def test_headers_are_counted(connect: Connect) -> None:
+    """Tiny headers take memory before the key is read (specification.md#api-body-time)."""
+    allowed, refused = connect(), connect()
+    tiny = [f"X-{number}: a" for number in range(wire.HEADERS_MAX)]
+    allowed.sendall(head("GET", "/healthz", *tiny[1:]))
+    refused.sendall(head("GET", "/healthz", *tiny))
+
+    status, _, body = read_answer(refused)
+
+    assert (status, json.loads(body)["error"]) == (431, "too_many_headers")
+    assert refused.recv(1) == b""
+    assert read_answer(allowed)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [(b"1;", b"a" * 4096), (b"0\r\nX: ", b"a" * 4096), (b"", b"1;" + b"a" * 4096 + b"\r\nb\r\n")],
+    ids=["extension", "trailer", "extensions"],
+)
+def test_bytes_between_chunks_are_bounded(
+    connect: Connect, key: str, begin: bytes, more: bytes
+) -> None:
+    """They never become body, so no other limit counts them (specification.md#api-body-time)."""
+    connection = connect()
+    headers = (f"Authorization: Bearer {key}", "Transfer-Encoding: chunked")
+    connection.sendall(
+        head("POST", "/api/v7/memory", "Content-Type: application/json", *headers) + begin
+    )
+
+    assert is_closed_within(connection, more, 16 * MIB)
+
+
+def is_closed_within(connection: socket.socket, more: bytes, total: int) -> bool:
+    """Send `more` again and again; return True if the server closes before this many bytes."""
+    try:
+        for _ in range(total // len(more)):
+            connection.sendall(more)
+    except OSError:
+        return True
+    return False
 
 
 def test_slow_request_head_times_out(monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:

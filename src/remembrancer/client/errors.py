@@ -167,6 +167,12 @@ class TooManyRequestsError(ServiceError):
     code = "too_many_requests"
 
 
+class TooManyHeadersError(ServiceError):
+    """The request has too many headers."""
+
+    code = "too_many_headers"
+
+
 class InternalError(ServiceError):
     """The service failed; its log has more under `instance`."""
 
@@ -190,6 +196,7 @@ _BY_STATUS: dict[int, type[ServiceError]] = {
     415: UnsupportedMediaTypeError,
     421: MisdirectedRequestError,
     429: TooManyRequestsError,
+    431: TooManyHeadersError,
     503: UnavailableError,
 }
 

@@ -15,6 +15,7 @@
     ├── MisdirectedRequest    421  a host name that is not this service
     ├── InvalidRequest        422  well-formed but invalid
     ├── TooManyRequests       429
+    ├── TooManyHeaders        431
     ├── Internal              500  a bug of the service
     └── Unavailable           503  a component is unavailable
 
@@ -150,6 +151,12 @@ class TooManyRequests(Problem):
     error, status, title = "too_many_requests", 429, "Too many requests"
 
 
+class TooManyHeaders(Problem):
+    """The request has more than 100 headers."""
+
+    error, status, title = "too_many_headers", 431, "Too many headers"
+
+
 class Internal(Problem):
     """The service failed. Its log has more under the id in `instance`."""
 
@@ -177,6 +184,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     MisdirectedRequest,
     InvalidRequest,
     TooManyRequests,
+    TooManyHeaders,
     Internal,
     Unavailable,
 )

@@ -16,9 +16,14 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from ..http.problems import problem_for
-from ..protocol.errors import MEDIA_TYPE, MalformedRequest
+from ..protocol.errors import MEDIA_TYPE, MalformedRequest, TooManyHeaders
 
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers together
+HEADERS_MAX = 100
+HEADER_BYTES = 32  # memory that a header takes beside its bytes
+# Sizes, extensions and trailers of chunks: the bytes that do not become body. A chunk of one byte
+# needs 6 of them.
+FRAMING_BYTES_MAX, FRAMING_BYTES_EACH = 16 * 1024, 16  # in all, and more for each byte of body
 # From opening the connection, or the first byte of a further request, to the end of the head.
 HEAD_SECONDS_MAX = 20
 
@@ -32,6 +37,10 @@ class HeadTooLarge(ValueError):
     """The head of a request is too large. The parser answers 400 and closes the connection."""
 
 
+class HeadersExceeded(ValueError):
+    """A request has more than HEADERS_MAX headers. The parser answers 431."""
+
+
 class AmbiguousRequest(ValueError):
     """A proxy may read this request in another way. The parser answers 400."""
 
@@ -42,7 +51,9 @@ class HttpConnection(HttpToolsProtocol):
     _head_bytes = 0
     _unparsed_bytes = 0
     _messages = 0  # that began
-    _in_head = False
+    _in_head = _in_body = False
+    _headers = 0  # trailers included
+    _body_bytes = _framing_bytes = 0  # of the body that is received
     _has_upgrade = False
     _is_ending = False  # what the client still sends is discarded
     _refusal = b""  # of what followed a request; sent after the response to that
@@ -64,28 +75,34 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes and count those of an unfinished header."""
+        """Parse received bytes; count those of an unfinished header, and those between chunks."""
         if self._is_ending:
             self._close_later()
             return
         if self._refusal:
             return
-        was_in_head, messages = self._in_head, self._messages
+        was_in_head, was_in_body = self._in_head, self._in_body
+        messages, body_bytes = self._messages, self._body_bytes
         self._unset_keepalive_if_required()
         try:
             self._parse(data)
         except httptools.HttpParserError:
             self.send_400_response("")
-        is_refused = self._is_ending or self._refusal
-        if was_in_head and self._in_head and messages == self._messages and not is_refused:
+        if self._is_ending or self._refusal or messages != self._messages:
+            return
+        if was_in_head and self._in_head:
             # The parser reports a header only when it is complete, so count its bytes here.
             self._unparsed_bytes += len(data)
-            if self._unparsed_bytes > HEAD_BYTES_MAX:
-                self.send_400_response("")
+        if was_in_body and self._in_body:
+            self._framing_bytes += len(data) - (self._body_bytes - body_bytes)
+        framing_bytes_max = FRAMING_BYTES_MAX + FRAMING_BYTES_EACH * self._body_bytes
+        if self._unparsed_bytes > HEAD_BYTES_MAX or self._framing_bytes > framing_bytes_max:
+            self.send_400_response("")
 
     def on_message_begin(self) -> None:
         """Start counting and timing a new head."""
-        self._head_bytes = self._unparsed_bytes = 0
+        self._head_bytes = self._unparsed_bytes = self._headers = 0
+        self._body_bytes = self._framing_bytes = 0
         self._messages += 1
         self._in_head = True
         self._start_head_timer()
@@ -97,8 +114,11 @@ class HttpConnection(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the bytes of a header."""
-        self._grow(len(name) + len(value))
+        """Count a header or trailer and its bytes."""
+        self._headers += 1
+        if self._headers > HEADERS_MAX:
+            raise HeadersExceeded
+        self._grow(len(name) + len(value) + HEADER_BYTES)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -108,11 +128,18 @@ class HttpConnection(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return  # it is parsed again, without that header
         self._check_head()
+        self._in_body = True
         super().on_headers_complete()
         self.cycle.transport = _ClosedLater(self, self.cycle)  # type: ignore[assignment]
 
+    def on_body(self, body: bytes) -> None:
+        """Count the bytes of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """Stop the timer of the rest of a body."""
+        self._in_body = False
         if self.parser.should_upgrade():
             return
         _cancel(self._rest_timer)
@@ -162,6 +189,8 @@ class HttpConnection(HttpToolsProtocol):
         """
         cause = getattr(sys.exception(), "__context__", None)
         problem = (isinstance(cause, MemoryError) and problem_for(cause)) or MalformedRequest()
+        if isinstance(cause, HeadersExceeded):
+            problem = TooManyHeaders()
         body = json.dumps(problem.body(secrets.token_hex(8))).encode()
         head: dict[str, Any] = {
             "content-type": MEDIA_TYPE,
