@@ -3,6 +3,7 @@
 One module per family, each a function from an opened document to records. `table` lists them.
 """
 
+from .documents import Source
 from .records import (
     ImportRefused,
     InvalidRecord,
@@ -13,7 +14,6 @@ from .records import (
     checked,
     one_line,
 )
-from .sources import Source
 from .table import (
     NAMES,
     SHAPE_HINT,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .dialogue import (
+from .documents import ConversationExport, Sample, SourceDocument, read_conversations
+from .records import (
     BRANCH,
     MACHINE,
     MEDIA,
@@ -19,15 +20,14 @@ from .dialogue import (
     TOOL_CALL,
     TOOL_RESULT,
     DialogueMessage,
-    DialogueSession,
+    DialoguePart,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
     objects,
     text_of,
     time_of,
-    turns,
 )
-from .entries import conversations
-from .records import InvalidRecord, LeftOutRecord, Record, readable_topic
-from .sources import Sample, SourceDocument
 
 _KINDS = {  # reasons to leave out contents that are no text
     "thoughts": THINKING,
@@ -41,6 +41,17 @@ _KINDS = {  # reasons to leave out contents that are no text
 }
 
 
+_EXPORT = ConversationExport(
+    shape="chatgpt",
+    field="mapping",
+    kind=dict,
+    problem="it has no `mapping` of messages",
+    key=("conversation_id", "id"),
+    title="title",
+    created="create_time",
+)
+
+
 def matches(sample: Sample) -> bool:
     """Return True if an object has a `mapping` of nodes."""
     return any(isinstance(item.get("mapping"), dict) for item in sample.items)
@@ -48,30 +59,10 @@ def matches(sample: Sample) -> bool:
 
 def read(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of the current branch of every conversation."""
-    problem = "it has no `mapping` of messages"
-    for entry in conversations(document, "mapping", dict, problem):
-        if isinstance(entry, InvalidRecord):
-            yield entry
-            continue
-        conversation, place = entry.value, entry.place
-        started_at, invalid = time_of(conversation.get("create_time"), place)
-        if invalid:
-            yield invalid
-        title = readable_topic(conversation.get("title"))
-        yield from turns(
-            _messages(conversation, place),
-            DialogueSession(
-                shape="chatgpt",
-                key=text_of(conversation, "conversation_id", "id") or place,
-                topic=title,
-                started_at=started_at,
-            ),
-        )
+    yield from read_conversations(document, _EXPORT, _messages)
 
 
-def _messages(
-    conversation: dict[str, Any], place: str
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _messages(conversation: dict[str, Any], place: str) -> Iterator[DialoguePart]:
     nodes: dict[str, Any] = conversation["mapping"]
     branch = _branch(nodes, conversation.get("current_node"))
     for number, key in enumerate(branch, 1):
@@ -114,9 +105,7 @@ def _role(message: dict[str, Any]) -> str:
     return text_of(author, "role") if isinstance(author, dict) else ""
 
 
-def _message(
-    message: dict[str, Any], key: str, place: str
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _message(message: dict[str, Any], key: str, place: str) -> Iterator[DialoguePart]:
     role, content = _role(message), message.get("content")
     if not isinstance(content, dict):
         yield InvalidRecord(place=place, detail="`content` is not an object")

@@ -10,24 +10,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .dialogue import (
+from .documents import ConversationExport, Sample, SourceDocument, read_conversations
+from .records import (
     BRANCH,
     MEDIA,
     PART_REASONS,
     SYSTEM,
     DialogueMessage,
-    DialogueSession,
+    DialoguePart,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
     content_texts,
     objects,
     text_of,
     time_of,
-    turns,
 )
-from .entries import conversations
-from .records import InvalidRecord, LeftOutRecord, Record, readable_topic
-from .sources import Sample, SourceDocument
 
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+
+
+_EXPORT = ConversationExport(
+    shape="claude",
+    field="chat_messages",
+    kind=list,
+    problem="it has no list `chat_messages`",
+    key=("uuid",),
+    title="name",
+    created="created_at",
+)
 
 
 def matches(sample: Sample) -> bool:
@@ -37,29 +48,10 @@ def matches(sample: Sample) -> bool:
 
 def read(document: SourceDocument) -> Iterator[Record]:
     """Yield the turns of every conversation; of branches, the one with the last message."""
-    problem = "it has no list `chat_messages`"
-    for entry in conversations(document, "chat_messages", list, problem):
-        if isinstance(entry, InvalidRecord):
-            yield entry
-            continue
-        conversation, place = entry.value, entry.place
-        started_at, invalid = time_of(conversation.get("created_at"), place)
-        if invalid:
-            yield invalid
-        yield from turns(
-            _messages(conversation, place),
-            DialogueSession(
-                shape="claude",
-                key=text_of(conversation, "uuid") or place,
-                topic=readable_topic(conversation.get("name")),
-                started_at=started_at,
-            ),
-        )
+    yield from read_conversations(document, _EXPORT, _messages)
 
 
-def _messages(
-    conversation: dict[str, Any], place: str
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _messages(conversation: dict[str, Any], place: str) -> Iterator[DialoguePart]:
     messages = objects(conversation["chat_messages"])
     branch = _branch(messages, text_of(conversation, "current_leaf_message_uuid"))
     for number, message in enumerate(messages, 1):
@@ -90,9 +82,7 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
     return branch if is_whole and all(parents.values()) else set()
 
 
-def _message(
-    message: dict[str, Any], role: str, place: str
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _message(message: dict[str, Any], role: str, place: str) -> Iterator[DialoguePart]:
     content = message.get("content")
     if isinstance(content, list) and content:
         text, left_out = content_texts(content, place, PART_REASONS)

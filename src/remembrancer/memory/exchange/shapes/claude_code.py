@@ -13,19 +13,23 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
-from .dialogue import (
+from .documents import Sample, SourceDocument
+from .json_stream import json_lines
+from .records import (
     MACHINE,
     PART_REASONS,
     DialogueMessage,
+    DialoguePart,
     DialogueSession,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
     content_texts,
+    readable_topic,
     text_of,
     time_of,
     turns,
 )
-from .json_stream import json_lines
-from .records import InvalidRecord, LeftOutRecord, Record, readable_topic
-from .sources import Sample, SourceDocument
 
 SUBAGENT = "subagent"
 _INSERTED = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
@@ -85,7 +89,7 @@ def read(document: SourceDocument) -> Iterator[Record]:
 
 def _messages(
     lines: Iterator[Line | InvalidRecord], session: str, stem: str, pending: list[Line]
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+) -> Iterator[DialoguePart]:
     """Yield the messages of one session; put the first line of another one into `pending`."""
     for line in lines:
         if isinstance(line, InvalidRecord):
@@ -102,9 +106,7 @@ def _messages(
         yield from _message(entry, place)
 
 
-def _message(
-    entry: dict[str, Any], place: str
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _message(entry: dict[str, Any], place: str) -> Iterator[DialoguePart]:
     message = entry.get("message")
     if entry.get("isSidechain"):
         yield LeftOutRecord(place=place, reason=SUBAGENT)

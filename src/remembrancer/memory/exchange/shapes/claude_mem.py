@@ -11,8 +11,7 @@ from typing import Any
 
 import apsw
 
-from .dialogue import objects, text_of, time_of
-from .entries import entries
+from .documents import Sample, SourceDocument, entries
 from .json_stream import parse
 from .records import (
     ImportRefused,
@@ -22,12 +21,14 @@ from .records import (
     ShapeFact,
     ShapeTurn,
     digest,
+    objects,
     one_line,
     readable_id,
     readable_topic,
     statement,
+    text_of,
+    time_of,
 )
-from .sources import Sample, SourceDocument
 
 SESSION = "session without text of its own"
 _KINDS = {  # tables and members of the export: kind of their records

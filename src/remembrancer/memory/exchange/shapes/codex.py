@@ -12,7 +12,9 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
-from .dialogue import (
+from .documents import Sample, SourceDocument
+from .json_stream import json_lines
+from .records import (
     MACHINE,
     PART_REASONS,
     SYSTEM,
@@ -20,15 +22,16 @@ from .dialogue import (
     TOOL_CALL,
     TOOL_RESULT,
     DialogueMessage,
+    DialoguePart,
     DialogueSession,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
     content_texts,
     text_of,
     time_of,
     turns,
 )
-from .json_stream import json_lines
-from .records import InvalidRecord, LeftOutRecord, Record
-from .sources import Sample, SourceDocument
 
 _TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _NOT_TYPED = (  # beginnings of user messages that the program wrote
@@ -86,9 +89,7 @@ def _type_of(entry: dict[str, Any]) -> str:
     return "session_meta" if "instructions" in entry and "type" not in entry else "response_item"
 
 
-def _messages(
-    lines: Iterator[Line | InvalidRecord],
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _messages(lines: Iterator[Line | InvalidRecord]) -> Iterator[DialoguePart]:
     for line in lines:
         if isinstance(line, InvalidRecord):
             yield line
@@ -103,9 +104,7 @@ def _messages(
             yield from _item(item, place, entry.get("timestamp"))
 
 
-def _item(
-    item: dict[str, Any], place: str, timestamp: object
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _item(item: dict[str, Any], place: str, timestamp: object) -> Iterator[DialoguePart]:
     kind, role = text_of(item, "type"), text_of(item, "role")
     if kind != "message":
         reason = TOOL_RESULT if kind.endswith("_output") else _ITEMS.get(kind, TOOL_CALL)

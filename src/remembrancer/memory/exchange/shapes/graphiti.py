@@ -12,30 +12,28 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .dialogue import (
+from .documents import Entry, Sample, SourceDocument, entries, numbered_messages, whole_objects
+from .records import (
     SYSTEM,
     TOOL_RESULT,
     DialogueMessage,
+    DialoguePart,
     DialogueSession,
-    objects,
-    text_of,
-    time_of,
-    turns,
-)
-from .entries import Entry, entries, whole_objects
-from .records import (
     InvalidRecord,
     LeftOutRecord,
     Record,
     ShapeFact,
     ShapeTurn,
     digest,
+    objects,
     readable_id,
     readable_topic,
+    start_before,
     statement,
+    text_of,
+    time_of,
+    turns,
 )
-from .sources import Sample, SourceDocument
-from .times import start_before
 
 DERIVED = "summary derived from facts"
 _FACTS, _EPISODES = ("edges", "facts"), ("episodes",)
@@ -168,16 +166,12 @@ def _session(entry: Entry) -> Iterator[Record]:
         yield InvalidRecord(place=entry.place, detail="it has no list `messages`")
         return
 
-    def parts() -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
-        for number, message in enumerate(session["messages"], 1):
-            where = f"{entry.place}, message {number}"
-            if isinstance(message, dict):
-                yield _message(message, where)
-            else:
-                yield InvalidRecord(place=where, detail="expected an object")
-
+    parts = (
+        one if isinstance(one, InvalidRecord) else _message(one.value, one.place)
+        for one in numbered_messages(session["messages"], entry.place)
+    )
     yield from turns(
-        parts(),
+        parts,
         DialogueSession(
             shape="graphiti",
             key=key,
@@ -191,9 +185,7 @@ def _session(entry: Entry) -> Iterator[Record]:
     )
 
 
-def _message(
-    message: dict[str, Any], place: str
-) -> DialogueMessage | LeftOutRecord | InvalidRecord:
+def _message(message: dict[str, Any], place: str) -> DialoguePart:
     kind = text_of(message, "role_type", "role").lower()
     if kind in _OTHER_ROLES:
         return LeftOutRecord(place=place, reason=_OTHER_ROLES[kind])

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .dialogue import objects, text_of, time_of
-from .entries import entries, whole_objects
+from .documents import Sample, SourceDocument, entries, whole_objects
 from .records import (
     InvalidRecord,
     Record,
     ShapeFact,
     ShapeTurn,
     digest,
+    objects,
     readable_id,
     statement,
+    text_of,
+    time_of,
 )
-from .sources import Sample, SourceDocument
 
 
 def matches(sample: Sample) -> bool:

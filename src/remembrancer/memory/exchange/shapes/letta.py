@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from .dialogue import (
+from .documents import Entry, Sample, SourceDocument, entries, numbered_messages
+from .json_stream import parse
+from .records import (
     MACHINE,
     PART_REASONS,
     SYSTEM,
@@ -20,25 +22,21 @@ from .dialogue import (
     TOOL_CALL,
     TOOL_RESULT,
     DialogueMessage,
+    DialoguePart,
     DialogueSession,
-    content_texts,
-    objects,
-    text_of,
-    time_of,
-    turns,
-)
-from .entries import Entry, entries
-from .json_stream import parse
-from .records import (
     InvalidRecord,
     LeftOutRecord,
     Record,
     ShapeFact,
+    content_texts,
     digest,
+    objects,
     readable_topic,
     statement,
+    text_of,
+    time_of,
+    turns,
 )
-from .sources import Sample, SourceDocument
 
 TEMPLATE = "template"
 _ANSWER_TOOL = "send_message"
@@ -89,7 +87,7 @@ def read(document: SourceDocument) -> Iterator[Record]:
             yield _block(entry)
 
 
-def _listed(entry: Entry | InvalidRecord) -> DialogueMessage | LeftOutRecord | InvalidRecord:
+def _listed(entry: Entry | InvalidRecord) -> DialoguePart:
     if isinstance(entry, InvalidRecord):
         return entry
     kind = text_of(entry.value, "message_type")
@@ -125,13 +123,13 @@ def _agent(entry: Entry) -> Iterator[Record]:
     speaks_by_tool = agent.get("agent_type") in _SPEAKS_BY_TOOL
     messages = agent.get("messages")
 
-    def parts() -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
-        for number, message in enumerate(messages if isinstance(messages, list) else [], 1):
-            where = f"{entry.place}, message {number}"
-            if isinstance(message, dict):
-                yield from _message(message, where, speaks_by_tool=speaks_by_tool)
+    def parts() -> Iterator[DialoguePart]:
+        listed = messages if isinstance(messages, list) else []
+        for message in numbered_messages(listed, entry.place):
+            if isinstance(message, InvalidRecord):
+                yield message
             else:
-                yield InvalidRecord(place=where, detail="expected an object")
+                yield from _message(message.value, message.place, speaks_by_tool=speaks_by_tool)
 
     if not isinstance(messages, list):
         yield InvalidRecord(place=entry.place, detail="it has no list `messages`")
@@ -142,7 +140,7 @@ def _agent(entry: Entry) -> Iterator[Record]:
 
 def _message(
     message: dict[str, Any], place: str, *, speaks_by_tool: bool
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+) -> Iterator[DialoguePart]:
     role = text_of(message, "role")
     if role == "system":
         yield LeftOutRecord(place=place, reason=SYSTEM)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from .dialogue import time_of
+from .documents import Sample, SourceDocument
 from .records import (
     InvalidRecord,
     LeftOutRecord,
@@ -24,8 +24,8 @@ from .records import (
     readable_id,
     readable_topic,
     statement,
+    time_of,
 )
-from .sources import Sample, SourceDocument
 
 NOTE_BYTES_MAX = 16 << 20  # of one file
 PART_CHARACTERS = 8_000  # a longer note is split at its headings

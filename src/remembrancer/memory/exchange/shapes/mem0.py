@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .dialogue import objects, text_of, time_of
-from .entries import Entry, entries
+from .documents import Entry, Sample, SourceDocument, entries
 from .records import (
     InvalidRecord,
     LeftOutRecord,
     Record,
     ShapeFact,
     digest,
+    objects,
     readable_id,
+    start_before,
     statement,
+    text_of,
+    time_of,
 )
-from .sources import Sample, SourceDocument
-from .times import start_before
 
 RELATION = "relation derived from memories"
 _LISTS = (None, "results", "memories")

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ....protocol.message import Message
 from ....protocol.text import Text
-from .entries import whole_objects
+from .documents import Sample, SourceDocument, whole_objects
 from .json_stream import raw_lines
 from .records import (
     ImportLine,
@@ -26,7 +26,6 @@ from .records import (
     digest,
     readable_id,
 )
-from .sources import Sample, SourceDocument
 
 _DATE_FORMAT = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
 

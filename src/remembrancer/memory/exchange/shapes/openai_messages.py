@@ -12,23 +12,25 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
-from .dialogue import (
+from .documents import Entry, Sample, SourceDocument, entries, numbered_messages
+from .records import (
     PART_REASONS,
     SYSTEM,
     THINKING,
     TOOL_CALL,
     TOOL_RESULT,
     DialogueMessage,
+    DialoguePart,
     DialogueSession,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
     content_texts,
     objects,
     text_of,
     time_of,
     turns,
 )
-from .entries import Entry, entries
-from .records import InvalidRecord, LeftOutRecord, Record
-from .sources import Sample, SourceDocument
 
 _ITEMS = {  # items of the Responses API beside messages
     "reasoning": THINKING,
@@ -77,9 +79,7 @@ def _sessions(every: Iterable[Entry | InvalidRecord], name: str) -> Iterator[Rec
             yield InvalidRecord(place=entry.place, detail="expected an object with `messages`")
 
 
-def _listed(
-    every: Iterable[Entry | InvalidRecord],
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _listed(every: Iterable[Entry | InvalidRecord]) -> Iterator[DialoguePart]:
     for entry in every:
         if isinstance(entry, InvalidRecord):
             yield entry
@@ -88,20 +88,11 @@ def _listed(
 
 
 def _session(messages: Iterable[object], name: str, place: str) -> Iterator[Record]:
-    def parts() -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
-        for number, message in enumerate(messages, 1):
-            where = f"{place}, message {number}"
-            if isinstance(message, dict):
-                yield from _message(message, where)
-            else:
-                yield InvalidRecord(place=where, detail="expected an object")
-
-    yield from turns(parts(), DialogueSession(shape="openai-messages", key=name))
+    parts = _listed(numbered_messages(messages, place))
+    yield from turns(parts, DialogueSession(shape="openai-messages", key=name))
 
 
-def _message(
-    message: dict[str, Any], place: str
-) -> Iterator[DialogueMessage | LeftOutRecord | InvalidRecord]:
+def _message(message: dict[str, Any], place: str) -> Iterator[DialoguePart]:
     role, kind = message.get("role"), message.get("type")
     if isinstance(kind, str) and kind in _ITEMS:
         yield LeftOutRecord(place=place, reason=_ITEMS[kind])

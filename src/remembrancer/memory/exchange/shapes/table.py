@@ -27,8 +27,8 @@ from . import (
     native,
     openai_messages,
 )
+from .documents import Sample, Source, SourceDocument
 from .records import ImportRefused, InvalidRecord, LeftOutRecord, Record, one_line
-from .sources import Sample, Source, SourceDocument
 
 SAMPLES_MAX = 200  # files of a folder or archive that are sampled
 NATIVE_FORMAT = "remembrancer-export"  # the `format` in manifest.json of an export

@@ -1,4 +1,5 @@
-"""Open what is imported: a file, the members of a .zip archive, or the files of a folder.
+"""Open what is imported, a file, the members of a .zip archive or the files of a folder, and read
+the objects of JSON documents.
 
 Members of an archive are read in memory, chunk by chunk, and are never written to disk: their
 names are labels, and a name such as `../../x` has no effect. Symbolic links of a folder are not
@@ -14,7 +15,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,8 +25,20 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ....protocol import limits
-from .json_stream import elements, parse, raw_lines
-from .records import ImportRefused, LeftOutRecord, one_line
+from .json_stream import ELEMENT_CHARACTERS_MAX, elements, json_lines, parse, raw_lines
+from .records import (
+    DialoguePart,
+    DialogueSession,
+    ImportRefused,
+    InvalidRecord,
+    LeftOutRecord,
+    Record,
+    one_line,
+    readable_topic,
+    text_of,
+    time_of,
+    turns,
+)
 
 FILES_MAX = 500_000  # files of a folder, and entries of an archive
 SMALL_ARCHIVE_BYTES = 64 << 20  # unpacked: up to here any ratio is accepted
@@ -327,3 +340,128 @@ def _line_objects(head: bytes, *, is_whole: bool) -> tuple[tuple[dict[str, Any],
         if isinstance(value, dict):
             items.append(value)
     return tuple(items), count
+
+
+# --- The records of a JSON document ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An object of a document. `key` is the member of the top object whose list it is in."""
+
+    place: str
+    value: dict[str, Any]
+    key: str | None = None
+
+
+def entries(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
+    """Yield objects: lines, elements of the list, or elements of the lists in the top object.
+
+    A member of the top object that is no list is yielded once, as its key with the object
+    {"value": it}. Raises ImportRefused for JSON that cannot be read on.
+    """
+    if document.sample().layout == "lines":
+        yield from _lines(document)
+        return
+    with document.opened() as stream:
+        for key, index, value in elements(stream, document.place):
+            where = f"{document.place}, {key or 'record'} {0 if index is None else index + 1}"
+            if key is not None and index is None:
+                if value != []:
+                    yield Entry(place=f"{document.place}, {key}", value={"value": value}, key=key)
+            elif isinstance(value, dict):
+                yield Entry(place=where, value=value, key=key)
+            else:
+                yield InvalidRecord(place=where, detail="expected an object")
+
+
+def whole_objects(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
+    """Yield objects: lines, elements of the list, or the top object as a whole.
+
+    Raises ImportRefused for JSON that cannot be read on, or for a top object that is too large.
+    """
+    if document.sample().layout != "object":
+        yield from entries(document)
+        return
+    with document.opened() as stream:
+        raw = stream.read(ELEMENT_CHARACTERS_MAX + 1)
+    if len(raw) > ELEMENT_CHARACTERS_MAX:
+        raise ImportRefused(
+            f"{document.place}: one object of more than {ELEMENT_CHARACTERS_MAX:,} bytes"
+        )
+    try:
+        value = parse(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ImportRefused(f"{document.place}: not UTF-8 (at byte {error.start + 1:,})") from error
+    except ValueError as error:
+        raise ImportRefused(f"{document.place}: {error}") from error
+    if not isinstance(value, dict):
+        raise ImportRefused(f"{document.place}: expected an object")
+    yield Entry(place=document.place, value=value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationExport:
+    """Names of the members of a conversation in a data export.
+
+    A conversation has `field` of this kind; `problem` is said of objects without it. `key`: names
+    of its identifier, the first one present.
+    """
+
+    shape: str
+    field: str
+    kind: type
+    problem: str
+    key: tuple[str, ...]
+    title: str
+    created: str
+
+
+def read_conversations(
+    document: SourceDocument,
+    export: ConversationExport,
+    messages: Callable[[dict[str, Any], str], Iterator[DialoguePart]],
+) -> Iterator[Record]:
+    """Yield the turns of all conversations of a data export.
+
+    `messages` takes a conversation and its place. Raises ImportRefused like `whole_objects`.
+    """
+    for entry in whole_objects(document):
+        if isinstance(entry, InvalidRecord):
+            yield entry
+            continue
+        place, conversation = entry.place.replace(", record ", ", conversation "), entry.value
+        if not isinstance(conversation.get(export.field), export.kind):
+            yield InvalidRecord(place=place, detail=export.problem)
+            continue
+        started_at, invalid = time_of(conversation.get(export.created), place)
+        if invalid:
+            yield invalid
+        yield from turns(
+            messages(conversation, place),
+            DialogueSession(
+                shape=export.shape,
+                key=text_of(conversation, *export.key) or place,
+                topic=readable_topic(conversation.get(export.title)),
+                started_at=started_at,
+            ),
+        )
+
+
+def numbered_messages(messages: Iterable[object], place: str) -> Iterator[Entry | InvalidRecord]:
+    """Yield the messages of a conversation at a place; an invalid record for one that is none."""
+    for number, message in enumerate(messages, 1):
+        where = f"{place}, message {number}"
+        if isinstance(message, dict):
+            yield Entry(place=where, value=message)
+        else:
+            yield InvalidRecord(place=where, detail="expected an object")
+
+
+def _lines(document: SourceDocument) -> Iterator[Entry | InvalidRecord]:
+    with document.opened() as stream:
+        for line in json_lines(stream, document.place):
+            if isinstance(line, InvalidRecord):
+                yield line
+            else:
+                yield Entry(place=line[0], value=line[1])
