@@ -76,7 +76,7 @@ STAGES = (
     Stage("screening of texts", ("memory.write.turns:Intake.take",)),
     Stage(
         "words and flags of the turn",
-        ("search.index.entries:_analysis", "search.text.entities:entity_keys"),
+        ("search.index.entries:_analysis",),
     ),
     Stage("links to earlier turns", ("memory.write.links:link_related",), is_closed=True),
     Stage(WRITES, ("store.sqlite.store:SqliteWriter._commit",)),

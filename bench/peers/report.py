@@ -77,7 +77,7 @@ COLUMNS = (
         "disk MB per 1,000",
         lambda one: one.disk_mb,
         lambda *_: 0.0,
-        "Ours stores the vectors of both sides, the words of each side and the entities.",
+        "Ours stores the vectors and the words of both sides.",
         "{:.2f}",
     ),
 )

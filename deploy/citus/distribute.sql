@@ -19,7 +19,7 @@ select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'cub
 -- Account data: all rows of one account are on one worker.
 insert into plan (name, is_distributed)
 select unnest(array[
-    'spaces', 'sessions', 'events', 'event_index', 'origins', 'answers', 'summaries', 'maps', 'facts', 'fact_sources', 'fact_keys', 'event_keys', 'event_changes', 'event_entities', 'entities', 'entity_pairs', 'retention', 'sweeps', 'layer_index', 'prompts', 'session_users', 'shown_cubes', 'shown_events', 'steps',
+    'spaces', 'sessions', 'events', 'event_index', 'origins', 'answers', 'summaries', 'maps', 'facts', 'fact_sources', 'fact_keys', 'event_keys', 'event_changes', 'retention', 'sweeps', 'layer_index', 'prompts', 'session_users', 'shown_cubes', 'shown_events', 'steps',
     'closed_duties', 'looks', 'memory_files', 'team_audit', 'search_spaces', 'search_words', 'search_terms', 'search_vectors'
 ]), true;
 delete from plan where to_regclass(name) is null; -- the vector table exists only with pgvector

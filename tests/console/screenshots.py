@@ -49,7 +49,6 @@ CHOSEN = (
     "search-390-dark",
     "session-1280-light",
     "console-timeline-1280-light",
-    "console-topics-1280-dark",
 )
 SAMPLE_VIEWS = {
     "session": "/console/sessions?session_id=this-week",

@@ -121,15 +121,6 @@ def test_cells_of_stacked_tables_are_labelled_on_narrow_windows(
                 assert cell.evaluate(content) == f'"{name}"', (path, name)
 
 
-def test_map_says_on_narrow_windows_that_it_scrolls(http: Http, owner: Reader, site: Site) -> None:
-    for n in range(3):
-        http.remember(f"Did Giulia Marchetti call, {n}?", "She called from Piombino.")
-    for viewport, is_narrow in ((PHONE, True), (LAPTOP, False)):
-        with site.window("owner", viewport=viewport) as page:
-            page.goto("/console/topics")
-            expect(page.get_by_text("it scrolls sideways")).to_be_visible(visible=is_narrow)
-
-
 def test_long_facts_are_cut_after_three_lines(http: Http, owner: Reader, site: Site) -> None:
     text = "The car is in the garage behind the house that Giulia rents. " * 20
     http.post("/api/v7/memory/facts", {"user_id": "owner", "text": text})

@@ -53,18 +53,6 @@ def test_differences_between_two_versions_are_marked(owner: Reader) -> None:
     assert '<ins dir="auto">- &lt;b&gt;new&lt;/b&gt;</ins>' in page
 
 
-def test_names_that_occur_together_link_to_their_newest_turn(owner: Reader) -> None:
-    assert "Nothing yet. A name" in owner.get(HERE).text
-    client = api_client(owner)
-    client.remember("Did Anna <Weber> book the ferry to Elba?", "Yes, with Anna Weber.")
-    newest = client.remember("What does the house of Anna Weber on Elba cost?", "")["event_id"]
-    page = owner.get(HERE).text
-
-    link = f'<a href="/console/memory?event_id={newest}">2</a>'
-    assert f'<th scope="row" dir="auto">Anna Weber</th><td class="figure">{link}</td>' in page
-    assert f"<td><bdi>Elba</bdi> {link}" in page
-
-
 def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
     api_client(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))

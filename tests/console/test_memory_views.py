@@ -1,4 +1,4 @@
-"""Users, timeline, people and topics, and searches: what they show, bounded and by account."""
+"""Users, timeline and searches: what they show, bounded and by account."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from console.reader import Reader
 from console.reader import words_of as words_with_gaps
@@ -14,13 +13,12 @@ from console.sample_year import import_year
 from service import Http, new_key
 from teams import FERRY, good, new_team
 
-from remembrancer.console import search_scope, topics
+from remembrancer.console import search_scope
 from remembrancer.console.charts import calendar, sparkline
 from remembrancer.context import Context
-from remembrancer.memory.associations import AssociationMap, MapLink, MapNode
 from remembrancer.protocol.text import day_of
 
-PATHS = ("/console/users", "/console/timeline", "/console/topics", "/console/searches")
+PATHS = ("/console/users", "/console/timeline", "/console/searches")
 DAY_MS = 86_400_000
 
 
@@ -200,49 +198,6 @@ class TestTimeline:
         levels = {day.turns: day.level for day in days}
         assert (levels[0], levels[1], levels[500]) == (0, 1, 4)
         assert len(days) == 41
-
-
-class TestTopics:
-    def test_names_and_topics_are_linked_with_their_sessions(
-        self, owner: Reader, http: Http
-    ) -> None:
-        for n in range(3):
-            write(
-                http, "owner", f"Did Giulia Marchetti call, {n}?", "She called from Piombino.",
-                topic="travel", session_id="trip",
-            )  # fmt: skip
-        page = owner.get("/console/topics").text
-        text = words_of(page)
-
-        assert "Giulia Marchetti and travel: 3 turns" in text
-        assert re.search(r"Giulia Marchetti name 3 .*travel 3", text)
-        assert "trip 3" in text
-        assert "query=Giulia+Marchetti" in page
-
-    def test_the_same_map_gives_the_same_picture_without_overlaps(self) -> None:
-        nodes = [
-            MapNode(key=f"name:{n}", kind="name", text=f"Somebody {n}", turns=n + 1, sessions=())
-            for n in range(30)
-        ]
-        links = [MapLink(n, (n * 7 + 3) % 30, 1) for n in range(30) if n != (n * 7 + 3) % 30]
-        drawn, lines = topics.draw(AssociationMap(nodes, links))
-        again, _ = topics.draw(AssociationMap(nodes, links))
-
-        assert drawn == again
-        assert len(lines) == len(links)
-        places = np.array([[node.x, node.y] for node in drawn])
-        assert ((places >= 0) & (places <= [topics.WIDTH, topics.HEIGHT])).all()
-        apart = np.abs(places[:, None] - places[None]) + 1_000 * np.eye(30)[..., None]
-        assert (apart.max(axis=2) > 12).all()
-
-    @pytest.mark.parametrize("count", [0, 1, 2])
-    def test_few_nodes_are_drawn_too(self, count: int) -> None:
-        nodes = [
-            MapNode(key=f"name:{n}", kind="name", text="Ada", turns=1, sessions=())
-            for n in range(count)
-        ]
-
-        assert len(topics.draw(AssociationMap(nodes, []))[0]) == count
 
 
 class TestSearches:

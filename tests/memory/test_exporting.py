@@ -35,7 +35,7 @@ from remembrancer.store.transfer.digest import store_digest
 # Columns of the exported tables. Each is in a record, or derived, or of one store. A migration that
 # adds one decides which, and adds it here.
 COLUMNS = {
-    "spaces": "account_id associated_to created_ms events_made file_bytes file_changes id l1_count l1_mapped "
+    "spaces": "account_id created_ms events_made file_bytes file_changes id l1_count l1_mapped "
     "layers_made linked_to revision user_id",
     "sessions": "account_id created_ms cube_turn id last_turn_ms remembered_step session_id "
     "space_id step task_open turns turns_summarised turns_without_cube turns_without_l1",

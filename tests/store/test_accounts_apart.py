@@ -22,7 +22,7 @@ from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
-    "answers", "closed_duties", "entities", "entity_pairs", "event_changes", "event_entities", "event_index", "event_keys", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
+    "answers", "closed_duties", "event_changes", "event_index", "event_keys", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
     "layer_index", "prompts", "retention", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries", "sweeps",
     "team_audit", "team_invitations", "team_members",
 )  # fmt: skip
@@ -44,7 +44,6 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/history/endings.sql expired_events": "erasing; continues with the account of each row",
     "memory/history/endings.sql all_rules": "erasing; continues with the account of each row",
     "memory/history/endings.sql spaces_with_turns": "erasing; continues with the account of each",
-    "memory/write/associations.sql unassociated_space": "upkeep; continues with the account of it",
     "memory/write/links.sql unlinked_space": "upkeep; continues with the account of the row",
     "memory/layers.sql stale_layers": "renewal; continues with the account of each row",
     "memory/memory.sql stale": "renewal; continues with the account of each row",

@@ -21,7 +21,7 @@ TURNS = (
 
 
 def test_an_added_turn_takes_two_round_trips(database: Context, requests: list[list[str]]) -> None:
-    """Its links with earlier turns and its entities are stored with it."""
+    """Its links with earlier turns are stored with it."""
     caller = authenticate(database, new_key(database))
     for session in ("first", "second"):
         for query, response in TURNS:

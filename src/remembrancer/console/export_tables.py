@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, cast, get_args
 from ..accounts.usage import DAY_MS
 from ..agent.second_look import second_look
 from ..cubes import board
-from ..memory.associations import association_map
 from ..memory.facts.listing import list_facts
 from ..memory.facts.timeline import fact_timeline
 from ..memory.history import activity, browse, sessions
@@ -251,23 +250,6 @@ def _profiles(browser: BrowserRequest) -> Iterator[Row]:
             return
 
 
-def _topics(browser: BrowserRequest) -> Iterator[Row]:
-    subjects = association_map(browser.context, browser.caller(), chosen_user(browser))
-    for place, node in enumerate(subjects.nodes):
-        links = [
-            (subjects.nodes[link.other if link.one == place else link.one].text, link.turns)
-            for link in subjects.links
-            if place in (link.one, link.other)
-        ]
-        yield {
-            "subject": node.text,
-            "kind": node.kind,
-            "turns": node.turns,
-            "together_with": [f"{text} ({turns})" for text, turns in links],
-            "sessions": [f"{name} ({turns})" for name, turns in node.sessions],
-        }
-
-
 def _users(browser: BrowserRequest) -> Iterator[Row]:
     prefix = parameters.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
     for row in users.list_rows(browser.context, browser.caller(), prefix):
@@ -376,7 +358,6 @@ MEMORY_TABLES: dict[str, Table] = {
     "lessons": _lessons,
     "lesson-searches": _lesson_searches,
     "profiles": _profiles,
-    "topics": _topics,
     "users": _users,
     "days": _days,
     "searches": _searches,

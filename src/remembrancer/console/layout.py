@@ -31,7 +31,6 @@ SECTIONS = (
     MenuSection("/console/memory", "Search", "Memory", "Find a turn, and see why it is a hit"),
     MenuSection("/console/sessions", "Sessions", "Memory", "Conversations of agents with users"),
     MenuSection("/console/timeline", "Timeline", "Memory", "A year of memory by day and month"),
-    MenuSection("/console/topics", "People and topics", "Memory", "What is mentioned together"),
     MenuSection("/console/facts", "Facts", "Memory", "Facts and instructions, with their history"),
     MenuSection("/console/map", "Profile", "Memory", "What agents know before they search"),
     MenuSection("/console/cubes", "Lessons", "Memory", "What agents learned, and its effect"),

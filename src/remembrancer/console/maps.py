@@ -1,4 +1,4 @@
-"""The profile page: versions of a user's L2 map, newest facts, associations, start pack."""
+"""The profile page: versions of a user's L2 map, newest facts, start pack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from ..agent.summarize import make_map
 from ..http.dispatch import ThreadPool
-from ..memory.associations import list_subjects
 from ..memory.duties import L2_SUMMARIES
 from ..memory.facts.listing import list_facts
 from ..memory.summaries.maps import MapUnknown, map_history, map_version
@@ -40,7 +39,6 @@ def show(browser: BrowserRequest) -> Response:
     )
     values: dict[str, Any] = {
         "facts": facts.facts,
-        "subjects": list_subjects(context, caller, users.chosen),
         "has_more_facts": facts.next is not None,
         "changes": diff_lines(other.map_text, current.map_text) if current and other else None,
         "pack": start_pack(

@@ -39,7 +39,6 @@ from . import (
     sign_in,
     teams,
     timeline,
-    topics,
     usage,
     users,
 )
@@ -59,7 +58,6 @@ PAGES: dict[str, Page] = {
     **memory.PAGES,
     **sessions.PAGES,
     **timeline.PAGES,
-    **topics.PAGES,
     **users.PAGES,
     **searches.PAGES,
     **imports.PAGES,

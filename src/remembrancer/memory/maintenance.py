@@ -38,7 +38,6 @@ from .layers import renew_layers
 from .recall import postgresql_index as database_index
 from .segments import check_segments, write_segments
 from .spaces import SQL, flag_names, row_id, space_of, space_view
-from .write.associations import associate_older
 from .write.links import link_older
 
 # Events renewed per step. A search waits for their embedding, tens of milliseconds at most.
@@ -148,7 +147,6 @@ class Maintenance:
         has_worked = (
             erase_expired(self._context)
             or link_older(self._context)
-            or associate_older(self._context)
             or endings.erase_expired(self._context)
             or self._apply_retention()
             or settle_ended(self._context)

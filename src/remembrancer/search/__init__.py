@@ -53,7 +53,6 @@ from .text.analysis import (
     parse_terms,
 )
 from .text.disclaimers import disclaims
-from .text.entities import Entity, entities, entities_of_turn, entity_keys
 from .text.languages import normalize
 from .text.passages import passages, side_passages
 
@@ -64,7 +63,6 @@ __all__ = [
     "Decay",
     "Embedder",
     "EmbedderUnavailable",
-    "Entity",
     "EntryBatch",
     "EntryDamaged",
     "EntryMaker",
@@ -99,9 +97,6 @@ __all__ = [
     "cosines",
     "disclaims",
     "embedding_text",
-    "entities",
-    "entities_of_turn",
-    "entity_keys",
     "entry_maker",
     "fitting",
     "frequencies_in",

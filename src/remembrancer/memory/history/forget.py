@@ -30,7 +30,6 @@ from ..files.versions import erase_files
 from ..layers import prune_layers, prune_with
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, drop_indexes, milliseconds, number_of, row_id, space_of
-from ..write.associations import erase_associations_of_space
 from ..write.events import event_to_change
 from ..write.links import erase_links, leave_index
 from ..write.turns import update_index
@@ -448,7 +447,6 @@ def _erase_space(
     )
     outcome.event_ids.add_range(tx, erase_range)
     tx.run(SQL.erase_search_of_space, space_id=space_id)
-    erase_associations_of_space(tx, space_id)
     tx.run(SQL.erase_index, **erase_range.values)
     sessions = [row.id for row in tx.all(SQL.sessions_in, space_id=space_id)]
     counts = {"events": 0, "facts": 0, "summaries": 0, "sessions": len(sessions)}

@@ -16,7 +16,6 @@ from ..changes import Withdrawal, change, is_about, state_keys
 from ..history.ranges import EraseRange
 from ..spaces import SQL as SPACES
 from ..spaces import ErasedEvents, flag_names, number_of, row_id, space_of
-from .associations import erase_associations
 
 SQL = load_queries("remembrancer.memory.write", "links.sql")
 FORGET = load_queries("remembrancer.memory.history", "forget.sql")
@@ -230,7 +229,6 @@ def _end_facts(
 
 def erase_links(tx: Transaction, values: dict[str, int | None]) -> None:
     """Erase what turns are about and their changes; `values` are those of an EraseRange."""
-    erase_associations(tx, values)
     for statement in (SQL.erase_keys_of_turns, SQL.erase_changed, SQL.erase_changing):
         tx.run(statement, **values)
 

@@ -24,7 +24,6 @@ from ...store import Row, Transaction, embedder_id, load_queries
 from ..changes import Withdrawal, state_keys, withdrawal_in
 from ..facts.from_turns import store_instructions
 from ..spaces import SQL, ErasedEvents, row_id
-from .associations import associate
 from .links import TurnLinks, link_related, related_turns, withdraw
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
@@ -215,7 +214,6 @@ def add_turn(
         occurred_offset=times.offset_minutes,
         created_ms=context.clock(),
         expires_ms=times.expires_ms,
-        entities=json.dumps(entry.entities, ensure_ascii=False),
         keys=json.dumps(turn.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
@@ -294,7 +292,7 @@ def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> Non
 
 
 def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
-    """Store the index entry of a turn and count its entities; `row` and `session` are row ids."""
+    """Store the index entry of a turn; `row` and `session` are row ids."""
     index = {
         "id": row,
         "session": session,
@@ -306,7 +304,6 @@ def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: 
     if not tx.run(SQL.add_index, **index):  # the embedder has no number yet
         embedder_id(tx, entry.by, make=True)
         tx.run(SQL.add_index, **index)
-    associate(tx, row, entry.entities)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,15 +111,6 @@ from space cross join place;
 -- add_turn: Store the text of a turn, what it is about, and its index entry
 insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms)
 values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms);
-insert into event_entities (account_id, space_id, key, event)
-select :account_id, :space_id, value, :id from json_each(:entities) where true on conflict do nothing;
-insert into entities (account_id, space_id, key, events)
-select :account_id, :space_id, value, 1 from json_each(:entities) where true
-on conflict (account_id, space_id, key) do update set events = entities.events + 1;
-insert into entity_pairs (account_id, space_id, key, other, events)
-select :account_id, :space_id, first.value, second.value, 1 from json_each(:entities) as first cross join json_each(:entities) as second
-where first.value <> second.value
-on conflict (account_id, space_id, key, other) do update set events = entity_pairs.events + 1;
 insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :id from json_each(:keys) where true on conflict do nothing;
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
@@ -129,18 +120,6 @@ values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
 with event as (
     insert into events (account_id, id, event_id, session, step, topic, query, response, flags, twin, repeats, occurred_ms, occurred_offset, created_ms, expires_ms)
     values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :twin, :repeats, :occurred_ms, :occurred_offset, :created_ms, :expires_ms)
-), named as (
-    insert into event_entities (account_id, space_id, key, event)
-    select :account_id, :space_id, value, :id from json_each(:entities) where true on conflict do nothing
-), counted as (
-    insert into entities (account_id, space_id, key, events)
-    select :account_id, :space_id, value, 1 from json_each(:entities) where true
-    on conflict (account_id, space_id, key) do update set events = entities.events + 1
-), paired as (
-    insert into entity_pairs (account_id, space_id, key, other, events)
-    select :account_id, :space_id, first.value, second.value, 1 from json_each(:entities) as first cross join json_each(:entities) as second
-    where first.value <> second.value
-    on conflict (account_id, space_id, key, other) do update set events = entity_pairs.events + 1
 ), about as (
     insert into event_keys (account_id, space_id, key, event)
     select :account_id, :space_id, value, :id from json_each(:keys) where true on conflict do nothing

@@ -20,7 +20,6 @@ from ..text.analysis import (
     Passage,
     analyze,
 )
-from ..text.entities import entity_keys
 from ..text.machine_text import MACHINE_NOTICE, is_machine_turn
 from ..text.near_duplicates import Twin, twin_of
 
@@ -73,7 +72,6 @@ class IndexEntry:
     by: str  # the analysis and embedder that made it: see analysis_id
     flags: tuple[str, ...] = ()  # of the event
     twin: Twin | None = None  # what it has in common with its near duplicates
-    entities: tuple[str, ...] = ()  # keys of its names, identifiers, dates and amounts
 
     @property
     def is_machine_notice(self) -> bool:
@@ -102,7 +100,7 @@ def index_entries(
         _log.warning("%d texts are stored without vectors: %s", len(texts), error)
         by = analysis_id(NoEmbedder())
     entries, start = [], 0
-    for turn, (parts, flags, twin) in zip(turns, analyses, strict=True):
+    for parts, flags, twin in analyses:
         end = start + len(parts)
         entries.append(
             IndexEntry(
@@ -111,7 +109,6 @@ def index_entries(
                 by=by,
                 flags=flags,
                 twin=twin,
-                entities=() if MACHINE_NOTICE in flags else entity_keys(turn.query, turn.response),
             )
         )
         start = end

@@ -191,12 +191,10 @@ create table spaces (
     file_changes bigint not null default 0,
     layers_made bigint not null default 0,
     linked_to bigint,
-    associated_to bigint,
     primary key (account_id, id),
     unique (account_id, user_id)
 );
 create index spaces_unlinked on spaces (id) where linked_to is not null;
-create index spaces_unassociated on spaces (id) where associated_to is not null;
 
 create table sessions (
     account_id bigint not null,
@@ -291,32 +289,6 @@ create table event_changes (
 );
 create index event_changes_newer on event_changes (account_id, newer);
 create index event_changes_space on event_changes (account_id, space_id, newer);
-
-create table event_entities (
-    account_id bigint not null references accounts (id),
-    space_id bigint not null,
-    key text collate "C" not null,
-    event bigint not null,
-    primary key (account_id, event, key)
-);
-create index event_entities_key on event_entities (account_id, space_id, key, event);
-
-create table entities (
-    account_id bigint not null references accounts (id),
-    space_id bigint not null,
-    key text collate "C" not null,
-    events bigint not null,
-    primary key (account_id, space_id, key)
-);
-
-create table entity_pairs (
-    account_id bigint not null references accounts (id),
-    space_id bigint not null,
-    key text collate "C" not null,
-    other text collate "C" not null,
-    events bigint not null,
-    primary key (account_id, space_id, key, other)
-);
 
 create table origins (
     account_id bigint not null,
@@ -791,7 +763,7 @@ declare
 begin
     foreach kept in array array[
         'session_users', 'answers', 'team_invitations', 'team_audit', 'spaces', 'sessions', 'events', 'event_index', 'event_keys',
-        'event_changes', 'event_entities', 'entities', 'entity_pairs', 'origins', 'facts', 'fact_sources', 'fact_keys', 'summaries', 'maps',
+        'event_changes', 'origins', 'facts', 'fact_sources', 'fact_keys', 'summaries', 'maps',
         'layer_index', 'prompts', 'memory_files', 'steps', 'shown_events', 'closed_duties', 'looks', 'retention', 'sweeps', 'shown_cubes',
         'files', 'file_usage', 'feedback'
     ] loop

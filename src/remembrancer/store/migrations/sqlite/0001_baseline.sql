@@ -161,11 +161,9 @@ create table spaces (
     file_changes integer not null default 0,  -- grows with each change of them, and when some are forgotten
     layers_made integer not null default 0,   -- numbers the entries of layer_index; only grows
     linked_to integer,                        -- number of the first turn without keys; null: none
-    associated_to integer,                    -- number of the first turn without entities; null: none
     unique (account_id, user_id)
 );
 create index spaces_unlinked on spaces (id) where linked_to is not null;
-create index spaces_unassociated on spaces (id) where associated_to is not null;
 
 create table sessions (
     id integer primary key,
@@ -257,32 +255,6 @@ create table event_changes (          -- a newer turn gives another value for th
 ) without rowid;
 create index event_changes_newer on event_changes (newer);
 create index event_changes_space on event_changes (space_id, newer);
-
-create table event_entities (         -- derived from the texts of turns that searches find: names, identifiers, dates, amounts
-    account_id integer not null,
-    space_id integer not null,
-    key text not null,                -- its kind, a colon, its text in lower case
-    event integer not null,
-    primary key (account_id, event, key)
-) without rowid;
-create index event_entities_key on event_entities (account_id, space_id, key, event);
-
-create table entities (
-    account_id integer not null,
-    space_id integer not null,
-    key text not null,
-    events integer not null,          -- number of turns with it
-    primary key (account_id, space_id, key)
-) without rowid;
-
-create table entity_pairs (           -- each pair in both orders
-    account_id integer not null,
-    space_id integer not null,
-    key text not null,
-    other text not null,
-    events integer not null,          -- number of turns with both
-    primary key (account_id, space_id, key, other)
-) without rowid;
 
 create table origins (                -- imported records: an import that runs again skips them
     space_id integer not null references spaces (id),
