@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -29,9 +28,6 @@ settings.load_profile("rounds")
 if engines.KEPT_IN == "postgresql":
     testing.keep_stores_at(engines.of_folder)
 
-
-# Servers of tests inherit it: a draw at random would change what they answer.
-os.environ.setdefault("REMEMBRANCER_FIELD_TRIAL", "0")
 
 WITHOUT_WORDS = pytest.StashKey[set[Path]]()
 ONE_AFTER_THE_OTHER = (

@@ -52,11 +52,6 @@ def test_store_url_is_shown_without_its_password(store: str, text: str) -> None:
     assert Settings(store=store).store_shown == text
 
 
-@pytest.mark.parametrize(("value", "share"), [("off", 0), ("0", 0), ("0.25", 0.25)])
-def test_field_trial_is_off_by_one_word(value: str, share: float) -> None:
-    assert read({"REMEMBRANCER_FIELD_TRIAL": value}).field_trial == share
-
-
 @pytest.mark.parametrize("named_by", ["option", "environment", "file"])
 def test_a_relative_data_folder_is_made_absolute(
     named_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

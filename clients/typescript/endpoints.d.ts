@@ -5,7 +5,6 @@ export type AgentFigures = { account: string; hint?: string | null; label?: stri
 export type AgentMemory = { user_id: string; hits?: Hit[] | null; shared_cubes?: SharedCube[] | null; facts?: FactHit[] | null; instructions?: InstructionHit[] | null; summaries?: SummaryHit[] | null; step?: number | null; answerable?: number | null; total_hits?: number | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null; prompt_text?: string | null; constitution_version?: number | null; tokens?: number | null; left_out?: number | null };
 export type AgentPrompt = { prompt: string; user_id: string; user_part: string; updated_at: string | null; detail?: string | null };
 export type AnswerFormat = { type: string; [name: string]: unknown };
-export type Arm = { exposures: number; outcomes: number; good: number };
 export type Attempt = { stage: "run" | "deterministic" | "model" | "optimize" | "tidy"; repair?: string | null; model?: string | null; outcome: "ok" | "fixed" | "failed" | "timeout" | "killed" | "refused" | "unanswered"; error?: string | null; guard?: "no_program" | "unreadable" | "repeated" | "grows" | "loses_secrets" | "tests_changed" | "swallows" | "exits" | "drops_definitions" | "hollows" | "shrinks" | "deletes" | "drops_raise" | "drops_output" | "hard_codes" | "reaches_out" | "rebinds" | "unequal" | "not_faster" | null; tokens?: number | null; ms: number };
 export type AuditEntry = { seq: number; at?: string | null; kind: "grant" | "check" | "log" | "revoke" | "erase" | "team" | "unreadable"; account?: string | null; key_id?: number | null; grant_id?: string | null; agent?: string | null; scope?: string | null; actions?: ("read" | "write" | "exec" | "delete")[] | null; ttl_minutes?: number | null; expires_at?: string | null; path?: string | null; action?: "read" | "write" | "exec" | "delete" | null; allowed?: boolean | null; check?: number | null; result?: string | null; receipt_id?: string | null; change?: "create" | "rename" | "delete" | "invite" | "withdraw" | "accept" | "role" | "remove" | "leave" | null; team_id?: string | null; member?: string | null; user_id?: string | null; role?: string | null; invitation_id?: string | null; prev?: string | null; hash: string };
 export type AuditHead = { seq: number; hash: string };
@@ -27,14 +26,11 @@ export type Confinement = { level: "gvisor" | "ns" | "landlock" | "unsafe"; limi
 export type CreatedFile = { status?: "created"; filename: string; url: string; size_bytes: number; download_url: string; expires_at: string; detail?: string | null };
 export type CubeCreate = { topic: string; essence: string; rules_markdown: string; evidence: string; session_id?: string | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; model?: string | null; improves?: string | null };
 export type CubeCreated = { saved: boolean; cube_id: string; visibility: "private" | "published"; cube_status: "private" | "published" | "trusted" | "retired"; merged_into?: string | null; detail?: string | null };
-export type CubeEffect = { exposures: number; outcomes: number; used: number; helped: number; effect: number | null; interval: number[]; needed: number | null; with_cube: Arm; without_cube: Arm; cube_id: string; topic: string; cube_status: "private" | "published" | "trusted" | "retired" };
-export type CubeFigures = { exposures: number; outcomes: number; used: number; helped: number; effect: number | null; interval: number[]; needed: number | null; with_cube: Arm; without_cube: Arm };
 export type CubeMade = { cube_id: string; visibility: "private" | "published"; merged_into?: string | null };
 export type CubeVote = { cube_id: string; user_id: string; vote: 1 | -1; reason?: string | null; session_id?: string | null };
 export type CubeVoted = { voted: boolean; cube_id: string; user_id: string; cube_status: "private" | "published" | "trusted" | "retired"; votes: Votes; detail?: string | null };
 export type Dropped = { sentence: string; detail: string };
 export type Earlier = { role: string; content: string };
-export type EffectReport = { trial_share: number; cubes: CubeEffect[]; all: CubeFigures; next: number | null };
 export type Embed = { input: string | string[]; model?: string | null; encoding_format?: "float" | "base64" | null; dimensions?: number | null; input_type?: "query" | "document" | null };
 export type Embedded = { object?: "list"; data: TextVector[]; model: string; usage: EmbeddingUsage };
 export type Embedding = { name: string; pending: number; state?: "ok" | "pending" | "unavailable"; older?: string | null };
@@ -278,8 +274,6 @@ export interface Endpoints {
   "POST /api/v7/experience/create": { body: CubeCreate; answer: CubeCreated };
   /** Vote on a cube */
   "POST /api/v7/experience/vote": { body: CubeVote; answer: CubeVoted };
-  /** Read what cubes changed */
-  "GET /api/v7/experience/effect": { query?: { cube_id?: string; limit?: number; below?: number }; answer: EffectReport };
   /** Run code in the sandbox */
   "POST /api/execute/code": { body: Execution; answer: Executed };
   /** Create a file */

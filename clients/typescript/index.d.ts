@@ -1,5 +1,4 @@
 import type {
-  EffectReport,
   Endpoints,
   MemoryAnswer,
   MemoryQuery,
@@ -43,6 +42,4 @@ export class Remembrancer {
   search(body: MemoryQuery): Promise<MemoryAnswer>;
   /** Store a turn. */
   remember(body: Turn): Promise<Remembered>;
-  /** Read how turns of the account ended with lessons and without them. */
-  effect(query?: Endpoints["GET /api/v7/experience/effect"]["query"]): Promise<EffectReport>;
 }

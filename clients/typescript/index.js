@@ -57,11 +57,6 @@ export class Remembrancer {
     return this.call("POST /api/v7/remember", { body });
   }
 
-  /** Read how turns of the account ended with lessons and without them. */
-  effect(query = {}) {
-    return this.call("GET /api/v7/experience/effect", { query });
-  }
-
   async #send(url, request) {
     for (let attempt = 0; ; attempt += 1) {
       const signal = AbortSignal.timeout(this.#timeoutMs);

@@ -9,7 +9,6 @@ from console.reader import Reader, words_of
 from service import Http, new_key, rows
 
 from remembrancer.cubes.board import CARDS_LISTED_MAX
-from remembrancer.store import Transaction
 
 HERE = "/console/cubes"
 PUBLIC = {
@@ -178,19 +177,6 @@ def use(reader: Reader, cube_id: str, session_id: str, then: str = "Thanks! And 
     http.memory(then, session_id=session_id)
 
 
-def put_trial(reader: Reader) -> None:
-    """Make every other exposure a withheld one that ended badly."""
-    values = "trial = :trial, outcome = 1 - :trial, settled_ms = 1"
-    sql = f"update shown_cubes set {values} where session = :row"
-
-    def update(tx: Transaction) -> None:
-        rows = tx.all("select distinct session from shown_cubes order by session")
-        for number, one in enumerate(rows):
-            tx.run(sql, row=one.session, trial=number % 2)
-
-    reader.context.store.write(update)
-
-
 def test_lesson_page_says_that_no_search_returned_it(owner: Reader) -> None:
     page_text = words_of(owner.get(f"{HERE}?cube_id={create_public(owner)}").text)
 
@@ -213,30 +199,13 @@ def test_lesson_page_shows_how_turns_with_it_ended(owner: Reader, ada: Reader) -
     assert "of owner" not in other
 
 
-def test_lesson_page_shows_the_effect_with_its_interval(owner: Reader) -> None:
-    cube_id = create_public(owner)
-    for n in range(12):
-        use(owner, cube_id, f"s{n}")
-    put_trial(owner)
-
-    page = owner.get(f"{HERE}?cube_id={cube_id}").text
-
-    assert re.search(r"<strong>\+100 points \([−+]?\d+ to \+100\)", page)
-    assert 'aria-label="Difference with and without it: +100 points' in page
-    assert "withheld" in words_of(page)
-
-
-def test_board_shows_records_the_effect_and_the_field_trial(owner: Reader) -> None:
+def test_board_shows_how_often_lessons_helped(owner: Reader) -> None:
     cube_id = create_public(owner)
     before = words_of(owner.get(HERE).text)
     use(owner, cube_id, "s")
     after = words_of(owner.get(HERE).text)
 
-    assert "No search of your account has returned a lesson yet." in before
     assert "not returned" in before
-    assert "The field trial is on: 10 % of the searches" in before
-    assert "REMEMBRANCER_FIELD_TRIAL=0" in before
-    assert "1 search returned lessons, 1 turn used one, and 1 of these ended well." in after
     assert "1 of 1" in after
 
 

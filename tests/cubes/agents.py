@@ -61,19 +61,17 @@ class Agent:
             context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
         )
         return context.store.read(
-            lambda tx: (
-                shared.relevant_cubes(
-                    context,
-                    tx,
-                    caller or self.caller,
-                    CubeQuery(
-                        user_id=self.user_id,
-                        session=None,
-                        situation=Situation(message=question),
-                        question=parse_query(question),
-                        vector=vector,
-                    ),
-                ).cubes
+            lambda tx: shared.relevant_cubes(
+                context,
+                tx,
+                caller or self.caller,
+                CubeQuery(
+                    user_id=self.user_id,
+                    session=None,
+                    situation=Situation(message=question),
+                    question=parse_query(question),
+                    vector=vector,
+                ),
             ),
             account_id=self.caller.account_id,
         )

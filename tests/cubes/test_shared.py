@@ -315,7 +315,7 @@ class TestDueRatings:
         cubes, account_id = self.bob.matching_cubes(), self.bob.caller.account_id
         self.context.store.write(
             lambda tx: outcomes.record_exposures(
-                tx, session=session, step=step, cubes=cubes, trial={}, now_ms=1
+                tx, session=session, step=step, cubes=cubes, now_ms=1
             ),
             account_id=account_id,
         )

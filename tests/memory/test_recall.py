@@ -186,7 +186,6 @@ class TestSteps:
                 lambda tx: search_space(tx, "ada", "s", counts=True), account_id=account_id
             ),
             answer=memory.ask("a"),
-            exposures={},
         )
 
         first, second = (count_search(memory.context, memory.caller, search) for _ in range(2))

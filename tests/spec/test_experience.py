@@ -1,23 +1,16 @@
-"""The effect of cubes: exposures, use, outcomes, and what the field trial measures."""
+"""Outcomes of cubes: the use of those that searches return, and how the turns ended."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sandboxes import SharedSandbox
-from service import Http, new_key
-from starlette.testclient import TestClient
+from service import Http
 
 from remembrancer import testing
 from remembrancer.cubes.outcomes import SETTLED_AFTER_MS, corrects, follows
-from remembrancer.cubes.trial import TRIAL_AFTER
 from remembrancer.memory.maintenance import Maintenance
-from remembrancer.server.app import make_app
 
-EFFECT = "/api/v7/experience/effect"
 QUESTION = "How do I descale my kettle?"
 LESSON = {
     "topic": "kettles",
@@ -41,11 +34,11 @@ def cube_ids(answer: Any) -> list[str]:
     return [cube["cube_id"] for cube in answer["shared_cubes"]]
 
 
-def report(http: Http, **parameters: Any) -> Any:
-    """Return the response body."""
-    answer = http.get(EFFECT, params=parameters)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def record(http: Http) -> str | None:
+    """Return the record of the first cube that a search returns, which counts no search."""
+    answer = http.memory(QUESTION, session_id="reader", interact=False)
+    record: str | None = answer["shared_cubes"][0].get("record")
+    return record
 
 
 def turn(
@@ -57,41 +50,32 @@ def turn(
     http.memory(then, session_id=session)
 
 
-def test_nothing_is_known_before_a_search(http: Http) -> None:
-    answer = report(http)
-
-    assert (answer["cubes"], answer["next"], answer["trial_share"]) == ([], None, 0)
-    assert (answer["all"]["effect"], answer["all"]["interval"]) == (None, [-1, 1])
-
-
-def test_exposure_use_and_outcome_of_a_turn_are_recorded(http: Http) -> None:
-    """A turn's exposure, use and outcome are recorded (specification.md#effect-exposures)."""
-    cube_id = create(http)
+def test_turn_that_used_a_cube_and_ended_well_is_recorded(http: Http) -> None:
+    """A turn's use and outcome are recorded (specification.md#outcome-recorded)."""
+    create(http)
+    before = record(http)
     turn(http, "s")
 
-    [row] = report(http)["cubes"]
-
-    assert (row["cube_id"], row["topic"], row["cube_status"]) == (cube_id, "kettles", "private")
-    assert (row["exposures"], row["outcomes"], row["used"], row["helped"]) == (1, 1, 1, 1)
+    assert (before, record(http)) == (None, "helped 1 of 1")
 
 
 @pytest.mark.parametrize(
-    ("response", "used"),
+    ("response", "expected"),
     [
-        (FOLLOWING, 1),
-        ("Vinegar did it ({id}).", 1),
-        ("Scrub it with sand.", 0),
-        ("How do I descale my kettle? I do not know.", 0),
+        (FOLLOWING, "helped 1 of 1"),
+        ("Vinegar did it ({id}).", "helped 1 of 1"),
+        ("Scrub it with sand.", None),
+        ("How do I descale my kettle? I do not know.", None),
     ],
 )
 def test_answer_that_cites_or_follows_the_rules_uses_the_cube(
-    http: Http, response: str, used: int
+    http: Http, response: str, expected: str | None
 ) -> None:
-    """Citing and following are use (specification.md#effect-use)."""
+    """Citing and following are use (specification.md#outcome-use)."""
     cube_id = create(http)
     turn(http, "s", response.format(id=cube_id))
 
-    assert report(http)["cubes"][0]["used"] == used
+    assert record(http) == expected
 
 
 def test_vote_for_a_cube_is_use(http: Http) -> None:
@@ -102,17 +86,15 @@ def test_vote_for_a_cube_is_use(http: Http) -> None:
     http.post("/api/v7/experience/vote", vote)
     http.memory("And the iron?", session_id="s")
 
-    assert report(http)["cubes"][0]["used"] == 1
+    assert record(http) == "helped 1 of 1"
 
 
 def test_correction_by_the_user_is_a_bad_outcome(http: Http) -> None:
-    """A correction makes the outcome bad (specification.md#effect-outcome)."""
+    """A correction makes the outcome bad (specification.md#outcome-bad)."""
     create(http)
     turn(http, "s", then="No, that does not work. The scale is still there.")
 
-    [row] = report(http)["cubes"]
-
-    assert (row["outcomes"], row["used"], row["helped"]) == (1, 1, 0)
+    assert record(http) == "helped 0 of 1"
 
 
 def test_failed_second_look_is_a_bad_outcome(http: Http) -> None:
@@ -123,7 +105,7 @@ def test_failed_second_look_is_a_bad_outcome(http: Http) -> None:
     assert http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"] == "fail"
     http.memory("And the iron?", session_id="s")
 
-    assert report(http)["cubes"][0]["helped"] == 0
+    assert record(http) == "helped 0 of 1"
 
 
 @pytest.mark.parametrize(("program", "helped"), [("print(1)", 1), ("1 / 0", 0)])
@@ -140,7 +122,7 @@ def test_last_program_of_the_turn_decides(
     clock.advance(1_000)
     http.memory("And the iron?", session_id="s")
 
-    assert report(http)["cubes"][0]["helped"] == helped
+    assert record(http) == f"helped {helped} of 1"
 
 
 def test_search_without_a_turn_has_no_outcome(http: Http) -> None:
@@ -148,27 +130,24 @@ def test_search_without_a_turn_has_no_outcome(http: Http) -> None:
     http.memory(QUESTION, session_id="s")
     http.memory("And the iron?", session_id="s")
 
-    [row] = report(http)["cubes"]
-
-    assert (row["exposures"], row["outcomes"]) == (1, 0)
+    assert record(http) is None
 
 
 def test_last_turn_of_a_session_is_judged_after_an_hour(
     http: Http, clock: testing.FrozenClock
 ) -> None:
-    """A session without a next search is judged an hour later (specification.md#effect-settled)."""
+    """A session without a next search is judged an hour later (specification.md#outcome-settled)."""
     create(http)
     http.memory(QUESTION, session_id="s")
     http.remember(QUESTION, FOLLOWING, session_id="s")
     upkeep = Maintenance(http.context)
     upkeep.step()
-    before = report(http)["cubes"][0]["outcomes"]
+    before = record(http)
 
     clock.advance(SETTLED_AFTER_MS + 1)
     upkeep.step()
 
-    [row] = report(http)["cubes"]
-    assert (before, row["outcomes"], row["helped"]) == (0, 1, 1)
+    assert (before, record(http)) == (None, "helped 1 of 1")
 
 
 def test_session_meets_a_cube_once(http: Http) -> None:
@@ -230,92 +209,19 @@ def test_users_of_an_account_retire_a_cube_for_each_other(http: Http) -> None:
         assert (answer["cube_status"], visible) == ("private", expected)
 
 
-class TestTrial:
-    """A share of the searches goes without cubes, drawn at random."""
+def test_record_of_a_cube_is_that_of_the_account(http: Http) -> None:
+    """Other accounts see no outcome of the account's turns (specification.md#outcome-private)."""
+    publish = {
+        "cube_topic": LESSON["topic"],
+        "cube_essence": LESSON["essence"],
+        "cube_rules": LESSON["rules_markdown"],
+        "cube_publish": True,
+    }
+    http.as_account("bob").remember("q", "r", **publish)
+    turn(http, "s")
 
-    @pytest.fixture
-    def http(self, folder: Path, clock: testing.FrozenClock) -> Any:
-        """Return a client of a service that withholds whatever it may."""
-        context = testing.context(folder, clock=clock)
-        context = replace(context, settings=replace(context.settings, field_trial=1.0))
-        app = make_app(context, sandbox=SharedSandbox(context.settings))
-        with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-            yield Http(client, context, new_key(context))
-        context.close()
-
-    def test_cube_is_withheld_after_its_first_exposures(self, http: Http) -> None:
-        """New cubes are never withheld (specification.md#trial-first)."""
-        cube_id = create(http)
-
-        served = [cube_ids(http.memory(QUESTION, session_id=f"s{n}")) for n in range(5)]
-
-        assert served == [[cube_id]] * TRIAL_AFTER + [[]] * (5 - TRIAL_AFTER)
-
-    def test_withheld_cube_owes_no_rating_and_is_counted_apart(self, http: Http) -> None:
-        """Withheld cubes are counted apart (specification.md#trial-arms)."""
-        other = http.as_account("bob")
-        publish = {
-            "cube_topic": LESSON["topic"],
-            "cube_essence": LESSON["essence"],
-            "cube_rules": LESSON["rules_markdown"],
-            "cube_publish": True,
-        }
-        other.remember("q", "r", **publish)
-        for n in range(TRIAL_AFTER):
-            turn(http, f"s{n}")
-        turn(http, "last", then="No, that is wrong.")
-
-        [row] = report(http)["cubes"]
-        reminders = http.memory("And the kettle?", session_id="last")["reminders"]
-
-        assert row["without_cube"] == {"exposures": 1, "outcomes": 1, "good": 0}
-        assert (row["exposures"], row["outcomes"], row["effect"]) == (TRIAL_AFTER, 4, None)
-        assert not any(row["cube_id"] in text for text in reminders or ())
-
-    def test_pure_reads_take_no_part(self, http: Http) -> None:
-        cube_id = create(http)
-        for n in range(TRIAL_AFTER):
-            http.memory(QUESTION, session_id=f"s{n}")
-
-        assert cube_ids(http.memory(QUESTION, interact=False)) == [cube_id]
-
-    def test_report_has_the_difference_and_its_interval(self, http: Http) -> None:
-        """The effect is the difference of both sides (specification.md#effect-interval)."""
-        create(http)
-        trial = (
-            "update shown_cubes set trial = session % 2, outcome = 1 - session % 2, settled_ms = 1"
-        )
-        for n in range(12):
-            http.memory(QUESTION, session_id=f"s{n}")
-        http.context.store.write(lambda tx: tx.run(trial))
-
-        answer = report(http)
-
-        for one in (answer["cubes"][0], answer["all"]):
-            assert (one["effect"], one["with_cube"]["good"], one["without_cube"]["good"]) == (
-                1,
-                6,
-                0,
-            )
-            low, high = one["interval"]
-            assert -1 <= low < 1
-            assert high == 1
-
-
-def test_report_has_own_turns_only_and_pages(http: Http) -> None:
-    """The report covers the caller's account (specification.md#effect-private)."""
-    cubes = [create(http, topic=f"kettles {n}") for n in range(3)]
-    http.memory(QUESTION, session_id="s")
-    pinned = http.as_account("owner", user_id="ada")
-
-    first = report(http, limit=2)
-    rest = report(http, limit=2, below=first["next"])
-    one = report(http, cube_id=cubes[0])
-
-    ids = [row["cube_id"] for row in first["cubes"] + rest["cubes"]]
-    assert sorted(ids) == sorted(cubes)
-    assert [row["cube_id"] for row in one["cubes"]] == [cubes[0]]
-    assert report(http.as_account("bob"))["cubes"] == report(pinned)["cubes"] == []
+    assert record(http) == "helped 1 of 1"
+    assert record(http.as_account("bob")) is None
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,7 @@ def test_cube_shown_as_new_awaits_a_rating(http: Http, context: Context) -> None
     session = context.store.read(lambda tx: tx.one("select id from sessions")).id
     cubes = reader.matching_cubes()
     context.store.write(
-        lambda tx: outcomes.record_exposures(
-            tx, session=session, step=1, cubes=cubes, trial={}, now_ms=1
-        ),
+        lambda tx: outcomes.record_exposures(tx, session=session, step=1, cubes=cubes, now_ms=1),
         account_id=reader.caller.account_id,
     )
     before = context.store.read(
@@ -101,9 +99,7 @@ def test_rating_of_zero_is_not_a_vote(context: Context, http: Http) -> None:
     session = context.store.read(lambda tx: tx.one("select id from sessions")).id
     cubes = reader.matching_cubes()
     context.store.write(
-        lambda tx: outcomes.record_exposures(
-            tx, session=session, step=1, cubes=cubes, trial={}, now_ms=1
-        ),
+        lambda tx: outcomes.record_exposures(tx, session=session, step=1, cubes=cubes, now_ms=1),
         account_id=reader.caller.account_id,
     )
 

@@ -22,7 +22,7 @@ left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = sp
 where sessions.account_id = steps.account_id and sessions.id = steps.session
     and spaces.account_id = steps.account_id and spaces.id = sessions.space_id
     and shown_cubes.account_id = steps.account_id and shown_cubes.session = steps.session and shown_cubes.step = steps.step
-    and shown_cubes.is_new = 1 and coalesce(shown_cubes.trial, 0) = 0
+    and shown_cubes.is_new = 1
     and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by steps.key_id, steps.session, spaces.account_id;  -- join order: filtering steps by time first leaves the fewest rows
@@ -85,7 +85,7 @@ cross join (
     join sessions as shown_in on shown_in.account_id = :account_id and shown_in.id = shown_cubes.session
     join spaces on spaces.account_id = :account_id and spaces.id = shown_in.space_id
     left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
-    where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.is_new = 1 and coalesce(shown_cubes.trial, 0) = 0
+    where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.is_new = 1
 ) as cubes
 cross join (
     select coalesce(sum(passed + failed), 0) as looks, count(*) as turns_looked, coalesce(sum(last_passed), 0) as passed

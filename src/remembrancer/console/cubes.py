@@ -1,4 +1,4 @@
-"""The cubes page: lessons by status, and one lesson with its votes and its effect."""
+"""The cubes page: lessons by status, and one lesson with its votes and its use."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ from starlette.responses import Response
 
 from ..cubes import board
 from ..cubes.board import Card
-from ..cubes.trial import effect_report
 from ..cubes.votes import vote
 from ..protocol.cubes import CubeStatus, CubeVote
 from ..protocol.errors import InvalidRequest
-from ..protocol.experience import EffectQuery
 from ..protocol.line import CubeKind
 from . import parameters
 from .browser_session import BrowserRequest, Page
-from .cube_effects import SIGNALS, USES, effect_figures, percent
 from .parameters import link_to
 
 PATH = "/console/cubes"
 KINDS: tuple[CubeKind, ...] = get_args(CubeKind)
 STATUSES: tuple[CubeStatus, ...] = ("trusted", "published", "private", "retired")
+SIGNALS = {
+    "corrected": "the user corrected the answer",
+    "run_failed": "the last program failed",
+    "look_failed": "the second look failed",
+    "run_ended_well": "the last program ended well",
+    "look_passed": "the second look passed",
+    "no_objection": "no objection",
+    "no_turn": "no turn was saved",
+}  # by the words that `cubes.outcomes` stores
+USES = {"cited": "cited", "followed": "rules followed", "rated": "rated useful"}
 
 
 def show(browser: BrowserRequest) -> Response:
@@ -50,7 +57,6 @@ def show(browser: BrowserRequest) -> Response:
         sections.append((status, page.cards, more))
     counts = board.counts(context, caller)
     chosen = {"kind": kind, "status": chosen_status, "own": own}
-    report = effect_report(context, caller, EffectQuery(limit=1))
     return browser.page(
         "cubes.html",
         sections=sections,
@@ -58,8 +64,6 @@ def show(browser: BrowserRequest) -> Response:
         kinds=KINDS,
         statuses=STATUSES,
         chosen=chosen,
-        figures=effect_figures(report.all),
-        trial=percent(report.trial_share) if report.trial_share else None,
     )
 
 
@@ -74,15 +78,12 @@ def _one(
 ) -> Response:
     detail = board.cube_detail(browser.context, browser.caller(), cube_id)
     bar = _bar(detail.card)
-    report = effect_report(browser.context, browser.caller(), EffectQuery(cube_id=cube_id))
     return browser.page(
         "cube.html",
         status=status,
         detail=detail,
         card=detail.card,
         bar=bar,
-        figures=effect_figures(report.cubes[0]) if report.cubes else None,
-        trial=percent(report.trial_share) if report.trial_share else None,
         uses=USES,
         signals=SIGNALS,
         error=error,

@@ -225,7 +225,6 @@ def _lesson_searches(browser: BrowserRequest) -> Iterator[Row]:
             "shown_at": None if one.shown_ms is None else rfc3339(one.shown_ms),
             "user_id": one.user_id,
             "session_id": one.session_id,
-            "withheld": one.is_withheld,
             "used": one.used,
             "ended_well": one.is_good,
             "signals": list(one.signals),

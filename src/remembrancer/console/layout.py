@@ -33,7 +33,7 @@ SECTIONS = (
     MenuSection("/console/timeline", "Timeline", "Memory", "A year of memory by day and month"),
     MenuSection("/console/facts", "Facts", "Memory", "Facts and instructions, with their history"),
     MenuSection("/console/map", "Profile", "Memory", "What agents know before they search"),
-    MenuSection("/console/cubes", "Lessons", "Memory", "What agents learned, and its effect"),
+    MenuSection("/console/cubes", "Lessons", "Memory", "What agents learned, and its use"),
     MenuSection("/console/users", "Users", "Memory", "Whose memory is stored"),
     MenuSection("/console/searches", "Searches", "Tools", "Traces: stages, times, near misses"),
     MenuSection("/console/import", "Import", "Tools", "Chats and memories of other products"),

@@ -24,27 +24,23 @@ from .rules import may_propose
 from .serving import (
     CubeQuery,
     NewestCubes,
-    RelevantCubes,
     close_ratings,
     relevant_cubes,
     unrated_cubes,
     warm_cubes,
 )
-from .trial import draw_trial
 
 __all__ = [
     "CubeQuery",
     "Lesson",
     "NewestCubes",
     "PreparedCube",
-    "RelevantCubes",
     "Situation",
     "StoredCube",
     "anonymize_votes",
     "best_cubes",
     "check_evidence",
     "close_ratings",
-    "draw_trial",
     "erase_all",
     "erase_cube",
     "find_equal",

@@ -40,12 +40,11 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposure:
-    """A search that a cube fitted, and what became of its turn."""
+    """A search that returned a cube, and what became of its turn."""
 
     user_id: str
     session_id: str
     shown_ms: int | None  # None: before exposures had a time
-    is_withheld: bool  # by the field trial
     used: str | None  # cited, followed or rated; None: no sign of use
     is_good: bool | None  # how the turn ended; None: unknown
     signals: tuple[str, ...]  # words for what said so
@@ -220,7 +219,6 @@ def _exposures(tx: Transaction, caller: Caller, cube: int) -> list[Exposure]:
             user_id=row.user_id,
             session_id=row.session_id,
             shown_ms=row.shown_ms or None,
-            is_withheld=row.trial == 1,
             used=row.used,
             is_good=None if row.outcome is None else bool(row.outcome),
             signals=tuple(row.signals.split(",")) if row.signals else (),

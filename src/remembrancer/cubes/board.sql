@@ -41,7 +41,7 @@ select vote, reason, rated_ms, account_id = :account_id as own, case when accoun
 from ratings where cube = :cube order by rated_ms desc, user_id limit :most;
 
 -- record: How often an account, or one of its users, was shown a cube, and how turns that used it ended
-select coalesce(sum(case when coalesce(trial, 0) = 0 then 1 else 0 end), 0) as exposures,
+select count(*) as exposures,
     coalesce(sum(case when used is not null and outcome = 1 then 1 else 0 end), 0) as helped,
     coalesce(sum(case when used is not null and outcome = 0 then 1 else 0 end), 0) as failed
 from shown_cubes
@@ -53,8 +53,8 @@ where shown_cubes.account_id = :account_id and shown_cubes.cube in (select cubes
         )
     );
 
--- exposures: The latest searches of an account, or of one of its users, that a cube fitted
-select spaces.user_id, sessions.session_id, shown_cubes.shown_ms, shown_cubes.trial, shown_cubes.used, shown_cubes.outcome,
+-- exposures: The latest searches of an account, or of one of its users, that returned a cube
+select spaces.user_id, sessions.session_id, shown_cubes.shown_ms, shown_cubes.used, shown_cubes.outcome,
     shown_cubes.signals, shown_cubes.settled_ms
 from shown_cubes join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes.session
 join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id

@@ -83,7 +83,7 @@ with named as materialized (
     where named.cube = named.served and (spaces.user_id is null or spaces.user_id <> ratings.user_id)
     group by ratings.cube
 ), shown as materialized (
-    select named.served, sum(case when coalesce(shown_cubes.trial, 0) = 0 then 1 else 0 end) as exposures, max(shown_cubes.shown_ms) as last_ms,
+    select named.served, count(shown_cubes.cube) as exposures, max(shown_cubes.shown_ms) as last_ms,
         sum(case when shown_cubes.used is not null and shown_cubes.outcome = 1 then 1 else 0 end) as helped,
         sum(case when shown_cubes.used is not null and shown_cubes.outcome = 0 then 1 else 0 end) as failed,
         max(case when shown_cubes.session = :session then 1 else 0 end) as is_met
@@ -95,7 +95,7 @@ select named.served as id, coalesce(votes.useful, 0) as useful, coalesce(votes.u
 from named left join votes on votes.cube = named.served left join shown on shown.served = named.served
 where named.cube = named.served;
 
--- other_outcomes: How turns of an account ended that used no cube, those that were shown one or went without
+-- other_outcomes: How turns of an account ended that were shown a cube and used none
 select coalesce(sum(case when outcome = 1 then 1 else 0 end), 0) as good, coalesce(sum(case when outcome = 0 then 1 else 0 end), 0) as bad
 from shown_cubes where account_id = :account_id and used is null and outcome is not null;
 
@@ -154,7 +154,7 @@ join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes
 join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = spaces.user_id
 where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
-    and shown_cubes.is_new = 1 and coalesce(shown_cubes.trial, 0) = 0
+    and shown_cubes.is_new = 1
 order by shown_cubes.step, shown_cubes.cube;
 
 -- stale: Some cubes without a current index entry (ranges of one index: no full scan)

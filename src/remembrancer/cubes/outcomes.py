@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -53,22 +53,10 @@ def record_exposures(
     session: int,
     step: int,
     cubes: Iterable[SharedCube],
-    trial: Mapping[str, bool],
     now_ms: int,
 ) -> None:
-    """Record that the cubes fitted a search of a session.
-
-    `session` is a row id. A session meets each cube once. `trial` has the ids of the cubes that
-    take part in the field trial; True: withheld.
-    """
-    rows = [
-        {
-            "cube_id": cube.cube_id,
-            "is_new": int(cube.note.startswith("new")),
-            "trial": int(trial[cube.cube_id]) if cube.cube_id in trial else None,
-        }
-        for cube in cubes
-    ]
+    """Record that a session was shown cubes. `session` is a row id; it meets each cube once."""
+    rows = [{"cube_id": cube.cube_id, "is_new": int(cube.note.startswith("new"))} for cube in cubes]
     if rows:
         tx.run(SQL.note_shown, session=session, step=step, now_ms=now_ms, cubes=json.dumps(rows))
 
@@ -117,7 +105,7 @@ def _settle_step(
             SQL.settle,
             session=session,
             cube=row.cube,
-            used=None if row.trial == 1 else _use(row, question, answer),
+            used=_use(row, question, answer),
             outcome=None if outcome.is_good is None else int(outcome.is_good),
             signals=",".join(outcome.signals),
             now_ms=now_ms,

@@ -1,11 +1,11 @@
--- note_shown: Record that cubes, a JSON array of objects, fitted a search of a session
-insert into shown_cubes (account_id, session, cube, step, shown_ms, is_new, trial)
-select :account_id, :session, cubes.id, :step, :now_ms, cast(json_extract(one.value, '$.is_new') as bigint), cast(json_extract(one.value, '$.trial') as bigint)
+-- note_shown: Record that a session was shown cubes, a JSON array of objects
+insert into shown_cubes (account_id, session, cube, step, shown_ms, is_new)
+select :account_id, :session, cubes.id, :step, :now_ms, cast(json_extract(one.value, '$.is_new') as bigint)
 from json_each(:cubes) as one join cubes on cubes.cube_id = json_extract(one.value, '$.cube_id') where true
 on conflict do nothing;
 
 -- unsettled: The cubes that a session was shown before a step and whose outcome is not decided, by step
-select shown_cubes.cube, shown_cubes.step, shown_cubes.trial, cubes.cube_id, cubes.rules, ratings.vote
+select shown_cubes.cube, shown_cubes.step, cubes.cube_id, cubes.rules, ratings.vote
 from shown_cubes join cubes on cubes.id = shown_cubes.cube
 join sessions on sessions.account_id = :account_id and sessions.id = shown_cubes.session
 join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
@@ -34,46 +34,3 @@ order by events.id;
 -- settle: Store the use and the outcome of a cube that a session was shown
 update shown_cubes set used = :used, outcome = cast(:outcome as integer), signals = :signals, settled_ms = :now_ms
 where account_id = :account_id and session = :session and cube = :cube;
-
--- arms: How turns of an account ended with each cube and without it, newest cubes first
-select cubes.id, cubes.cube_id, cubes.topic, cubes.status,
-    sum(case when coalesce(shown_cubes.trial, 0) = 0 then 1 else 0 end) as exposures, count(shown_cubes.outcome) as outcomes,
-    sum(case when shown_cubes.used is not null then 1 else 0 end) as used,
-    sum(case when shown_cubes.used is not null and shown_cubes.outcome = 1 then 1 else 0 end) as helped,
-    sum(case when shown_cubes.trial = 0 then 1 else 0 end) as shown,
-    sum(case when shown_cubes.trial = 0 and shown_cubes.outcome is not null then 1 else 0 end) as shown_outcomes,
-    sum(case when shown_cubes.trial = 0 and shown_cubes.outcome = 1 then 1 else 0 end) as shown_good,
-    sum(case when shown_cubes.trial = 1 then 1 else 0 end) as withheld,
-    sum(case when shown_cubes.trial = 1 and shown_cubes.outcome is not null then 1 else 0 end) as withheld_outcomes,
-    sum(case when shown_cubes.trial = 1 and shown_cubes.outcome = 1 then 1 else 0 end) as withheld_good
-from shown_cubes join cubes as named on named.id = shown_cubes.cube join cubes on cubes.id = coalesce(named.merged_into, named.id)
-where shown_cubes.account_id = :account_id and cubes.id < :below and (cast(:cube_id as text) is null or cubes.cube_id = :cube_id)
-    and (
-        cast(:user_id as text) is null or shown_cubes.session in (
-            select sessions.id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
-            where sessions.account_id = :account_id and spaces.user_id = :user_id
-        )
-    )
-group by cubes.id, cubes.cube_id, cubes.topic, cubes.status order by cubes.id desc limit :most;
-
--- all_arms: The same for searches with whatever fitted: each search once
-select sum(case when searches.trial = 1 then 0 else 1 end) as exposures, count(searches.outcome) as outcomes,
-    sum(searches.used) as used, sum(case when searches.used = 1 and searches.outcome = 1 then 1 else 0 end) as helped,
-    sum(case when searches.trial = 0 then 1 else 0 end) as shown,
-    sum(case when searches.trial = 0 and searches.outcome is not null then 1 else 0 end) as shown_outcomes,
-    sum(case when searches.trial = 0 and searches.outcome = 1 then 1 else 0 end) as shown_good,
-    sum(case when searches.trial = 1 then 1 else 0 end) as withheld,
-    sum(case when searches.trial = 1 and searches.outcome is not null then 1 else 0 end) as withheld_outcomes,
-    sum(case when searches.trial = 1 and searches.outcome = 1 then 1 else 0 end) as withheld_good
-from (
-    select max(shown_cubes.trial) as trial, max(shown_cubes.outcome) as outcome,
-        max(case when shown_cubes.used is not null then 1 else 0 end) as used
-    from shown_cubes
-    where shown_cubes.account_id = :account_id and (
-        cast(:user_id as text) is null or shown_cubes.session in (
-            select sessions.id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
-            where sessions.account_id = :account_id and spaces.user_id = :user_id
-        )
-    )
-    group by shown_cubes.session, shown_cubes.step
-) as searches;

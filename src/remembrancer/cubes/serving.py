@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -93,14 +93,6 @@ class CubeQuery:
     has_rejected: bool = True  # False: the user rated no cube -1
 
 
-@dataclass(slots=True, kw_only=True)
-class RelevantCubes:
-    """The cubes that fit a search, best first, and by cube_id how often their account saw each."""
-
-    cubes: list[SharedCube] = field(default_factory=list)
-    exposures: dict[str, int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Near:
     """A candidate: its row id and its similarities, None without vectors."""
@@ -120,7 +112,7 @@ class _Fitting:
     failed: int
     exposures: int
     freshness: float
-    is_met: bool  # by the session, which was shown it or for which the field trial withheld it
+    is_met: bool  # by the session, which was shown it
 
     @property
     def rank(self) -> float:
@@ -133,7 +125,7 @@ class _Fitting:
 
 def relevant_cubes(
     context: Context, tx: Transaction, caller: Caller, query: CubeQuery
-) -> RelevantCubes:
+) -> list[SharedCube]:
     """Return at most CUBES_SHOWN_MAX cubes that fit, best first.
 
     The account's own private cubes and all shared ones, except those that are retired for all or
@@ -158,7 +150,7 @@ def relevant_cubes(
             CANDIDATES_MAX,
         )
     if not near:
-        return RelevantCubes()
+        return []
     ids = json.dumps([one.number for one in near])
     rows = {row.id: row for row in tx.all(SQL.served, ids=ids, user_id=query.user_id)}
     visible = [(one, rows[one.number]) for one in near if one.number in rows]
@@ -182,10 +174,7 @@ def relevant_cubes(
     # First, because a cube that the session was shown may contradict another one.
     current = [one for one in fits if not _is_contradicted(one, fits)]
     served = [one for one in current if not one.is_met][:CUBES_SHOWN_MAX]
-    return RelevantCubes(
-        cubes=[_shared_cube(one, query.situation) for one in served],
-        exposures={one.row.cube_id: one.exposures for one in served},
-    )
+    return [_shared_cube(one, query.situation) for one in served]
 
 
 def _is_contradicted(one: _Fitting, others: Sequence[_Fitting]) -> bool:

@@ -10,7 +10,6 @@ from ..agent.second_look import second_look
 from ..agent.summarize import draft_summary, make_map
 from ..context import Caller, Context
 from ..cubes.proposals import create
-from ..cubes.trial import effect_report
 from ..cubes.votes import vote
 from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
@@ -163,7 +162,6 @@ ROUTES: tuple[Endpoint, ...] = (
     reads(Operations.list_feedback, list_feedback),
     writes(Operations.create_cube, create),
     writes(Operations.vote_on_cube, vote),
-    reads(Operations.cube_effects, effect_report),
     handles(Operations.execute_code, _execute_code, pool=ThreadPool.RUN, usage="run"),
     handles(Documents.execute_code_v7, _execute_code, pool=ThreadPool.RUN, usage="run"),
     writes(Operations.make_file, create_file, pool=_FILES),

@@ -7,14 +7,13 @@ every rule.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from ..accounts import name_session_user, records_user, user_reminder
 from ..context import Caller, Context
-from ..cubes import draw_trial, record_exposures, settle
-from ..protocol.cubes import SharedCube
+from ..cubes import record_exposures, settle
 from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
 from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
@@ -238,11 +237,10 @@ def duty_words(counts: SessionCounts) -> list[str]:
 
 
 class CountedSearch(NamedTuple):
-    """A step of a session, what was owed before it, and the cubes that its search shows."""
+    """A step of a session, and what was owed before it."""
 
     step: int
     duties: DutyReport
-    cubes: list[SharedCube]
 
 
 def search_space(
@@ -265,15 +263,13 @@ class SearchToRecord:
     """A search to be recorded, and the state of its session in its snapshot.
 
     `space` is the row of `search_space`, None for a new space. `answer` is what the search will
-    show, but for cubes that the field trial withholds; `exposures` says how often the account saw
-    each cube.
+    show.
     """
 
     user_id: str
     query: MemoryQuery
     space: Row | None
     answer: MemoryAnswer
-    exposures: Mapping[str, int]
 
 
 def count_search(context: Context, caller: Caller, search: SearchToRecord) -> CountedSearch:
@@ -309,13 +305,16 @@ def count_search(context: Context, caller: Caller, search: SearchToRecord) -> Co
                 step=row.step,
                 owed=",".join(duty_words(counts)),
             )
-        cubes = _count_cubes(context, tx, row, search, now_ms)
+        session, step = row.session, row.step
+        if row.is_unsettled:
+            settle(tx, session=session, before_step=step, message=query.query_text, now_ms=now_ms)
+        record_exposures(tx, session=session, step=step, cubes=answer.shared_cubes, now_ms=now_ms)
         if answer.facts:
             note_uses(tx, [fact.fact_id for fact in answer.facts], now_ms)
         duties = check_duties(counts)
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
         duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
-        return CountedSearch(row.step, duties, cubes)
+        return CountedSearch(row.step, duties)
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
@@ -347,22 +346,6 @@ def _session_counts(context: Context, query: MemoryQuery, space: Row | None) -> 
         **maps,
         **request,
     )
-
-
-def _count_cubes(
-    context: Context, tx: Transaction, row: Row, search: SearchToRecord, now_ms: int
-) -> list[SharedCube]:
-    """Decide how the turns before ended, and record the cubes of this one; return those to show.
-
-    `row` is what `count_search` returned.
-    """
-    session, step, cubes = row.session, row.step, search.answer.shared_cubes
-    if row.is_unsettled:
-        message = search.query.query_text
-        settle(tx, session=session, before_step=step, message=message, now_ms=now_ms)
-    trial = draw_trial(cubes, search.exposures, context.settings.field_trial)
-    record_exposures(tx, session=session, step=step, cubes=cubes, trial=trial, now_ms=now_ms)
-    return [cube for cube in cubes if not trial.get(cube.cube_id)]
 
 
 def record_hits(tx: Transaction, *, session: int, step: int, answer: MemoryAnswer) -> None:

@@ -31,7 +31,7 @@ select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, space
         left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id and ratings.user_id = :user_id
         where shown_cubes.account_id = :account_id and shown_cubes.session = sessions.id and ratings.cube is null
             and shown_cubes.step <= sessions.step  -- which holds for all, and lets SQLite use the index of the session
-            and shown_cubes.is_new = 1 and coalesce(shown_cubes.trial, 0) = 0
+            and shown_cubes.is_new = 1
     ) end as unrated
 from newest cross join spaces
 left join sessions on sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id

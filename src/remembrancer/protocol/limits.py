@@ -56,7 +56,6 @@ FEEDBACK_TITLE_CHARACTERS_MAX = 200  # characters of the title of feedback
 FEEDBACK_DESCRIPTION_CHARACTERS_MAX = 20_000  # characters of the description of feedback
 TOOL_NAME_CHARACTERS_MAX = 200  # of a tool in use
 WORK_NAMES_MAX = 50  # tools in use, and files, of one search
-EFFECTS_LISTED_MAX = 100  # cubes on one page of effects
 FEEDBACK_LISTED_MAX = 100  # feedback on one page
 CODE_CHARACTERS_MAX = 200_000  # characters of `code`
 RUN_SECONDS_MAX = 60  # seconds that a request may ask for (`timeout_s`)

@@ -11,7 +11,6 @@ from .embeddings import Embed, Embedded
 from .errors import Conflict, Forbidden, NotFound, Unauthorized
 from .events import EventList, EventsQuery
 from .execution import Executed, Execution
-from .experience import EffectQuery, EffectReport
 from .explain import Explanation
 from .facts import (
     FactAdd,
@@ -652,16 +651,6 @@ class Operations:
         body=CubeVote,
         answer=CubeVoted,
         errors=(NotFound,),
-    )
-    cube_effects = QueryOperation(
-        "GET",
-        "/api/v7/experience/effect",
-        summary="Read what cubes changed",
-        description="How turns of the account ended with each cube and without it. The field "
-        "trial withholds cubes from a share of the searches at random, so the difference is "
-        "their effect. The interval holds at every look.",
-        query=EffectQuery,
-        answer=EffectReport,
     )
     execute_code = BodyOperation(
         "POST",

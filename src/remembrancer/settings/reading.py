@@ -82,8 +82,6 @@ def _parsed(name: str, value: Any, source: str) -> Any:
             f"{source}: there is no setting `{name}`. See docs/reference/settings.md."
         )
     default, bounds = rows[name].default, rows[name].metadata
-    if name == "field_trial" and value == "off":
-        return 0.0
     if isinstance(default, int | float):
         return _number(name, value, source, kind=type(default), bounds=bounds)
     if not isinstance(value, str | Path):

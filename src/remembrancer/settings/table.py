@@ -211,13 +211,6 @@ class Settings:
         least=0,
         most=36_500,
     )
-    field_trial: float = setting(
-        0.1,
-        "Share of searches without the cubes that fit, drawn at random to measure the effect of "
-        "cubes; the first 3 exposures of a cube take no part. 0 or `off` disables the trial.",
-        least=0,
-        most=1,
-    )
     secrets: str = setting(
         "flag",
         "Keys, tokens and passwords in a turn: `flag` stores them unchanged and flags the "

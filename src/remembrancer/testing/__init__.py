@@ -187,10 +187,10 @@ def context(
     `keep_stores_at`; close it at the end.
 
     Defaults: a frozen clock, counting ids, the hash embedder, commits that do not wait for the
-    disk, no models, no reranker and no field trial, which draws at random.
+    disk, no models and no reranker.
     """
     settings = settings or Settings(
-        data=folder, embedder="none", durability="normal", refusal_seconds=0, field_trial=0
+        data=folder, embedder="none", durability="normal", refusal_seconds=0
     )
     store = store or _open_store(settings)
     return Context(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TypeVar
 
-from ...cubes import RelevantCubes
+from ...protocol.cubes import SharedCube
 from ...protocol.search import FactHit, InstructionHit, MemoryAnswer, SummaryHit
 from ...protocol.text import tokens
 from ...search import RankedEvent, Ranker, Ranking, SearchTerms
@@ -112,7 +112,7 @@ class SearchOutcome:
     # the hits, in the order of the answer
     ranked_hits: list[RankedEvent] = field(default_factory=list)
     vector_text: str = ""  # the text that was embedded
-    relevant: RelevantCubes = field(default_factory=RelevantCubes)
+    cubes: list[SharedCube] = field(default_factory=list)
 
     @property
     def has_changes(self) -> bool:

@@ -112,7 +112,6 @@ def recall(
         query=query,
         space=outcome.space,
         answer=answer,
-        exposures=outcome.relevant.exposures,
     )
     if not counts:
         # Without a counted search, the session cannot cite.
@@ -126,11 +125,10 @@ def recall(
         if not caller.has_protocol:
             answer = answer.model_copy(update={"step": 0})
         return answer if caller.member is None else with_authors(context, caller, answer)
-    step, duties, cubes = count_search(context, caller, to_record)
+    step, duties = count_search(context, caller, to_record)
     return answer.model_copy(
         update={
             "step": step,
-            "shared_cubes": cubes,
             "duty_error": duties.duty_error,
             "reminders": duties.reminders or None,
         }
@@ -196,7 +194,7 @@ def search(
     hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget, as_of_ms)
     stages.end("texts")
     cube_query = _cube_query(user_id, query, ranking.question, vector, space)
-    outcome.relevant = relevant_cubes(context, tx, caller, cube_query)
+    outcome.cubes = relevant_cubes(context, tx, caller, cube_query)
     stages.end("cubes")
     outcome.answer = _answer(context, tx, query, outcome, hits, budget)
     stages.end("session")
@@ -216,7 +214,7 @@ def _answer(
     assert space is not None
     return MemoryAnswer(
         hits=hits,
-        shared_cubes=outcome.relevant.cubes,
+        shared_cubes=outcome.cubes,
         facts=layers.facts,
         instructions=layers.instructions,
         summaries=budget.fitting_summaries(layers),
@@ -293,17 +291,17 @@ def _search_without_events(
     question = parse_query(query.query_text)
     vector = context.query_vectors(question.text)
     cube_query = _cube_query(user_id, query, question, vector, None)
-    relevant = relevant_cubes(context, tx, caller, cube_query)
+    cubes = relevant_cubes(context, tx, caller, cube_query)
     answer = MemoryAnswer(
         hits=[],
-        shared_cubes=relevant.cubes,
+        shared_cubes=cubes,
         step=0,
         total_hits=0,
         focus_missing=list(query.focus_words) or None,
         help_hits=help_for(query.query_text) or None,
     )
     stages.end("cubes")
-    return SearchOutcome(answer=answer, relevant=relevant)
+    return SearchOutcome(answer=answer)
 
 
 def _cube_query(

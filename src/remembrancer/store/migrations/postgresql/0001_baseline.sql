@@ -574,7 +574,6 @@ create table shown_cubes (
     step bigint not null,
     shown_ms bigint not null default 0,
     is_new bigint not null default 1,
-    trial bigint,
     used text,
     outcome bigint,
     signals text,

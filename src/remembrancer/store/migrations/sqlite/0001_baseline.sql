@@ -517,7 +517,6 @@ create table shown_cubes (            -- cubes that a session was shown, and wha
     account_id integer not null default 0,
     shown_ms integer not null default 0,
     is_new integer not null default 1,  -- 1: shown as new, so that a rating is owed
-    trial integer,                    -- of the field trial, drawn at random: 0 shown, 1 withheld; null: no part in it
     used text,                        -- how the answer used it: cited, followed or rated; null: no sign of use
     outcome integer,                  -- 1: the turn ended well, 0: badly; null: not known
     signals text,                     -- words for what said so, with commas between
