@@ -1,4 +1,4 @@
-"""Exports: every table as CSV and JSON, with the filters of its page, without another account."""
+"""Exports: every list as CSV and JSON, with the filters of its page, without another account."""
 
 from __future__ import annotations
 
@@ -15,15 +15,11 @@ from console.reader import Reader
 from console.things import put_facts, put_permissions, put_things
 from service import Http, new_key
 
-from remembrancer.console import exports
-from remembrancer.console.export_account import ACCOUNT_TABLES, OWNER_TABLES
-from remembrancer.console.export_tables import MEMORY_TABLES
-from remembrancer.console.exports import as_csv
+from remembrancer.console.exports import LISTS, as_csv
 
 PATH = "/console/export"
 LINK = re.compile(r'href="(/console/export\?[^"]+)"')
-# Tables that stand beside another view of the same figures, which has the export.
-WITHOUT_EXPORT = ("why", "erased")
+FOR_OWNERS = ("audit", "grants")
 
 
 @pytest.fixture
@@ -37,17 +33,16 @@ def filled(owner: Reader) -> Http:
     return http
 
 
-def rows(reader: Reader, table: str, **filters: str) -> list[dict[str, Any]]:
-    """Return the rows of a table as JSON."""
+def rows(reader: Reader, name: str, **filters: str) -> list[dict[str, Any]]:
+    """Return the rows of a list as JSON."""
     query = "&".join(f"{name}={value}" for name, value in filters.items())
-    answer = reader.get(f"{PATH}?table={table}&format=json&{query}")
+    answer = reader.get(f"{PATH}?list={name}&format=json&{query}")
     assert answer.status_code == 200, answer.text
-    assert answer.json()["table"] == table
-    return list(answer.json()["rows"])
+    return list(answer.json())
 
 
 def addresses(http: Http) -> list[str]:
-    """Return pages with tables and views with tables of one record."""
+    """Return pages with lists and views of one record."""
     event_id = http.memory("ferry", interact=False)["hits"][0]["event_id"]
     return [
         *(path for path in EVERY_PAGE if path not in FILES),
@@ -59,36 +54,34 @@ def addresses(http: Http) -> list[str]:
     ]
 
 
-def test_every_table_of_every_page_has_an_export_that_works(filled: Http, owner: Reader) -> None:
-    """A table without rows has no link, and no table has one that fails."""
-    links, lacking = set(), []
-    for path in addresses(filled):
-        page = owner.get(path).text
-        addresses_of_page = [link.replace("&amp;", "&") for link in LINK.findall(page)]
-        links.update(addresses_of_page)
-        tables = re.findall(r'<table(?: class="([^"]*)")?', page)
-        tables = [name for name in tables if not set(name.split()) & set(WITHOUT_EXPORT)]
-        if tables and not addresses_of_page:
-            lacking.append(path)
+def test_every_list_is_exported_from_its_page(filled: Http, owner: Reader) -> None:
+    links = {
+        link.replace("&amp;", "&")
+        for path in addresses(filled)
+        for link in LINK.findall(owner.get(path).text)
+    }
     answers = {link: owner.get(link) for link in links}
 
-    assert lacking == []
+    assert {parse_qs(urlsplit(link).query)["list"][0] for link in links} == set(LISTS)
     assert {link: one.status_code for link, one in answers.items() if one.status_code != 200} == {}
-    names = {parse_qs(urlsplit(link).query)["table"][0] for link in links}
-    assert {*MEMORY_TABLES, *ACCOUNT_TABLES, *OWNER_TABLES} - names == {
-        "lesson-searches",
-        "near-misses",
-        "quotas",
-    }  # they need more data than this
     for link, answer in answers.items():
         if "format=csv" in link:
             lines = list(csv.reader(io.StringIO(answer.text)))
             assert {len(line) for line in lines} <= {len(lines[0])} if lines else True, link
             assert answer.headers["content-type"].startswith("text/csv")
         else:
-            assert isinstance(json.loads(answer.text)["rows"], list)
+            assert isinstance(answer.json(), list)
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
         assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_nested_values_are_json_and_times_are_written_out(filled: Http, owner: Reader) -> None:
+    [session] = rows(owner, "sessions", session_id="trip-to-elba")[-1:]
+    text = owner.get(f"{PATH}?list=users&format=csv").text
+    [line] = csv.DictReader(io.StringIO(text, newline=""))
+
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", session["last_at"])
+    assert json.loads(line["counts"])["events"] == 2
 
 
 def test_export_has_the_rows_that_the_filters_of_the_page_leave(
@@ -99,7 +92,7 @@ def test_export_has_the_rows_that_the_filters_of_the_page_leave(
     assert [one["event_id"] for one in rows(owner, "turns", before="2025-06-01")] == [old]
     assert len(rows(owner, "turns")) == 3
     page = owner.get("/console/memory?before=2025-06-01&user_id=owner").text
-    assert "table=turns&amp;format=csv&amp;before=2025-06-01&amp;user_id=owner" in page
+    assert "list=turns&amp;format=csv&amp;before=2025-06-01&amp;user_id=owner" in page
     assert {one["status"] for one in rows(owner, "facts", status="superseded")} == {"superseded"}
     assert [one["kind"] for one in rows(owner, "facts", which="instructions")] == ["instruction"]
     assert [one["session_id"] for one in rows(owner, "sessions")] == ["default", "trip-to-elba"]
@@ -118,47 +111,32 @@ def test_export_of_turns_has_whole_texts_and_all_pages(owner: Reader) -> None:
     assert exported[0]["query"] == "q0"
 
 
-def test_export_says_where_it_is_cut(owner: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    http = Http(owner.client, owner.context, new_key(owner.context))
-    for n in range(4):
-        http.remember(f"q{n}", "r")
-    monkeypatch.setattr(exports, "ROWS_MAX", 3)
-
-    answer = owner.get(f"{PATH}?table=turns&format=json")
-
-    assert (answer.json()["is_cut"], len(answer.json()["rows"])) == (True, 3)
-    assert 'filename="turns-first-3.json"' in answer.headers["content-disposition"]
-
-
 @pytest.mark.parametrize("start", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
 def test_text_that_a_spreadsheet_would_run_is_quoted(owner: Reader, start: str) -> None:
     http = Http(owner.client, owner.context, new_key(owner.context))
     http.post(
         "/api/v7/event/write", {"user_id": "owner", "query": f"{start} of cells", "response": "no"}
     )
-    text = owner.get(f"{PATH}?table=turns&format=csv").text
+    text = owner.get(f"{PATH}?list=turns&format=csv").text
     line = dict(zip(*csv.reader(io.StringIO(text, newline="")), strict=True))
 
     assert line["query"].startswith("'")
-    assert as_csv([{"n": -1, "text": "-1"}]).splitlines() == ["n,text", "-1,'-1"]
+    assert "".join(as_csv([[{"n": -1, "text": "-1"}]])).splitlines() == ["n,text", "-1,'-1"]
 
 
 def test_export_shows_nothing_of_another_account(filled: Http, owner: Reader, ada: Reader) -> None:
-    tables = [*MEMORY_TABLES, *ACCOUNT_TABLES]
     texts = [
-        ada.get(f"{PATH}?table={table}&format=csv&user_id=owner&session_id=trip-to-elba").text
-        for table in tables
+        ada.get(f"{PATH}?list={name}&format=csv&user_id=owner&session_id=trip-to-elba").text
+        for name in LISTS
     ]
 
     assert [text for text in texts if "Piombino" in text or "Livorno" in text] == []
     assert rows(ada, "turns", user_id="owner") == []
-    assert rows(ada, "usage-keys") == []
-    for table in OWNER_TABLES:
-        assert ada.get(f"{PATH}?table={table}&format=csv").status_code == 422
+    assert rows(ada, "usage") == []
+    for name in FOR_OWNERS:
+        assert ada.get(f"{PATH}?list={name}&format=csv").status_code == 403
 
 
-@pytest.mark.parametrize(
-    "query", ["", "table=none", "table=turns&format=xls", "table=turns&after=x"]
-)
+@pytest.mark.parametrize("query", ["", "list=none", "list=turns&format=xls", "list=turns&after=x"])
 def test_wrong_export_is_refused(owner: Reader, query: str) -> None:
     assert owner.get(f"{PATH}?{query}").status_code == 422

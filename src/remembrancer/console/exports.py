@@ -1,8 +1,7 @@
-"""Export of every table as CSV and JSON, with the filters of its page.
+"""Export of a list as CSV or JSON, with the filters of its page.
 
-One address, `/console/export?table=NAME&format=csv`: the other parameters are those of the page.
-A table is a function that yields rows (export_tables.py, export_account.py). An export has all
-pages of a list, up to ROWS_MAX rows, and complete texts.
+One address, `/console/export?list=NAME&format=csv`: the other parameters are those of the page.
+Each list is read page by page with the action that its page uses, and sent while it is read.
 """
 
 from __future__ import annotations
@@ -10,81 +9,325 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import chain
+from typing import Any, TypeAlias, cast, get_args
 
-from starlette.responses import Response
+from pydantic import BaseModel
+from starlette.responses import Response, StreamingResponse
 
+from ..accounts import keys, sign_in
+from ..accounts.usage import usage_of
+from ..cubes import board
+from ..feedback import list_feedback, own_feedback
+from ..files.files import list_files
 from ..http.dispatch import ThreadPool
+from ..memory.facts.listing import list_facts
+from ..memory.facts.timeline import fact_timeline
+from ..memory.history import activity, browse, sessions
+from ..memory.history.listing import list_events
+from ..memory.recall.explain import explain
+from ..memory.summaries.maps import map_history
+from ..permissions.audit import AuditFilter, search_audit
+from ..permissions.grants import list_grants
+from ..protocol import limits
+from ..protocol.cubes import CubeStatus
 from ..protocol.errors import InvalidRequest
-from . import parameters
+from ..protocol.events import EventsQuery
+from ..protocol.facts import FactsQuery
+from ..protocol.feedback import FeedbackQuery
+from ..protocol.line import CubeKind
+from ..protocol.permissions import GrantsQuery
+from ..protocol.search import MemoryQuery
+from ..protocol.text import rfc3339
+from . import parameters, users
 from .browser_session import BrowserRequest, Page
-from .export_account import ACCOUNT_TABLES, OWNER_TABLES
-from .export_tables import MEMORY_TABLES
+from .forms import parse_filters
+from .memory import TOP_K_CHOICES
+from .search_scope import search_scope
 
 PATH = "/console/export"
-ROWS_MAX = 10_000
+SEARCHES_PAGE = 100
 _FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 # A spreadsheet reads a text that begins like this as a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
+# The items of one page, and where the next page begins; None on the last.
+ItemsPage: TypeAlias = tuple[Sequence[Any], Any]
+ReadPage: TypeAlias = Callable[[BrowserRequest, Any], ItemsPage]
+
 
 def export(browser: BrowserRequest) -> Response:
-    """Send the rows of a table as a file.
+    """Send a list as a file.
 
-    Raises InvalidRequest for an unknown table or format, NotOwner, StoreUnavailable.
+    Raises InvalidRequest for an unknown list or format, NotOwner, StoreUnavailable.
     """
     params = browser.request.query_params
-    name = parameters.text(params, "table", 40)
+    name = parameters.text(params, "list", 40)
     file_format = parameters.text(params, "format", 40) or "csv"
-    tables = MEMORY_TABLES | ACCOUNT_TABLES | (OWNER_TABLES if browser.caller().is_owner else {})
-    if name not in tables:
-        raise InvalidRequest(f"table must be one of {', '.join(tables)}.")
+    if name not in LISTS:
+        raise InvalidRequest(f"list must be one of {', '.join(LISTS)}.")
     if file_format not in _FORMATS:
         raise InvalidRequest(f"format must be one of {', '.join(_FORMATS)}.")
-    rows = list(islice(tables[name](browser), ROWS_MAX + 1))
-    is_cut, rows = len(rows) > ROWS_MAX, rows[:ROWS_MAX]
-    content = (
-        as_csv(rows)
-        if file_format == "csv"
-        else json.dumps({"table": name, "is_cut": is_cut, "rows": rows}, ensure_ascii=False)
-    )
-    label = f"{name}-first-{ROWS_MAX}" if is_cut else name
-    return Response(
-        content.encode("utf-8", "replace"),
+    pages = _pages(browser, LISTS[name])
+    first = next(pages)  # what is wrong with the request is answered before the file begins
+    write = as_csv if file_format == "csv" else as_json
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}.{file_format}"',
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+    return StreamingResponse(
+        (part.encode("utf-8", "replace") for part in write(chain([first], pages))),
+        headers=headers,
         media_type=_FORMATS[file_format],
-        headers={
-            "Content-Disposition": f'attachment; filename="{label}.{file_format}"',
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "X-Content-Type-Options": "nosniff",
-            "Cache-Control": "no-store",
-        },
     )
 
 
-def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as CSV (RFC 4180) with a line of names, those of all rows.
+def _pages(browser: BrowserRequest, read: ReadPage) -> Iterator[Sequence[Any]]:
+    position = None
+    while True:
+        items, position = read(browser, position)
+        yield items
+        if position is None:
+            return
+
+
+def as_csv(pages: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield items as CSV (RFC 4180), with a line of names; nested values are JSON.
 
     A text that a spreadsheet would run as a formula gets an apostrophe before it.
     """
-    rows = list(rows)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    out = io.StringIO()
-    writer = csv.writer(out)
-    if names:
-        writer.writerow(names)
-    for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in names])
-    return out.getvalue()
+    names: list[str] = []
+    for items in pages:
+        out = io.StringIO()
+        writer = csv.writer(out)
+        if items and not names:
+            names = list(_row(items[0], every=True))
+            writer.writerow(names)
+        for item in items:
+            row = _row(item)
+            writer.writerow([_cell(row.get(name)) for name in names])
+        yield out.getvalue()
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        value = " ".join(map(str, value))
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
         return f"'{value}"
     return "" if value is None else value
 
 
+def as_json(pages: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield items as an array of JSON objects, one a line."""
+    yield "["
+    separator = "\n"
+    for items in pages:
+        for item in items:
+            yield separator + json.dumps(_row(item), ensure_ascii=False)
+            separator = ",\n"
+    yield "\n]\n"
+
+
+def _row(item: Any, *, every: bool = False) -> dict[str, Any]:
+    """Return an item as values of JSON. `every`: also with the fields that a message leaves out."""
+    row: dict[str, Any] = _plain(item)
+    if every and isinstance(item, BaseModel):
+        return dict.fromkeys(type(item).model_fields) | row
+    return row
+
+
+def _plain(value: Any) -> Any:
+    """Return a message, a row or another value as JSON has it; `*_ms` become `*_at` in RFC 3339."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if is_dataclass(value):
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return dict(_plain_item(name, part) for name, part in value.items())
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _plain_item(name: str, value: Any) -> tuple[str, Any]:
+    if name.endswith("_ms"):
+        return f"{name[:-3]}_at", rfc3339(value) if value else None
+    return name, _plain(value)
+
+
+def _chosen_user(browser: BrowserRequest) -> str:
+    """Return the user whose data the page shows."""
+    params = browser.request.query_params
+    return parameters.users(browser.context, browser.caller(), params).chosen
+
+
+def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
+    """Return whole turns: of a session in order, else newest first, of a period or flagged."""
+    params, context, caller = browser.request.query_params, browser.context, browser.caller()
+    user_id = _chosen_user(browser)
+    if params.get("noticed") == "yes":
+        flagged = browse.list_flagged(context, caller, user_id, behind=position)
+        return flagged.events, flagged.next
+    session_id = parameters.identifier(params, "session_id") or None
+    query = EventsQuery(
+        user_id=user_id,
+        session_id=session_id,
+        after=parameters.parse_day(params, "after"),
+        before=parameters.parse_day(params, "before"),
+        order="oldest" if session_id else "newest",
+        limit=limits.EVENTS_PAGE_MAX,
+        cursor=position,
+    )
+    page = list_events(context, caller, query)
+    return page.events, page.next
+
+
+def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
+    params = browser.request.query_params
+    top_k = parameters.number(params, "top_k") or TOP_K_CHOICES[1]
+    focus = (word.strip() for word in params.get("focus", "").split(","))
+    values = {
+        "query_text": parameters.text(params, "query", limits.QUERY_CHARACTERS_MAX),
+        "focus_words": [word for word in focus if word],
+        "after": parameters.parse_day(params, "after"),
+        "before": parameters.parse_day(params, "before"),
+        "top_k": top_k,
+    }
+    rows: list[dict[str, Any]] = []
+    scope = search_scope(browser, _chosen_user(browser), params)
+    for memory in scope.memories:
+        query = parameters.parse(MemoryQuery, {**values, "user_id": memory.user_id})
+        place = {"user_id": memory.user_id, "team": memory.team or ""}
+        hits = explain(browser.context, memory.caller, query).hits
+        rows += [place | _row(hit, every=True) for hit in hits]
+    if len(scope.memories) > 1:  # as the page shows them
+        rows = sorted(rows, key=lambda row: -row["score"])[:top_k]
+    return rows, None
+
+
+def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
+    user_id = _chosen_user(browser)
+    page = sessions.list_sessions(browser.context, browser.caller(), user_id, behind=position)
+    return page.sessions, page.next
+
+
+def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
+    params = browser.request.query_params
+    if fact_id := parameters.identifier(params, "fact_id"):
+        return fact_timeline(browser.context, browser.caller(), fact_id).timeline, None
+    values = {
+        "user_id": _chosen_user(browser),
+        "which": parameters.text(params, "which", 40) or "all",
+        "status": parameters.text(params, "status", 40) or "current",
+        "below": position,
+        "limit": limits.FACTS_LISTED_MAX,
+    }
+    page = list_facts(browser.context, browser.caller(), parameters.parse(FactsQuery, values))
+    return page.facts, page.next
+
+
+def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -> ItemsPage:
+    """Return lessons of one status, or of all, one after the other."""
+    params = browser.request.query_params
+    chosen, kind = params.get("status", ""), params.get("kind", "")
+    statuses = (chosen,) if chosen in get_args(CubeStatus) else get_args(CubeStatus)
+    place, below = position or (0, None)
+    page = board.page(
+        browser.context,
+        browser.caller(),
+        cast(CubeStatus, statuses[place]),
+        kind=cast(CubeKind, kind) if kind in get_args(CubeKind) else None,
+        own=params.get("own") == "yes",
+        below=below,
+    )
+    if page.next is not None:
+        return page.cards, (place, page.next)
+    return page.cards, (place + 1, None) if place + 1 < len(statuses) else None
+
+
+def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:
+    page = map_history(browser.context, browser.caller(), _chosen_user(browser), below=position)
+    return page.versions, page.next
+
+
+def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
+    prefix = parameters.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
+    return users.list_rows(browser.context, browser.caller(), prefix), None
+
+
+def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
+    user_id = parameters.identifier(browser.request.query_params, "user_id") or None
+    where = {"user_id": user_id, "behind": position, "most": SEARCHES_PAGE}
+    page = activity.list_searches(browser.context, browser.caller(), **where)
+    return page.searches, page.next
+
+
+def _usage(browser: BrowserRequest, _: Any) -> ItemsPage:
+    return usage_of(browser.context, browser.caller()).by_key, None
+
+
+def _files(browser: BrowserRequest, position: Any) -> ItemsPage:
+    page = list_files(browser.context, browser.caller(), position)
+    return page.files, page.next
+
+
+def _feedback(browser: BrowserRequest, position: Any) -> ItemsPage:
+    params, caller = browser.request.query_params, browser.caller()
+    values = {
+        "type": params.get("type"),
+        "state": params.get("state") or "open",
+        "before": position,
+        "limit": limits.FEEDBACK_LISTED_MAX,
+    }
+    query, _ = parse_filters(FeedbackQuery, values)
+    read = list_feedback if caller.is_owner else own_feedback
+    page = read(browser.context, caller, query)
+    return page.feedback, page.next
+
+
+def _keys(browser: BrowserRequest, _: Any) -> ItemsPage:
+    now_ms = browser.context.clock()
+    listed = keys.list_keys(browser.context, browser.caller().account_name)
+    return [key._asdict() | {"state": key.state(now_ms)} for key in listed], None
+
+
+def _browsers(browser: BrowserRequest, _: Any) -> ItemsPage:
+    session = browser.require_session()
+    return sign_in.list_browsers(browser.context, session, browser.token), None
+
+
+def _grants(browser: BrowserRequest, position: Any) -> ItemsPage:
+    page = list_grants(browser.context, browser.caller(), GrantsQuery(before=position))
+    return page.grants, page.next
+
+
+def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
+    params = browser.request.query_params
+    form = {name: params.get(name, "").strip() for name in ("kind", "agent", "path", "grant_id")}
+    query, _ = parse_filters(AuditFilter, {**form, "before": position})
+    page = search_audit(browser.context, browser.caller(), query)
+    return page.entries, page.next
+
+
+LISTS: dict[str, ReadPage] = {
+    "turns": _turns,
+    "hits": _hits,
+    "sessions": _sessions,
+    "facts": _facts,
+    "lessons": _lessons,
+    "profiles": _profiles,
+    "users": _users,
+    "searches": _searches,
+    "usage": _usage,
+    "files": _files,
+    "feedback": _feedback,
+    "keys": _keys,
+    "browsers": _browsers,
+    "grants": _grants,
+    "audit": _audit,
+}
 PAGES = {PATH: Page(get=export, pool=ThreadPool.SEARCH, is_download=True)}
