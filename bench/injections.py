@@ -36,9 +36,7 @@ from typing import Any
 
 from bench.report import table, write_section
 from bench.situations import load_situations
-from remembrancer.cubes.english import is_english
-from remembrancer.cubes.injections import injection_family
-from remembrancer.cubes.publishing import BOUNDS, refusal
+from remembrancer.cubes.publishing import BOUNDS, injection_family, is_english, refusal
 
 TEXTS = ("text", "prompt", "user_input", "payload", "attack", "Attacker Instruction", "instruction")
 LANGUAGES = ("language", "speaking_language")
@@ -56,7 +54,7 @@ class Half:
     """The payloads of one half of a list.
 
     `payloads` fit into published rules; `before` of them are refused by other checks than the
-    families of cubes/injections.py; `too_long` do not fit.
+    families of cubes/injections.toml; `too_long` do not fit.
     """
 
     name: str

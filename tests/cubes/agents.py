@@ -8,7 +8,7 @@ import numpy as np
 
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
-from remembrancer.cubes import CubeQuery, Situation, votes
+from remembrancer.cubes import CubeQuery, Situation, lessons
 from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import Lesson, StoredCube, prepare_cube, store_cube
 from remembrancer.protocol.cubes import CubeVote, CubeVoted, SharedCube
@@ -88,4 +88,4 @@ class Agent:
             "vote": vote,
             "reason": reason,
         }
-        return votes.vote(self.context, self.caller, CubeVote.model_validate(body))
+        return lessons.vote(self.context, self.caller, CubeVote.model_validate(body))

@@ -11,8 +11,8 @@ from memory.plans import plan
 from remembrancer.context import Context
 from remembrancer.cubes import board
 from remembrancer.cubes.board import CARDS_LISTED_MAX
+from remembrancer.cubes.lessons import CubeUnknown, vote
 from remembrancer.cubes.proposals import create
-from remembrancer.cubes.votes import CubeUnknown, vote
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.cubes import CubeCreate, CubeMade, CubeVote
 from remembrancer.protocol.memory import Turn

@@ -11,9 +11,8 @@ from cubes.lessons import ENGLISH
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.cubes import injections
-from remembrancer.cubes.injections import injection_family
-from remembrancer.cubes.publishing import refusal
+from remembrancer.cubes import publishing
+from remembrancer.cubes.publishing import injection_family, refusal
 
 INJECTIONS = {
     rule: family
@@ -102,6 +101,6 @@ def test_case_width_and_spacing_do_not_matter(disguise: Callable[[str], str]) ->
 @given(st.text(max_size=400))
 def test_any_text_is_read(text: str) -> None:
     """Neither odd characters nor broken encodings raise an error."""
-    titles = {family.title for family in injections._families().values()}
+    titles = {family.title for family in publishing._families().values()}
 
     assert injection_family(text) in {None, "an encoded text", *titles}

@@ -16,16 +16,19 @@ from service import rows
 from remembrancer import testing
 from remembrancer.accounts import KeyIsReadOnly
 from remembrancer.context import Context
-from remembrancer.cubes.pack_store import (
+from remembrancer.cubes.packs import (
     AddedLessons,
     ExportedPack,
+    Pack,
+    PackLesson,
+    PackRecord,
     PackStatus,
     add_starter,
     export_pack,
     import_pack,
     list_cubes,
+    parse_pack,
 )
-from remembrancer.cubes.packs import Pack, PackLesson, PackRecord, parse_pack
 from remembrancer.cubes.starter import load_starter
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember

@@ -10,8 +10,7 @@ from memory.asking import Concepts
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.cubes.lessons import SQL
-from remembrancer.cubes.reindex import BATCH, reindex_cubes
+from remembrancer.cubes.lessons import RENEWED_PER_STEP, SQL, reindex_cubes
 from remembrancer.memory.maintenance import Maintenance
 
 HOUND = {
@@ -43,7 +42,7 @@ def store_cubes(folder: Path, cubes: int) -> None:
 
 
 def test_cubes_are_found_by_words_until_renewal_ends(folder: Path) -> None:
-    store_cubes(folder, 2 * BATCH + 3)
+    store_cubes(folder, 2 * RENEWED_PER_STEP + 3)
     context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
     ada, watching = Agent(context, "ada"), Agent(other, "ada")
     by_words = [agent.matching_cubes("hound noon")[0].topic for agent in (ada, watching)]

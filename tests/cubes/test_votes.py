@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.cubes.lessons import CubeUnknown
 from remembrancer.cubes.rules import status_of
-from remembrancer.cubes.votes import CubeUnknown
 
 
 def vote_counts(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:

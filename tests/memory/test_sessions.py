@@ -11,7 +11,7 @@ from memory.asking import Memory, memory_in
 from memory.plans import plan
 
 from remembrancer.accounts.usage import usage_of
-from remembrancer.cubes.votes import vote
+from remembrancer.cubes.lessons import vote
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.history import sessions
 from remembrancer.memory.history.forget import forget

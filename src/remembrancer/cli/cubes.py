@@ -13,7 +13,7 @@ import typer
 from .commands import DataFolder, open_context, open_store_records, print_table
 
 if TYPE_CHECKING:
-    from ..cubes.pack_store import AddedLessons
+    from ..cubes.packs import AddedLessons
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,10 +32,10 @@ def list_cubes(context: typer.Context, account: Account = None, data: DataFolder
     An outcome is how a turn that used the lesson ended.
     """
     from ..accounts import caller_for
-    from ..cubes import pack_store
+    from ..cubes import packs
 
     with open_store_records(context, data) as records:
-        rows = pack_store.list_cubes(records, caller_for(records, account))
+        rows = packs.list_cubes(records, caller_for(records, account))
     table = []
     for row in rows:
         counts = (row.useful, row.useless, row.helped, row.failed)
@@ -67,7 +67,7 @@ def export(
     Prints the public key. `remembrancer cubes import` reads the file.
     """
     from ..accounts import caller_for
-    from ..cubes.pack_store import export_pack
+    from ..cubes.packs import export_pack
     from ..memory.exchange.archive import new_file
 
     with open_store_records(context, data) as records:
@@ -104,8 +104,7 @@ def import_file(
     Prints who signed the pack, and each lesson that the screening refuses to publish.
     """
     from ..accounts import caller_for
-    from ..cubes.pack_store import import_pack
-    from ..cubes.packs import PACK_BYTES_MAX, parse_pack
+    from ..cubes.packs import PACK_BYTES_MAX, import_pack, parse_pack
 
     with file.open("rb") as source:
         content = source.read(PACK_BYTES_MAX + 1)  # one more than parse_pack accepts
@@ -129,7 +128,7 @@ def add(
 ) -> None:
     """Add and publish the lessons of the service. Those of the account stay as they are."""
     from ..accounts import caller_for
-    from ..cubes.pack_store import add_starter
+    from ..cubes.packs import add_starter
 
     del pack  # there is one
     with closing(open_context(context, data)) as service:

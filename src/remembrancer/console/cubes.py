@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from ..cubes import board
 from ..cubes.board import Card
-from ..cubes.votes import vote
+from ..cubes.lessons import vote
 from ..protocol.cubes import CubeStatus, CubeVote
 from ..protocol.errors import InvalidRequest
 from ..protocol.line import CubeKind

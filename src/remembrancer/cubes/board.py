@@ -9,11 +9,10 @@ from ..context import Caller, Records
 from ..protocol.cubes import CubeStatus
 from ..protocol.line import CubeKind
 from ..store import Row, Transaction, load_queries
-from .lessons import EVENT_ID, visible_evidence
+from .lessons import EVENT_ID, CubeUnknown, visible_evidence
 from .lessons import SQL as LESSONS
 from .rules import ACCOUNTS_MIN, wilson
 from .serving import account_status
-from .votes import CubeUnknown
 
 SQL = load_queries("remembrancer.cubes", "board.sql")
 CARDS_LISTED_MAX = 20

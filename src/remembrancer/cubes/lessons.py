@@ -1,24 +1,29 @@
-"""Store cubes: privately, or published if the author wants it and the text permits it."""
+"""Store cubes, privately or published, count the votes on them, and renew their index entries."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 
+from ..accounts import name_session_user, require_write, space_user_id
+from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
-from ..protocol.cubes import CubeMade, Visibility
+from ..protocol.cubes import CubeMade, CubeStatus, CubeVote, CubeVoted, Visibility, Votes
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..protocol.service_keys import mask_service_keys, service_key_warning
-from ..search import EventText, IndexEntry, index_entries
+from ..search import EventText, IndexEntry, analysis_id, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
-from ..store import Transaction, embedder_id, load_queries
+from ..store import Row, Transaction, embedder_id, load_queries
 from . import publishing
+from .rules import status_of
 
 SQL = load_queries("remembrancer.cubes", "cubes.sql")
 EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
 _AUTHORS_EVENT = "an event of its author"
 _NAMED_IDS = re.compile(rf"(?<![0-9A-Za-z_]){EVENT_ID.pattern}(?![0-9A-Za-z_])")
+# A search waits for their embedding, tens of milliseconds at most.
+RENEWED_PER_STEP = 16
 
 
 class EvidenceUnknown(NotFound):
@@ -114,6 +119,32 @@ def store_cube(
     `session` is the row id of the session that created it, if known. It is erased at `expires_ms`
     (ms since 1970).
     """
+    row = insert_cube(
+        tx,
+        prepared,
+        session=session,
+        status=prepared.visibility,
+        created_ms=context.clock(),
+        expires_ms=expires_ms,
+    )
+    return StoredCube(
+        cube_id=prepared.cube_id,
+        visibility=prepared.visibility,
+        refused=prepared.refused,
+        row=row,
+    )
+
+
+def insert_cube(
+    tx: Transaction,
+    prepared: PreparedCube,
+    *,
+    session: int | None,
+    status: CubeStatus,
+    created_ms: int,
+    expires_ms: int | None,
+) -> int:
+    """Store the row of a cube and its index entry; return its row id. `session` is a row id."""
     lesson, entry = prepared.lesson, prepared.entry
     row = tx.one(
         SQL.add_cube,
@@ -125,18 +156,13 @@ def store_cube(
         rules=lesson.rules,
         evidence=lesson.evidence,
         model=lesson.model,
-        status=prepared.visibility,
-        now_ms=context.clock(),
+        status=status,
+        now_ms=created_ms,
         expires_ms=expires_ms,
     )
     embedder = embedder_id(tx, entry.by, make=True)
     tx.run(SQL.add_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=embedder)
-    return StoredCube(
-        cube_id=prepared.cube_id,
-        visibility=prepared.visibility,
-        refused=prepared.refused,
-        row=row.id,
-    )
+    return int(row.id)
 
 
 def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube | None:
@@ -242,3 +268,111 @@ def anonymize_votes(context: Context, tx: Transaction, user_id: str) -> None:
 def move_evidence(tx: Transaction, old: str, new: str) -> None:
     """Replace the evidence of an account's cubes; `old` and `new` are event ids."""
     tx.run(SQL.move_evidence, old=old, new=new)
+
+
+class CubeUnknown(NotFound):
+    """There is no such cube, or it is another account's private cube. Use a cube_id that a search
+    returned.
+    """
+
+
+def vote(
+    context: Context,
+    caller: Caller,
+    request: CubeVote,
+    idempotency: IdempotentRequest | None = None,
+) -> CubeVoted:
+    """Rate a cube that the account can see, replacing the user's previous rating.
+
+    An account counts once, for the side of most of its users; a tie counts for neither. Votes of
+    the author's account are stored but not counted. Searches no longer return the cube to a user
+    who rated it -1. Raises KeyIsReadOnly, PinnedToOtherUser, CubeUnknown, IdempotencyKeyReused,
+    StoreUnavailable.
+    """
+    require_write(caller)
+    user_id = space_user_id(caller, request.user_id)
+    now_ms = context.clock()
+
+    def count(tx: Transaction) -> str:
+        cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id)
+        if cube is None:
+            raise CubeUnknown
+        tx.run(
+            SQL.rate,
+            cube=cube.id,
+            user_id=user_id,
+            vote=request.vote,
+            reason=None if request.reason is None else mask_service_keys(request.reason),
+            now_ms=now_ms,
+        )
+        counts, status = count_votes(tx, cube.id)
+        reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
+        notices = (service_key_warning(request.reason), reminder())
+        votes = Votes(useful=counts.useful, useless=counts.useless)
+        return CubeVoted(
+            voted=True,
+            cube_id=request.cube_id,
+            user_id=user_id,
+            cube_status=status,
+            votes=votes,
+            detail=" ".join(filter(None, notices)) or None,
+        ).model_dump_json()
+
+    return CubeVoted.model_validate_json(
+        context.store.write(
+            lambda tx: idempotent(tx, idempotency, now_ms, lambda: count(tx)),
+            account_id=caller.account_id,
+        )
+    )
+
+
+def count_votes(tx: Transaction, cube: int) -> tuple[Row, CubeStatus]:
+    """Count the votes on a cube (its row id) and set its status.
+
+    Returns a row with useful and useless, and the status.
+    """
+    # Always counted from the ratings: incremented counters drift under concurrent writes.
+    counts = tx.one(SQL.recount, id=cube)
+    status: CubeStatus = (
+        "private" if counts.status == "private" else status_of(counts.useful, counts.useless)
+    )
+    if status != counts.status:
+        tx.run(SQL.set_status, id=cube, status=status)
+    return counts, status
+
+
+def reindex_cubes(context: Context) -> bool:
+    """Renew one batch of stale cubes; return False if there was none.
+
+    Raises StoreUnavailable, EmbedderUnavailable.
+    """
+    analysis = analysis_id(context.embedder)
+
+    def find_stale(tx: Transaction) -> list[Row]:
+        return tx.all(
+            SQL.stale, embedder=embedder_id(tx, analysis, make=False), most=RENEWED_PER_STEP
+        )
+
+    stale = context.store.read(find_stale)
+    if not stale:
+        return False
+    entries = index_entries(
+        context.embedder,
+        [cube_text(row.topic, row.essence, row.rules) for row in stale],
+        needs_vectors=True,
+    )
+
+    def write(tx: Transaction) -> None:
+        number = embedder_id(tx, analysis, make=True)
+        for row, entry in zip(stale, entries, strict=True):
+            tx.run(
+                SQL.set_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=number
+            )
+        # The last batch increases the revision in its own transaction, so that no index stays
+        # behind the rows.
+        if not tx.all(SQL.stale, embedder=number, most=1):
+            tx.run(SQL.revise)
+
+    # Not flushed: a batch that a power cut loses is renewed again.
+    context.store.write(write, flush=False)
+    return True

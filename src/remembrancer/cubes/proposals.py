@@ -19,10 +19,18 @@ from ..protocol.text import is_placeholder
 from ..search import cosines, fitting, parse_query
 from ..store import Row, Transaction
 from .fit import NO_VECTOR
-from .lessons import SQL, Lesson, PreparedCube, StoredCube, check_evidence, prepare_cube, store_cube
+from .lessons import (
+    SQL,
+    Lesson,
+    PreparedCube,
+    StoredCube,
+    check_evidence,
+    count_votes,
+    prepare_cube,
+    store_cube,
+)
 from .merging import Wording, clarity, says_same
 from .serving import account_views, wording_of
-from .votes import count_votes
 
 COMPARED_MAX = 8  # nearest cubes by words, of each index
 NEAR_MIN = 0.4  # their score

@@ -9,8 +9,8 @@ from ..agent.compliance import compliance
 from ..agent.second_look import second_look
 from ..agent.summarize import draft_summary, make_map
 from ..context import Caller, Context
+from ..cubes.lessons import vote
 from ..cubes.proposals import create
-from ..cubes.votes import vote
 from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
 from ..memory.facts.edit import add_fact, change_fact, remove_fact

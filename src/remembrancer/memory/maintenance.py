@@ -16,7 +16,7 @@ from typing import cast
 from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes import settle_ended, warm_cubes
-from ..cubes.reindex import reindex_cubes
+from ..cubes.lessons import reindex_cubes
 from ..protocol.memory import Remembered, Turn
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..search import (

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...accounts import NO_KEY
 from ...accounts.prompts import SQL as PROMPTS
 from ...context import Caller, Context
 from ...cubes.lessons import SQL as CUBES
-from ...cubes.lessons import Lesson, prepare_cube
-from ...cubes.votes import count_votes
+from ...cubes.lessons import Lesson, count_votes, insert_cube, prepare_cube
 from ...protocol.notices import without_notices
 from ...search import EntryMaker, EventText, index_entries
-from ...store import Row, Transaction, embedder_id
+from ...store import Row, Transaction
 from ..facts.write import CURRENT, EXPIRED, REMOVED, SUPERSEDED
 from ..facts.write import KINDS as FACT_KINDS
 from ..facts.write import SQL as FACTS
@@ -413,19 +412,13 @@ def _add_cube(write: RestoreWrite, record: CubeRecord, entries: Entries) -> str:
     prepared, session, columns = entries[record.cube_id], None, columns_of(record)
     if record.user_id is not None:
         session = write.session_or_none(write.space(record.user_id), record.session_id)
-    columns |= {
-        "session": session,
-        "status": "retired" if record.status == "retired" else prepared.visibility,
-        "now_ms": columns["created_ms"],
-    }
-    columns |= {name: getattr(prepared.lesson, name) for name in _LESSON}
-    row = write.tx.one(CUBES.add_cube, **columns)
-    write.tx.run(
-        CUBES.add_index,
-        id=row.id,
-        words=prepared.entry.words,
-        vectors=prepared.entry.vectors,
-        embedder=embedder_id(write.tx, prepared.entry.by, make=True),
+    insert_cube(
+        write.tx,
+        replace(prepared, cube_id=record.cube_id),
+        session=session,
+        status="retired" if record.status == "retired" else prepared.visibility,
+        created_ms=columns["created_ms"],
+        expires_ms=columns["expires_ms"],
     )
     return "stored"
 
