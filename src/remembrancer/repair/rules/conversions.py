@@ -15,9 +15,11 @@ from .source import (
     Edit,
     Failure,
     ProgramSource,
+    SourceStatement,
     Token,
     Tokens,
     matching_bracket,
+    of_statement,
 )
 
 _NO_TEXT = re.compile(
@@ -77,13 +79,13 @@ def _sums(tokens: Tokens) -> Iterator[_Sum]:
     yield stack[-1]
 
 
-def convert_to_text(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def convert_to_text(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Put `str()` around what is added to a string literal: `"a" + 3`.
 
     `"a" + x + y` stays, because `x + y` may be meant.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or failure.type != "TypeError" or not _NO_TEXT.search(failure.message):
+    if failure.type != "TypeError" or not _NO_TEXT.search(failure.message):
         return source.code
     tokens = statement.tokens
     edits: list[Edit] = []
@@ -125,10 +127,10 @@ def _convert_addition(tokens: Tokens, failure: Failure) -> list[Edit]:
     ]
 
 
-def fix_operators(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_operators(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Replace `^` of a float by `**`, and `=+` of a string by `+=`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or failure.type != "TypeError":
+    if failure.type != "TypeError":
         return source.code
     tokens = statement.tokens
     edits: list[Edit] = []
@@ -147,10 +149,10 @@ def fix_operators(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits) if len(edits) == 1 else source.code
 
 
-def add_range(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def add_range(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Put `range()` around the number that a loop counts to: `for i in 5:`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "'int' object is not iterable" not in failure.message:
+    if "'int' object is not iterable" not in failure.message:
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]
@@ -164,10 +166,10 @@ def add_range(source: ProgramSource, failure: Failure) -> str:
     return source.apply([Edit(tokens[3].start, tokens[3].start, "range("), Edit(end, end, ")")])
 
 
-def replace_subscript(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def replace_subscript(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Replace the brackets of a call by parentheses: `print["a"]`, `items.append[1]`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not _NOT_SUBSCRIPTABLE.search(failure.message):
+    if not _NOT_SUBSCRIPTABLE.search(failure.message):
         return source.code
     tokens = statement.tokens
     functions = {
@@ -199,10 +201,10 @@ def replace_subscript(source: ProgramSource, failure: Failure) -> str:
     )
 
 
-def divide_to_integer(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def divide_to_integer(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Replace the only `/` in an index or a `range()` by `//`; convert digits in quotes."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or failure.type != "TypeError":
+    if failure.type != "TypeError":
         return source.code
     tokens = statement.tokens
     if any(words in failure.message for words in _NO_INDEX):
@@ -230,13 +232,13 @@ def _depths(tokens: list[Token]) -> Iterator[tuple[Token, int]]:
         yield token, depth
 
 
-def iterate_pairs(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def iterate_pairs(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Iterate over pairs: `for k, v in d.items()` and `for i, x in enumerate(items)`.
 
     Applies if the program assigns the collection once, as a literal.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not _UNPACK.search(failure.message):
+    if not _UNPACK.search(failure.message):
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]
@@ -260,10 +262,10 @@ def iterate_pairs(source: ProgramSource, failure: Failure) -> str:
     return source.code
 
 
-def shorten_range(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def shorten_range(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Take `+ 1` from `range(len(x) + 1)` if the loop fails at `x[i]`; likewise `i <= len(x)`."""
-    statement = source.statement_at(failure.line or 0)
-    if failure.type != "IndexError" or statement is None or not _BEYOND.search(failure.message):
+    if failure.type != "IndexError" or not _BEYOND.search(failure.message):
         return source.code
     index = next((at for at, one in enumerate(source.statements) if one.line == statement.line), 0)
     indent = statement.indent

@@ -19,6 +19,7 @@ from .source import (
     bound_names,
     is_slip,
     matching_bracket,
+    of_statement,
 )
 
 _LETTERS_MAX = 12
@@ -62,10 +63,10 @@ _FEATURE = re.compile(r"future feature (\w+) is not defined")
 _ORDER_MESSAGES = ("cannot follow var-keyword", "must be ahead of *")
 
 
-def fix_keyword(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_keyword(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Correct the keyword that begins the failing statement."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or statement.tokens[0].kind != "name":
+    if statement.tokens[0].kind != "name":
         return source.code
     first = statement.tokens[0]
     is_header = [token.text for token in statement.tokens[1:]] == [":"]
@@ -113,10 +114,10 @@ def _fits_header(keyword: str, words: list[str]) -> bool:
     return len(words) > 1
 
 
-def rename_keyword(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def rename_keyword(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Add an underscore to a keyword that is used as an attribute or a function's name (PEP 8)."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "syntax" not in failure.message:
+    if "syntax" not in failure.message:
         return source.code
     tokens = statement.tokens
     names = {
@@ -138,26 +139,26 @@ def rename_keyword(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits)
 
 
-def join_else_if(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def join_else_if(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Replace `else if` at the beginning of a statement by `elif`."""
     edits = [
         Edit(statement.tokens[0].start, statement.tokens[1].end, "elif")
         for statement in source.statements
         if [token.text for token in statement.tokens[:2]] == ["else", "if"]
     ]
-    statement = source.statement_at(failure.line or 0)
-    if not edits or statement is None or statement.tokens[0].text != "else":
+    if not edits or statement.tokens[0].text != "else":
         return source.code
     return source.apply(edits)
 
 
-def replace_operators(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def replace_operators(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Replace operators of other languages: `&&`, `||`, `!`, `=<`, `=>`, `===`, `i++`.
 
     Applies to the whole program if the failing statement has one.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not _operator_edits(statement):
+    if not _operator_edits(statement):
         return source.code
     return source.apply(edit for one in source.statements for edit in _operator_edits(one))
 
@@ -219,11 +220,9 @@ def _increment_edit(statement: SourceStatement) -> list[Edit]:
     return [Edit(tokens[0].end, tokens[2].end, f" {tokens[1].text}= 1")] if is_step else []
 
 
-def join_operators(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def join_operators(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Join the two signs of an operator that a space separates, and turn `\\` into `/`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None:
-        return source.code
     edits: list[Edit] = []
     tokens = statement.tokens
     is_condition = tokens[0].text in ("if", "elif", "while")
@@ -237,13 +236,13 @@ def join_operators(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits) if len(edits) == 1 else source.code
 
 
-def remove_declarations(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def remove_declarations(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Remove words that declare a variable in other languages: `var x = 1`, `int n = 2`.
 
     Applies to the whole program if the failing statement has one. Removes `new` and `then` too.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not _declaration_edits(statement):
+    if not _declaration_edits(statement):
         return source.code
     return source.apply(edit for one in source.statements for edit in _declaration_edits(one))
 
@@ -266,10 +265,10 @@ def _declaration_edits(statement: SourceStatement) -> list[Edit]:
     return edits
 
 
-def complete_for(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def complete_for(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Complete the header of a loop: `for x range(4):` and `for x in range 4:`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or statement.tokens[0].text != "for" or not statement.is_header:
+    if statement.tokens[0].text != "for" or not statement.is_header:
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]
@@ -291,10 +290,10 @@ def complete_for(source: ProgramSource, failure: Failure) -> str:
     return source.apply([Edit(tokens[at].end, tokens[at + 1].start, "("), Edit(end, end, ")")])
 
 
-def add_parentheses(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def add_parentheses(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Add the parentheses of `def f:` and `def f a, b:`; take a name out of quotes."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not statement.is_header:
+    if not statement.is_header:
         return source.code
     tokens = statement.tokens
     at = 1 if tokens[0].text == "async" else 0
@@ -311,10 +310,10 @@ def add_parentheses(source: ProgramSource, failure: Failure) -> str:
     return source.apply([Edit(name.end, rest[0].start, "("), Edit(rest[-1].end, rest[-1].end, ")")])
 
 
-def order_parameters(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def order_parameters(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Move `**kwargs` to the end of the parameters, and `/` before `*`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not any(words in failure.message for words in _ORDER_MESSAGES):
+    if not any(words in failure.message for words in _ORDER_MESSAGES):
         return source.code
     tokens = statement.tokens
     opening = next((at for at, token in enumerate(tokens) if token.text == "("), 0)
@@ -351,10 +350,10 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
     return parts
 
 
-def unpack_parameters(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def unpack_parameters(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Unpack a parameter in parentheses, `def f(a, (b, c))`, at the beginning of the function."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "parameters cannot be parenthesized" not in failure.message:
+    if "parameters cannot be parenthesized" not in failure.message:
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]
@@ -395,12 +394,11 @@ def _unpack_lambda(source: ProgramSource, statement: SourceStatement) -> str:
     return source.apply(Edit(token.start, token.end, "") for token in ends)
 
 
-def move_declaration(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def move_declaration(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Move `global` and `nonlocal` to the beginning of the function."""
-    statement = source.statement_at(failure.line or 0)
     if (
-        statement is None
-        or not _DECLARATION.search(failure.message)
+        not _DECLARATION.search(failure.message)
         or statement.tokens[0].text not in ("global", "nonlocal")
         or not source.is_alone(statement)
     ):
@@ -422,10 +420,10 @@ def move_declaration(source: ProgramSource, failure: Failure) -> str:
     return source.apply([Edit(start, start, f"{text}\n{first.indent}"), source.removal(statement)])
 
 
-def move_future_import(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def move_future_import(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Move an import from `__future__` to the beginning of the program; correct its feature."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or [one.text for one in statement.tokens[:2]] != ["from", "__future__"]:
+    if [one.text for one in statement.tokens[:2]] != ["from", "__future__"]:
         return source.code
     if match := _FEATURE.search(failure.message):
         right = [name for name in __future__.all_feature_names if is_misspelt(match[1], name)]

@@ -25,6 +25,7 @@ from .source import (
     differing_ends,
     is_slip,
     matching_bracket,
+    of_statement,
     receiver_start,
 )
 
@@ -279,15 +280,15 @@ def is_typo(wrong: str, right: str) -> bool:
     return is_slip(wrong, right)
 
 
-def declare_global(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def declare_global(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Declare a variable `global` or `nonlocal` in a function that only changes its value.
 
     Applies if the function never assigns anything but `x += ...`, and exactly one outer scope
     assigns it.
     """
     match = _UNBOUND.search(failure.message) if failure.type == "UnboundLocalError" else None
-    statement = source.statement_at(failure.line or 0)
-    if match is None or statement is None:
+    if match is None:
         return source.code
     name = match[1]
     index = source.statements.index(statement)
@@ -344,11 +345,11 @@ def _assigns(statement: SourceStatement, name: str) -> bool:
     return [token.text for token in statement.tokens[:2]] == [name, "="]
 
 
-def add_self_to_name(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def add_self_to_name(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Add `self.` to a name that only the class of the failing method defines."""
     name = _missing_name(failure)
-    statement = source.statement_at(failure.line or 0)
-    if name is None or statement is None:
+    if name is None:
         return source.code
     functions = _enclosing_functions(source, source.statements.index(statement))
     methods = [
@@ -413,11 +414,11 @@ def fix_module(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits)
 
 
-def fix_lone_keyword(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_lone_keyword(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Correct `pass`, `break` or `continue`, misspelt as the only word of a statement."""
     name = _missing_name(failure)
-    statement = source.statement_at(failure.line or 0)
-    if name is None or statement is None or name in bound_names(source):
+    if name is None or name in bound_names(source):
         return source.code
     if [token.text for token in statement.tokens] != [name]:
         return source.code
@@ -428,11 +429,11 @@ def fix_lone_keyword(source: ProgramSource, failure: Failure) -> str:
     return source.apply([Edit(token.start, token.end, candidates[0])])
 
 
-def fix_member(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_member(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Replace an attribute of another language by Python's: `x.push(1)`, `x.length`, `x.trim()`."""
     match = _NO_MEMBER.search(failure.message) if failure.type == "AttributeError" else None
-    statement = source.statement_at(failure.line or 0)
-    if match is None or statement is None:
+    if match is None:
         return source.code
     kind, name = match.groups()
     tokens = statement.tokens
@@ -518,11 +519,11 @@ def keep_object(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits)
 
 
-def add_call(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def add_call(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Add the parentheses of a method that is not called: `text.strip.upper()`."""
-    statement = source.statement_at(failure.line or 0)
     is_method = "'builtin_function_or_method' object has no attribute" in failure.message
-    if statement is None or not (is_method or _NO_LENGTH.search(failure.message)):
+    if not (is_method or _NO_LENGTH.search(failure.message)):
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]

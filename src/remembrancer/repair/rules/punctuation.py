@@ -21,6 +21,7 @@ from .source import (
     Tokens,
     indent_of,
     matching_bracket,
+    of_statement,
 )
 
 _BARE_HEADERS = frozenset({"else", "try", "finally"})  # headers of one keyword
@@ -41,15 +42,15 @@ _FSTRING_ESCAPE = re.compile(r"'\\[nt]'|\"\\[nt]\"")
 _PROSE_LINE = re.compile(r"[^=()\[\]{}#:]*+\Z")
 
 
-def add_colons(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def add_colons(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Add the missing colon to each `if`, `for`, `def` and so on that is followed by a block."""
     edits = [
-        Edit(statement.tokens[-1].end, statement.tokens[-1].end, ":")
-        for statement, below in zip(source.statements, source.statements[1:], strict=False)
-        if _lacks_colon(statement) and len(below.indent) > len(statement.indent)
+        Edit(header.tokens[-1].end, header.tokens[-1].end, ":")
+        for header, below in zip(source.statements, source.statements[1:], strict=False)
+        if _lacks_colon(header) and len(below.indent) > len(header.indent)
     ]
-    statement = source.statement_at(failure.line or 0)
-    return source.apply(edits) if statement and _lacks_colon(statement) else source.code
+    return source.apply(edits) if _lacks_colon(statement) else source.code
 
 
 def _lacks_colon(statement: SourceStatement) -> bool:
@@ -77,10 +78,10 @@ def _lacks_colon(statement: SourceStatement) -> bool:
     return depth == 0 and statement.tokens[-1].text not in (":", ",", "\\", ";")
 
 
-def fix_comparison(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_comparison(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Replace the only `=` of a condition by `==`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or statement.tokens[0].text not in ("if", "elif", "while"):
+    if statement.tokens[0].text not in ("if", "elif", "while"):
         return source.code
     is_call: list[bool] = []  # for each open bracket; in a call `=` names an argument
     assignments = []
@@ -104,13 +105,13 @@ def fix_comparison(source: ProgramSource, failure: Failure) -> str:
     )
 
 
-def fix_assignment(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_assignment(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Correct an assignment: `a = (b = 2)` to `:=`, and `a-b = 2` to `a_b = 2`.
 
     Applies if the program has no other meaning for `b`, or for `a` and `b`.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "instead of '='" not in failure.message:
+    if "instead of '='" not in failure.message:
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]
@@ -234,17 +235,17 @@ def _is_deeper(source: ProgramSource, token: Token, first: Token) -> bool:
     )
 
 
-def fix_fstring_quotes(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_fstring_quotes(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Use the other kind of quotes inside the braces of an f-string.
 
     Only newer versions of Python allow the f-string's own quotes there.
     """
     if not any(word in failure.message for word in _STRING_MESSAGES):
         return source.code
-    statement = source.statement_at(failure.line or 0)
     edits: list[Edit] = []
     at = -1
-    for token in statement.tokens if statement else []:
+    for token in statement.tokens:
         if (
             token.start < at
             or token.kind != "string"
@@ -281,10 +282,10 @@ def _fstring_edits(code: str, at: int, quote: str) -> tuple[int, list[Edit]]:
     return at, []
 
 
-def add_commas(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def add_commas(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Add the comma between two elements in brackets that nothing separates."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "syntax" not in failure.message:
+    if "syntax" not in failure.message:
         return source.code
     tokens = statement.tokens
     is_definition = tokens[0].text in ("def", "async")
@@ -324,11 +325,9 @@ def _is_gap(before: Token, token: Token, *, is_key: bool, is_definition: bool) -
     return False
 
 
-def replace_semicolons(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def replace_semicolons(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Replace `;` by `,` in brackets, and by `:` at the end of a header; drop doubled signs."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None:
-        return source.code
     tokens = statement.tokens
     if tokens[-1].text == ";" and tokens[0].text in HEADERS and len(tokens) > 1:
         end = "" if tokens[-2].text == ":" else ":"
@@ -345,11 +344,9 @@ def replace_semicolons(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits)
 
 
-def fix_pairs(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_pairs(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Correct `{'a'=1}` to `{'a': 1}`, `dict('a'=1)` to `dict(a=1)`, and `a := 1` to `a = 1`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None:
-        return source.code
     tokens = statement.tokens
     if len(tokens) > 2 and tokens[0].kind == "name" and tokens[1].text == ":=":
         return source.apply([Edit(tokens[1].start, tokens[1].end, "=")])
@@ -371,11 +368,9 @@ def fix_pairs(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits)
 
 
-def fix_dots(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_dots(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Drop the dot of `len.(x)` and the fourth dot of an ellipsis."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None:
-        return source.code
     tokens = statement.tokens
     edits = [
         Edit(before.start, before.end, "")
@@ -387,13 +382,15 @@ def fix_dots(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits) if len(edits) == 1 else source.code
 
 
-def remove_surplus_bracket(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def remove_surplus_bracket(
+    source: ProgramSource, failure: Failure, statement: SourceStatement
+) -> str:
     """Remove a closing bracket at the end of a statement if that can mean only one thing.
 
     `f(1))` may have lost an opening parenthesis, but wherever that was, it changed nothing.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or not failure.message.startswith("unmatched '"):
+    if not failure.message.startswith("unmatched '"):
         return source.code
     tokens = statement.tokens
     if len(tokens) < 3 or tokens[-1].text not in ")}" or tokens[-2].text != tokens[-1].text:
@@ -448,11 +445,9 @@ def _is_call(tokens: list[Token], at: int) -> bool:
     return is_callee and tokens[at].text == "("
 
 
-def fix_call_brackets(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_call_brackets(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Use parentheses for a call: `sum[i for i in x]` and `print("a"]`."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None:
-        return source.code
     tokens = statement.tokens
     edits: list[Edit] = []
     open_: list[int] = []
@@ -471,11 +466,9 @@ def fix_call_brackets(source: ProgramSource, failure: Failure) -> str:
     return source.apply(edits) if len(edits) <= 2 else source.code
 
 
-def parenthesize(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def parenthesize(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Add the parentheses that the interpreter misses around a part of an expression."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None:
-        return source.code
     tokens = statement.tokens
     if "parentheses around the comprehension target" in failure.message:
         spans = list(_comprehension_targets(tokens))
@@ -530,10 +523,10 @@ def _bare_generators(tokens: Tokens) -> Iterator[tuple[int, int]]:
                 open_.pop()
 
 
-def fix_import(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_import(source: ProgramSource, _: Failure, statement: SourceStatement) -> str:
     """Correct an import: `import a, b from m`, `from m import a and b`, a comma at its end."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or statement.tokens[0].text not in ("import", "from"):
+    if statement.tokens[0].text not in ("import", "from"):
         return source.code
     tokens = statement.tokens
     words = [token.text for token in tokens]
@@ -646,10 +639,10 @@ def close_triple_string(source: ProgramSource, failure: Failure) -> str:
     return source.apply([Edit(end, end, quotes)])
 
 
-def make_raw(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def make_raw(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Make a string with a path of Windows a raw string."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "unicodeescape" not in failure.message:
+    if "unicodeescape" not in failure.message:
         return source.code
     return source.apply(
         Edit(token.start, token.start, "r")
@@ -658,13 +651,13 @@ def make_raw(source: ProgramSource, failure: Failure) -> str:
     )
 
 
-def fix_number(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def fix_number(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Correct a number with a suffix of another language or leading zeros.
 
     `01` and `0_12` mean the same number in every version; `010` does not.
     """
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "literal" not in failure.message:
+    if "literal" not in failure.message:
         return source.code
     edits = []
     for token in statement.tokens:
@@ -715,10 +708,10 @@ def _is_comma(source: ProgramSource, at: int) -> bool:
     return bool(_LETTER.match(before)) and after.isspace()
 
 
-def replace_escapes(source: ProgramSource, failure: Failure) -> str:
+@of_statement
+def replace_escapes(source: ProgramSource, failure: Failure, statement: SourceStatement) -> str:
     """Replace a line break within the braces of an f-string, which older versions refuse."""
-    statement = source.statement_at(failure.line or 0)
-    if statement is None or "cannot include a backslash" not in failure.message:
+    if "cannot include a backslash" not in failure.message:
         return source.code
     edits = []
     for token in statement.tokens:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, wraps
 from typing import NamedTuple
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
@@ -268,6 +268,19 @@ def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the number of leading items that are equal in both sequences."""
     differing = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))
+
+
+def of_statement(
+    rule: Callable[[ProgramSource, Failure, SourceStatement], str],
+) -> Callable[[ProgramSource, Failure], str]:
+    """Return a rule for the statement that failed; where there is none, it changes nothing."""
+
+    @wraps(rule)
+    def apply(source: ProgramSource, failure: Failure) -> str:
+        statement = source.statement_at(failure.line or 0)
+        return source.code if statement is None else rule(source, failure, statement)
+
+    return apply
 
 
 def after_docstring(body: Sequence[SourceStatement]) -> SourceStatement:
