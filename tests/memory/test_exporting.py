@@ -36,7 +36,7 @@ from remembrancer.store.transfer.digest import store_digest
 # adds one decides which, and adds it here.
 COLUMNS = {
     "spaces": "account_id created_ms events_made file_bytes file_changes id l1_count l1_mapped "
-    "layers_made linked_to revision user_id",
+    "layers_made revision user_id",
     "sessions": "account_id created_ms cube_turn id last_turn_ms remembered_step session_id "
     "space_id step task_open turns turns_summarised turns_without_cube turns_without_l1",
     "events": "account_id author_account author_user created_ms event_id expires_ms flags id occurred_ms occurred_offset pinned "

@@ -44,7 +44,6 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/history/endings.sql expired_events": "erasing; continues with the account of each row",
     "memory/history/endings.sql all_rules": "erasing; continues with the account of each row",
     "memory/history/endings.sql spaces_with_turns": "erasing; continues with the account of each",
-    "memory/write/links.sql unlinked_space": "upkeep; continues with the account of the row",
     "memory/layers.sql stale_layers": "renewal; continues with the account of each row",
     "memory/memory.sql stale": "renewal; continues with the account of each row",
     "status.sql events_stale": "a count",

@@ -38,7 +38,6 @@ from .layers import renew_layers
 from .recall import postgresql_index as database_index
 from .segments import check_segments, write_segments
 from .spaces import SQL, flag_names, row_id, space_of, space_view
-from .write.links import link_older
 
 # Events renewed per step. A search waits for their embedding, tens of milliseconds at most.
 BATCH = 16
@@ -146,7 +145,6 @@ class Maintenance:
             failure = error
         has_worked = (
             erase_expired(self._context)
-            or link_older(self._context)
             or endings.erase_expired(self._context)
             or self._apply_retention()
             or settle_ended(self._context)

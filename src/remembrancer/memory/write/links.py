@@ -9,13 +9,11 @@ from typing import NamedTuple
 
 from ...accounts.teams import is_author
 from ...context import Context, TeamMember
-from ...protocol.notices import without_notices
-from ...search.text.machine_text import MACHINE_NOTICE
 from ...store import Row, Transaction, load_queries
 from ..changes import Withdrawal, change, is_about, state_keys
 from ..history.ranges import EraseRange
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, flag_names, number_of, row_id, space_of
+from ..spaces import ErasedEvents, number_of, row_id, space_of
 
 SQL = load_queries("remembrancer.memory.write", "links.sql")
 FORGET = load_queries("remembrancer.memory.history", "forget.sql")
@@ -23,7 +21,6 @@ RELATED_MAX = 20  # turns with common keys of a kind that a new one is compared 
 HINTS_MAX = 5  # turns that a new one may change
 MESSAGES_MAX = 2_000  # newest turns among which the ones that the user takes back are looked for
 WITHDRAWN_MAX = 50  # of one message
-OLDER_BATCH = 64  # turns linked in one transaction of the background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,34 +228,3 @@ def erase_links(tx: Transaction, values: dict[str, int | None]) -> None:
     """Erase what turns are about and their changes; `values` are those of an EraseRange."""
     for statement in (SQL.erase_keys_of_turns, SQL.erase_changed, SQL.erase_changing):
         tx.run(statement, **values)
-
-
-def link_older(context: Context) -> bool:
-    """Link one batch of turns that were stored before turns had keys; return False if none is left.
-
-    Raises StoreUnavailable.
-    """
-    space = context.store.read(lambda tx: tx.one_or_none(SQL.unlinked_space))
-    if space is None:
-        return False
-    end = min(space.linked_to + OLDER_BATCH, space.events_made)
-
-    def link(tx: Transaction) -> None:
-        rows = tx.all(
-            SQL.unlinked_turns, low=row_id(space.id, space.linked_to), high=row_id(space.id, end)
-        )
-        for row in rows:
-            if MACHINE_NOTICE not in flag_names(row.flags):
-                link_changes(
-                    tx,
-                    space_id=space.id,
-                    event=row.id,
-                    message=without_notices(row.query),
-                    occurred_ms=row.occurred_ms,
-                )
-        linked_to = None if end == space.events_made else end
-        tx.run(SQL.note_linked, space_id=space.id, linked_to=linked_to)
-
-    # Not flushed: a batch that a power cut loses is linked again.
-    context.store.write(link, account_id=space.account_id, flush=False)
-    return True

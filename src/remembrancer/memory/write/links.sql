@@ -1,13 +1,3 @@
--- unlinked_space: A space of any account with turns that were stored before turns had keys
-select account_id, id, linked_to, events_made from spaces where linked_to is not null order by id limit 1;
-
--- unlinked_turns: Turns of a range that searches may find
-select id, query, flags, occurred_ms from events
-where account_id = :account_id and id >= :low and id < :high and superseded_by is null and withdrawn_by is null order by id;
-
--- note_linked: Record up to which turn a space has keys; null: to the last one
-update spaces set linked_to = :linked_to where account_id = :account_id and id = :space_id;
-
 -- add_keys: Record what a turn is about, a JSON array of keys
 insert into event_keys (account_id, space_id, key, event)
 select :account_id, :space_id, value, :event from json_each(:keys) where true on conflict do nothing;

@@ -190,11 +190,9 @@ create table spaces (
     file_bytes bigint not null default 0,
     file_changes bigint not null default 0,
     layers_made bigint not null default 0,
-    linked_to bigint,
     primary key (account_id, id),
     unique (account_id, user_id)
 );
-create index spaces_unlinked on spaces (id) where linked_to is not null;
 
 create table sessions (
     account_id bigint not null,

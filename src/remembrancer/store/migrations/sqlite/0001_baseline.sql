@@ -160,10 +160,8 @@ create table spaces (
     file_bytes integer not null default 0,    -- charged for all versions of its memory files
     file_changes integer not null default 0,  -- grows with each change of them, and when some are forgotten
     layers_made integer not null default 0,   -- numbers the entries of layer_index; only grows
-    linked_to integer,                        -- number of the first turn without keys; null: none
     unique (account_id, user_id)
 );
-create index spaces_unlinked on spaces (id) where linked_to is not null;
 
 create table sessions (
     id integer primary key,
