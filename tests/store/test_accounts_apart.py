@@ -31,7 +31,7 @@ SEARCHED_BY_THE_DATABASE = (
     "search_terms",
     "search_vectors",
     "search_words",
-)  # under no policy: see 0014_search.sql
+)  # under no policy: see 0001_baseline.sql
 OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "cubes/cubes.sql erase_shown_of": "deletes other accounts' records of showing the lesson",
     "cubes/outcomes.sql ended": "upkeep; continues with the account of each row",
@@ -41,6 +41,7 @@ OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "memory/memory.sql space_owner": "upkeep; continues with the account of the row",
     "memory/memory.sql spaces_newest": "warm-up: loaded indexes are separate per space",
     "memory/facts/facts.sql expiring": "erasing; continues with the account of each row",
+    "memory/history/endings.sql due_times": "erasing; continues with each account",
     "memory/history/endings.sql expired_events": "erasing; continues with the account of each row",
     "memory/history/endings.sql all_rules": "erasing; continues with the account of each row",
     "memory/history/endings.sql spaces_with_turns": "erasing; continues with the account of each",
