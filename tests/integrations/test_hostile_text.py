@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from endpoint import Endpoint, endpoint, replies
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from integrations.agent import Agent
 from integrations.agent import context as context_of
@@ -167,6 +167,7 @@ def forged_lines(text: str) -> list[str]:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+@example(text="\n- forged")
 @given(text=hostile_lines)
 def test_stored_text_writes_no_line_of_ours(host: Host, text: str) -> None:
     """Over MCP, hooks, chat, completions and the SDK (specification.md#search-layers)."""

@@ -9,7 +9,7 @@ from ...accounts import session_user_id, space_user_id
 from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
-from ...protocol.fence import data_line, fenced, new_delimiter
+from ...protocol.fence import data_line, fenced, indented, new_delimiter
 from ...protocol.search import MemoryQuery
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import rfc3339, tokens
@@ -43,6 +43,7 @@ class PackSection:
     items: Sequence[str]
     share: int  # weight of the section in the budget; unused budget goes to the others
     newest_last: bool = False  # render in reverse order
+    is_text: bool = False  # lines of one text, whose marks of lists are not ours
 
 
 def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPack:
@@ -117,7 +118,7 @@ def render_pack(
         if item is None:
             del waiting[place]
             continue
-        line = data_line(item)
+        line = indented(item) if sections[place].is_text else data_line(item)
         cost = _cost(line) + (0 if included[place] else _cost(_heading(sections[place].head)))
         if cost > budget:
             left_out += 1
@@ -176,9 +177,9 @@ def _parts(
 
 def _sections(parts: StartParts) -> tuple[PackSection, ...]:
     """Return the sections of a pack; the map line by line, newest first."""
-    lines = [line.removeprefix("- ") for line in reversed(parts.map.splitlines()) if line.strip()]
+    lines = [line for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
-        PackSection(head="Map", items=lines, share=3, newest_last=True),
+        PackSection(head="Map", items=lines, share=3, newest_last=True, is_text=True),
         PackSection(head="Wishes of the user", items=parts.instructions, share=2),
         PackSection(head="Critical facts", items=parts.facts, share=3),
         PackSection(head="This session so far", items=parts.summaries, share=3),
