@@ -66,7 +66,7 @@ test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadgroup $(ARGS)
 
 test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds, about 8 minutes (fuzzing, crashes)
-	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --timeout 600 $(ARGS)
+	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --timeout 600 --randomly-seed=default $(ARGS)
 
 # Not part of the development environment: a compiled package of 130 MB for Linux.
 FUZZ_READY := .fuzz/atheris/.ready
