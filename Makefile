@@ -140,8 +140,8 @@ local-model: $(MODEL_READY)  ## Serve a small local model on 127.0.0.1:8462 (POR
 screenshots: $(READY) setup-system  ## Take screenshots of all console pages, both themes, 390 and 1280 wide, into screenshots/; a few into docs/images/
 	PYTHONPATH=tests $(BIN)/python -m console.screenshots $(ARGS)
 
-docs: $(READY)  ## Build the documentation site into site/ (view it: python3 -m http.server --directory site)
-	$(BIN)/zensical build --clean --strict
+docs: $(SERVES)  ## Write the documentation as pages into site/ and check every link (open site/index.html)
+	$(BIN)/python -m remembrancer.http.docs site
 
 lock: $(READY)  ## Upgrade all dependencies and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock

@@ -1,4 +1,4 @@
-"""HTML pages: the home page and the API documentation. They load nothing from other hosts."""
+"""HTML pages: the home page and the documentation. They load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -180,18 +180,20 @@ class FieldRow:
     about: str
 
 
+def render(template: str, **values: Any) -> str:
+    """Render a template."""
+    defaults = {"style": STYLE_PATH, "theme": ""}
+    return _templates.get_template(template).render(defaults | values)
+
+
 def page(template: str, request: Request, **values: Any) -> Response:
-    """Render a template. With `has_form` among its values it may send a form to this service.
+    """Answer with a rendered template. With `has_form` it may send a form to this service.
 
     `status` is that of the response. Default: 200.
     """
     theme = request.cookies.get("theme")
-    defaults = {
-        "style": STYLE_PATH,
-        "base": base_url(request),
-        "theme": theme if theme in THEMES else "",
-    }
-    html = _templates.get_template(template).render(defaults | values)
+    defaults = {"base": base_url(request), "theme": theme if theme in THEMES else ""}
+    html = render(template, **(defaults | values))
     policy = CSP
     if values.get("has_form"):
         policy = CSP.replace("form-action 'none'", "form-action 'self'")

@@ -55,7 +55,7 @@ from .chat_handlers import (
     show_model,
 )
 from .dispatch import Call, Endpoint, ThreadPool, handles, reads, writes
-from .docs_handlers import docs_article, docs_page
+from .docs import docs_article, docs_page
 from .downloads import download
 
 
