@@ -15,11 +15,14 @@ from time import monotonic
 from hook_locations import Location
 from hook_shell import Node, parse
 from hook_shell_words import ShellSyntaxError, TooComplexError
-from hook_words import UNKNOWN, UNKNOWNS, VALUES_MAX, State, Words, cleaned, plain, script_text
+from hook_words import UNKNOWN, UNKNOWNS, VALUES_MAX, State, Words, plain, script_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    RunProgram = Callable[["Interpreter", list[str], State, str], str]
 
 STEPS_MAX = 20_000  # simple commands of one call
 UNREADABLE = ("/bin/sh", "exec")  # the target of a script whose effects cannot be known
@@ -31,10 +34,14 @@ _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 
 
 class Interpreter:
-    """Collects the system paths that commands access."""
+    """Collects the system paths that commands access.
 
-    def __init__(self, location: Location) -> None:
+    `run_program` interprets a call of a builtin or program, and returns its output.
+    """
+
+    def __init__(self, location: Location, run_program: RunProgram) -> None:
         self.location = location
+        self.run_program = run_program
         self.targets: dict[tuple[str, str], None] = {}
         self.words = Words(self.output_of)
         self.links: dict[str, str] = {}  # made by the command itself
@@ -358,8 +365,6 @@ class Interpreter:
 
     def call(self, words: list[str], state: State, stdin: str) -> str:
         """Interpret a command: a function, alias, builtin or program. Return its output."""
-        from hook_programs import run_program
-
         self.count_step()
         if self.call_depth > SCRIPTS_MAX:
             raise TooComplexError("nested too deeply")
@@ -380,7 +385,7 @@ class Interpreter:
             if UNKNOWNS.fullmatch(name) and len(words) > 1:
                 # Empty: then the next word is the program.
                 self.call(words[1:], state.copy(), stdin)
-            return run_program(self, words, state, stdin)
+            return self.run_program(self, words, state, stdin)
         finally:
             self.call_depth -= 1
 
@@ -424,20 +429,3 @@ def _pattern(value: str) -> str:
 def _displayed(path: str) -> str:
     """Return a path without protected wildcards; `*` is a part that only a run would show."""
     return re.sub(r"\[([*?\[])\]", r"\1", path).replace("*", UNKNOWN_NAME)
-
-
-def interpret(command: str, location: Location) -> list[tuple[str, str]]:
-    """Return the system paths and actions of a command line."""
-    interpreter = Interpreter(location)
-    variants = [command]
-    if "\r" in command:  # shells differ in what they make of it
-        variants.append(command.replace("\r\n", "\n").replace("\r", "\n"))
-    for variant in variants:
-        state = State(location.cwd, location.home)
-        state.positional = []
-        try:
-            interpreter.script_here(cleaned(variant), state)
-        except (ShellSyntaxError, RecursionError):
-            interpreter.unreadable(variant, State(location.cwd, location.home))
-            interpreter.add_unreadable()
-    return list(interpreter.targets)

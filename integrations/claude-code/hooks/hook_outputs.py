@@ -97,32 +97,3 @@ def check_outputs(call: Call) -> set[int]:
                     positions.add(position + 1)
                     call.write(call.arguments[position + 1])
     return positions
-
-
-# Options whose value is a command, or a program in a language.
-_SCRIPT_OPTIONS = re.compile(
-    r"-[cexCEH]|--?(?:eval|exec|execute|command|cmd|code|pipe|filter|run|up|down|rsh|shell|expr"
-    r"|editor|pager|script)|--[a-z-]*(?:-command|-cmd|-hook|-script|-exec|-program|-shell)"
-    r"|--(?:ssh|on|pre|post|password)-[a-z-]+"
-)
-
-
-def check_scripts(call: Call) -> None:
-    """Check the options of any program whose value is a command or a program."""
-    is_value = False
-    for word in call.arguments:
-        name, sign, value = word.partition("=")
-        is_inline = bool(sign and _SCRIPT_OPTIONS.fullmatch(name))
-        text = value if is_inline else word
-        if re.search(r"[\s(!|]", text) and "/" in text:
-            if is_value or is_inline or text.startswith("!"):
-                call.command(text.lstrip("!"))
-            if is_value or is_inline or re.search(r"\\write18|[%$]\(|\bsystem\(|execute\(", text):
-                from hook_languages import run_code
-
-                run_code(call, "", text, [])
-                for script in re.findall(
-                    r"(?:write18\{|[%$]\((?:shell )?|execute\()([^{}()]*)", text
-                ):
-                    call.command(script)
-        is_value = bool(_SCRIPT_OPTIONS.fullmatch(word))

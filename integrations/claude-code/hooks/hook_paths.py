@@ -30,7 +30,7 @@ def accessed_paths(
     targets: list[tuple[str, str] | None] = []
     name = tool.lower()
     if name in _SHELL_TOOLS:
-        from hook_interpreter import interpret
+        from hook_programs import interpret
 
         return interpret(_command_text(arguments), _called_in(arguments, location))
     if name in _PATCH_TOOLS:

@@ -7,17 +7,16 @@ import posixpath
 import re
 
 from hook_calls import Call, is_remote
+from hook_interpreter import Interpreter
 from hook_language_names import NAMES as LANGUAGE_NAMES
-from hook_locations import resolved
-from hook_outputs import REMOTE, check_outputs, check_scripts
-from hook_words import UNKNOWN, UNKNOWNS, plain, script_text
+from hook_locations import Location, resolved
+from hook_outputs import REMOTE, check_outputs
+from hook_shell_words import ShellSyntaxError
+from hook_words import UNKNOWN, UNKNOWNS, State, cleaned, plain, script_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from hook_interpreter import Interpreter
-    from hook_words import State
 
 _WRITERS = frozenset(
     "touch mkdir mkfifo mknod truncate chattr setfacl fallocate sponge mkswap swapon umount "
@@ -67,6 +66,30 @@ _STATE_QUERIES = frozenset(
     "-S --status status show list list-timezones --display --query -p --list --help --version "
     "-h".split()
 )
+
+# Options whose value is a command, or a program in a language.
+_SCRIPT_OPTIONS = re.compile(
+    r"-[cexCEH]|--?(?:eval|exec|execute|command|cmd|code|pipe|filter|run|up|down|rsh|shell|expr"
+    r"|editor|pager|script)|--[a-z-]*(?:-command|-cmd|-hook|-script|-exec|-program|-shell)"
+    r"|--(?:ssh|on|pre|post|password)-[a-z-]+"
+)
+
+
+def interpret(command: str, location: Location) -> list[tuple[str, str]]:
+    """Return the system paths and actions of a command line."""
+    interpreter = Interpreter(location, run_program)
+    variants = [command]
+    if "\r" in command:  # shells differ in what they make of it
+        variants.append(command.replace("\r\n", "\n").replace("\r", "\n"))
+    for variant in variants:
+        state = State(location.cwd, location.home)
+        state.positional = []
+        try:
+            interpreter.script_here(cleaned(variant), state)
+        except (ShellSyntaxError, RecursionError):
+            interpreter.unreadable(variant, State(location.cwd, location.home))
+            interpreter.add_unreadable()
+    return list(interpreter.targets)
 
 
 def run_program(interpreter: Interpreter, words: list[str], state: State, stdin: str) -> str:
@@ -431,7 +454,7 @@ def _unknown_program(call: Call) -> str:
                 call.read(word)
         return words.unknown()
     positions = check_outputs(call)
-    check_scripts(call)
+    _check_scripts(call)
     if call.name == "socat":
         for path in re.findall(
             r"(?i)(?:open|create|creat|gopen|file):([^,]+)", " ".join(call.arguments)
@@ -465,6 +488,27 @@ def _unknown_program(call: Call) -> str:
             call.run(rest)
             break
     return words.unknown(words.hints_of(call.stdin) + _path_lines(call.stdin))
+
+
+def _check_scripts(call: Call) -> None:
+    """Check the options of any program whose value is a command or a program."""
+    is_value = False
+    for word in call.arguments:
+        name, sign, value = word.partition("=")
+        is_inline = bool(sign and _SCRIPT_OPTIONS.fullmatch(name))
+        text = value if is_inline else word
+        if re.search(r"[\s(!|]", text) and "/" in text:
+            if is_value or is_inline or text.startswith("!"):
+                call.command(text.lstrip("!"))
+            if is_value or is_inline or re.search(r"\\write18|[%$]\(|\bsystem\(|execute\(", text):
+                from hook_languages import run_code
+
+                run_code(call, "", text, [])
+                for script in re.findall(
+                    r"(?:write18\{|[%$]\((?:shell )?|execute\()([^{}()]*)", text
+                ):
+                    call.command(script)
+        is_value = bool(_SCRIPT_OPTIONS.fullmatch(word))
 
 
 def _split(call: Call) -> str:
