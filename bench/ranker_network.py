@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.ranker_cases import Case
-from remembrancer.search.features import FEATURES
-from remembrancer.search.ranker import FAR, gelu, gelu_slope
+from remembrancer.search.ranking import FAR, FEATURES, gelu, gelu_slope
 
 Array: TypeAlias = npt.NDArray[Any]
 

@@ -24,9 +24,9 @@ from bench.ranker_network import Training, rounded, trained
 from bench.report import table, write_section
 from bench.spaces import ranking, view_of
 from bench.train_ranker import FOLDS, UNKNOWN, folds_of, without
-from remembrancer.search import Ranker, features, load_ranker, open_embedder
-from remembrancer.search.features import CONTEXT_FEATURES, FEATURES, SIGNALS
-from remembrancer.search.ranker import ranker_of
+from remembrancer.search import Ranker, load_ranker, open_embedder
+from remembrancer.search import ranking as features
+from remembrancer.search.ranking import CONTEXT_FEATURES, FEATURES, SIGNALS, ranker_of
 
 Cases: TypeAlias = Mapping[str, Sequence[Case]]
 

@@ -35,7 +35,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import open_records
 from remembrancer.memory.write.batch import write_batch
-from remembrancer.protocol.memory_batch import TurnBatch
+from remembrancer.protocol.memory import TurnBatch
 from remembrancer.settings import Settings
 from remembrancer.testing.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres

@@ -25,8 +25,7 @@ from bench.ranker_cases import Case, cases_of_sets, of_sets, recall_at
 from bench.ranker_network import Training, rounded, trained
 from bench.report import table, write_section
 from remembrancer.search import Ranker, open_embedder
-from remembrancer.search.features import EVIDENCE, evidence_of
-from remembrancer.search.ranker import ranker_of
+from remembrancer.search.ranking import EVIDENCE, evidence_of, ranker_of
 
 Array: TypeAlias = npt.NDArray[Any]
 Cases: TypeAlias = Mapping[str, Sequence[Case]]

@@ -14,7 +14,7 @@ from scripted_model import serving
 
 from remembrancer.client import Client
 from remembrancer.client.memory_tool import memory_tool
-from remembrancer.protocol.memory_files import FileQuery
+from remembrancer.protocol.files import FileQuery
 
 
 def main() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from bench.junk.day import load
 from bench.report import table
-from remembrancer.search.text.machine_text import is_machine_turn
-from remembrancer.search.text.near_duplicates import Twin, twin_of
+from remembrancer.search.text.machine_text import Twin, is_machine_turn, twin_of
 
 
 def is_joined(pair: dict[str, Any]) -> bool:

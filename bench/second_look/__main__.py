@@ -30,9 +30,9 @@ from remembrancer.claims.evidence import EventEvidence
 from remembrancer.claims.review import CitedEvent, parse_draft, review
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
+from remembrancer.protocol.agent import Check, SecondLook
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
-from remembrancer.protocol.second_look import Check, SecondLook
 
 FOLDER = Path(__file__).parent
 SETS = {"held-out": "held_out.toml", "tuning": "tuned.toml"}

@@ -28,8 +28,8 @@ from pathlib import Path
 from bench.report import table, write_section
 from remembrancer.claims.evidence import EventEvidence
 from remembrancer.claims.review import CitedEvent, parse_draft, review
+from remembrancer.protocol.agent import Check
 from remembrancer.protocol.memory_claims import MemoryClaims, TurnTexts, turn_texts
-from remembrancer.protocol.second_look import Check
 
 FOLDER = Path(__file__).parent
 SETS = {"held out": "closings_held_out.toml", "tuned on": "closings_tuned.toml"}

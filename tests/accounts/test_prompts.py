@@ -12,8 +12,8 @@ from remembrancer.accounts import KeyIsReadOnly, PinnedToOtherUser, caller_for
 from remembrancer.accounts.keys import authenticate
 from remembrancer.accounts.prompts import prompt_of, set_prompt
 from remembrancer.context import Caller, Context
+from remembrancer.protocol.agent import PromptWrite
 from remembrancer.protocol.constitution import protocol_text
-from remembrancer.protocol.prompts import PromptWrite
 
 CONSTITUTION = protocol_text("REM")
 

@@ -27,7 +27,7 @@ from remembrancer.models import (
 )
 from remembrancer.models.port import OnText
 from remembrancer.protocol import limits
-from remembrancer.protocol.chat import Chat, ChatAnswer, Earlier
+from remembrancer.protocol.agent import Chat, ChatAnswer, Earlier
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.seal import read_seal
@@ -327,7 +327,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat
 from remembrancer.server import app
-from remembrancer.protocol.chat import Chat
+from remembrancer.protocol.agent import Chat
 folder = Path(sys.argv[1])
 context = testing.context(folder)
 print(chat(context, caller_for(context), Chat(user_id="owner", message="Hello.")).answer_mode)

@@ -12,8 +12,7 @@ from remembrancer.agent import compliance
 from remembrancer.agent.second_look import second_look
 from remembrancer.context import Caller, Context
 from remembrancer.memory.history.forget import erase_event
-from remembrancer.protocol.compliance import ComplianceQuery
-from remembrancer.protocol.second_look import SecondLook
+from remembrancer.protocol.agent import ComplianceQuery, SecondLook
 
 
 @pytest.fixture

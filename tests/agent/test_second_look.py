@@ -18,9 +18,9 @@ from remembrancer.memory.exchange import importer
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.events import write_event
 from remembrancer.memory.write.remember import remember
+from remembrancer.protocol.agent import SecondLook
 from remembrancer.protocol.memory import EventWrite, Turn
 from remembrancer.protocol.search import MemoryQuery
-from remembrancer.protocol.second_look import SecondLook
 
 
 @pytest.fixture

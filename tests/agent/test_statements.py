@@ -9,7 +9,7 @@ import pytest
 from bench.second_look.statements import SETS, Pair, counts, pairs, verdict
 from remembrancer.claims.evidence import EventEvidence
 from remembrancer.claims.review import CitedEvent, parse_draft, review
-from remembrancer.protocol.second_look import Check
+from remembrancer.protocol.agent import Check
 
 DAY = date(2026, 3, 11)
 RECALL_MIN = 0.9  # of the swapped and the negated drafts

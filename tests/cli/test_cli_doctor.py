@@ -22,7 +22,7 @@ from remembrancer.cli.doctor import run_checks
 from remembrancer.cli.service_checks import describe_key
 from remembrancer.client.credentials import write_key
 from remembrancer.context import Context
-from remembrancer.protocol.own_key import OwnKey
+from remembrancer.protocol.status import OwnKey
 from remembrancer.settings import Settings
 
 

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from remembrancer.client import Client
 from remembrancer.context import Context
-from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.agent import ComplianceQuery
 
 TURNS = (
     ("When does the ferry leave?", "At 9:40 from Piombino, pier 3."),

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 
 from remembrancer.client import Client
 from remembrancer.context import Context
-from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.teams import TeamCreate
 

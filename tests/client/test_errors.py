@@ -18,9 +18,8 @@ from remembrancer.client.errors import (
     UnavailableError,
     error_from_response,
 )
-from remembrancer.protocol.embeddings import Embed
 from remembrancer.protocol.errors import PROBLEMS, Problem
-from remembrancer.protocol.responses import ResponseRequest
+from remembrancer.protocol.openai_api import Embed, ResponseRequest
 from remembrancer.protocol.search import MemoryQuery
 
 KEY = "sk_" + "ab" * 32

@@ -13,7 +13,7 @@ from anthropic.types.beta import BetaMemoryTool20250818ViewCommand
 
 from remembrancer.client import AsyncClient, Client
 from remembrancer.client.memory_tool import async_memory_tool, memory_tool
-from remembrancer.protocol.memory_files import FileCommand
+from remembrancer.protocol.files import FileCommand
 
 COMMANDS: tuple[dict[str, Any], ...] = (
     {"command": "view", "path": "/memories"},

@@ -25,7 +25,7 @@ from remembrancer.client.credentials import find_key, find_url, url_file, write_
 from remembrancer.client.errors import ForbiddenError, NotFoundError
 from remembrancer.client.turns import batches, turns_of
 from remembrancer.context import Context
-from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
 

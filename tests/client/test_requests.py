@@ -13,16 +13,14 @@ import pytest
 from remembrancer.client import AsyncClient, Client
 from remembrancer.client.api_request import request_of
 from remembrancer.client.errors import ConflictError
-from remembrancer.protocol.chat import Chat
+from remembrancer.protocol.agent import Chat, PromptQuery, PromptWrite, SecondLook
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery
 from remembrancer.protocol.files import DownloadQuery, FileCreate
 from remembrancer.protocol.memory import EventWrite, Turn
 from remembrancer.protocol.operation import Operation
 from remembrancer.protocol.operations import Operations
-from remembrancer.protocol.prompts import PromptQuery, PromptWrite
 from remembrancer.protocol.search import MemoryQuery, WorkContext
-from remembrancer.protocol.second_look import SecondLook
 from remembrancer.protocol.summaries import (
     AgentMemoryQuery,
     MapQuery,

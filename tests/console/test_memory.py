@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from remembrancer.console import parameters as given
 from remembrancer.console.hits import ScoreScale, highlights, text_pieces
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
-from remembrancer.protocol.explain import ExplainedHit, Mark
+from remembrancer.protocol.search import ExplainedHit, Mark
 from remembrancer.server.app import make_app
 
 HERE = "/console/memory"

@@ -13,7 +13,7 @@ import hook_shell
 import hook_shell_words
 import hook_words
 
-from remembrancer.protocol.paths import normal_path, normal_scope
+from remembrancer.protocol.permissions import normal_path, normal_scope
 
 PROJECT = "/nonexistent/ada/garden"
 _LOCATION = hook_paths.Location(PROJECT, [PROJECT], "/nonexistent/ada")

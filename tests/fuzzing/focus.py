@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from spaces import ranking, space
 
 from remembrancer.search import contains, parse_query
-from remembrancer.search.text.analysis import highlight, words
-from remembrancer.search.text.passages import side_passages
+from remembrancer.search.text.analysis import highlight, side_passages, words
 
 _CHARACTERS_MAX = 1_000
 _SEEDS = (

@@ -35,7 +35,7 @@ TARGETS = {
             *(f"hook_{name}" for name in ("locations", "outputs", "patches", "paths", "programs")),
             *(f"hook_{name}" for name in ("python", "remote", "shell", "shell_words", "words")),
             "hook_wrappers",
-            "remembrancer.protocol.paths",
+            "remembrancer.protocol.permissions",
         ),
         600,
     ),

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from remembrancer.http.metrics import DUTIES, Metrics
-from remembrancer.protocol.compliance import Figures, Part
+from remembrancer.protocol.agent import Figures, Part
 
 
 def figures(searched: int) -> Figures:

@@ -25,7 +25,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.accounts.prompts import set_prompt
 from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
-from remembrancer.protocol.prompts import PromptWrite
+from remembrancer.protocol.agent import PromptWrite
 from remembrancer.protocol.text import rfc3339
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings

@@ -21,11 +21,7 @@ from remembrancer.context import Caller, Context
 from remembrancer.memory.files.commands import charge_bytes, run_command
 from remembrancer.memory.files.versions import erase_files, file_history
 from remembrancer.protocol import limits
-from remembrancer.protocol.memory_files import (
-    FileCommand,
-    FileDone,
-    FileQuery,
-)
+from remembrancer.protocol.files import FileCommand, FileDone, FileQuery
 
 PATHS = ("/memories/a", "/memories/b.md", "/memories/d/a", "/memories/d/e/c", "/memories/d")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remembrancer.memory.files.edits import format_size
 from remembrancer.protocol import limits
-from remembrancer.protocol.memory_files import InvalidMemoryPath, memory_path
+from remembrancer.protocol.files import InvalidMemoryPath, memory_path
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from remembrancer.memory.history.receipts import (
 )
 from remembrancer.permissions.audit import ChainLink
 from remembrancer.permissions.audit import verify as verify_audit
-from remembrancer.protocol.receipts import EVENT_IDS_MAX, SignedReceipt
+from remembrancer.protocol.forget import EVENT_IDS_MAX, SignedReceipt
 
 FORGET = "/api/v7/memory/forget"
 WORDS = ("Marta", "boat", "holiday-plans", "owner", "Lisbon")

@@ -20,8 +20,7 @@ from remembrancer.permissions.rules import (
     reach,
     wider,
 )
-from remembrancer.protocol.paths import normal_path, normal_scope
-from remembrancer.protocol.permissions import ACTIONS
+from remembrancer.protocol.permissions import ACTIONS, normal_path, normal_scope
 
 PLAIN = sampled_from(
     ["a", "b", "ab", "a.b", ".a", "A", "é", "e\u0301", "[a]", "\\", "?", "a\nb", ".."]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
 
 from remembrancer.protocol import limits
-from remembrancer.protocol.paths import normal_path, normal_scope
+from remembrancer.protocol.permissions import normal_path, normal_scope
 
 NAMES = sampled_from(
     [

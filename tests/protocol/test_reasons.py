@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from remembrancer.protocol.reasons import reason_line
-from remembrancer.protocol.search import Signal
+from remembrancer.protocol.search import Signal, reason_line
 
 
 def test_reasons_are_plain_words_in_their_order_with_ranks() -> None:

@@ -11,13 +11,13 @@ from remembrancer.search.text.analysis import (
     PIECE_CHARACTERS,
     QUESTION,
     TIME,
+    DateHint,
     analyze,
     contains,
     parse_query,
     term,
     words,
 )
-from remembrancer.search.text.query_dates import DateHint
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC

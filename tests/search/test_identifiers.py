@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.search.text.identifiers import identifiers
+from remembrancer.search.text.analysis import identifiers
 
 
 @pytest.mark.parametrize("text", ["a" * 900_000, "ab_" * 300_000, "a-" * 450_000, "A" * 900_000])

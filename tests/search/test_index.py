@@ -12,7 +12,7 @@ from spaces import batch
 
 from remembrancer.search import IndexCache, SpaceIndex, analyze
 from remembrancer.search.index import space_index as index_module
-from remembrancer.search.index.postings import find_terms, merge_runs, seal_run
+from remembrancer.search.index.space_index import find_terms, merge_runs, seal_run
 from remembrancer.search.text.analysis import term
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]

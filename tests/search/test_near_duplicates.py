@@ -8,8 +8,13 @@ import pytest
 
 from bench.junk.day import load, turns
 from bench.junk.pairs import is_joined
-from remembrancer.search.text.machine_text import is_machine_turn, is_tool_output, segments
-from remembrancer.search.text.near_duplicates import WORDS_MIN, twin_of
+from remembrancer.search.text.machine_text import (
+    WORDS_MIN,
+    is_machine_turn,
+    is_tool_output,
+    segments,
+    twin_of,
+)
 
 PRECISION_MIN, RECALL_MIN = 0.98, 0.9
 PAIRS: dict[str, list[dict[str, Any]]] = {

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remembrancer.search.text.needed_texts import needed_texts
-from remembrancer.search.text.screening import _techniques
+from remembrancer.search.text.screening import _techniques, needed_texts
 
 PATTERNS = [(text, pattern) for text, some in _techniques().patterns.items() for _, pattern in some]
 

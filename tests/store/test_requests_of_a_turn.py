@@ -8,8 +8,7 @@ from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Context
 from remembrancer.memory.write.batch import write_batch
 from remembrancer.memory.write.remember import remember
-from remembrancer.protocol.memory import Turn
-from remembrancer.protocol.memory_batch import TurnBatch
+from remembrancer.protocol.memory import Turn, TurnBatch
 
 REQUESTS_MAX = 2  # of a turn: the second one commits it
 TURNS = (

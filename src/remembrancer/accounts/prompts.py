@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..context import Caller, Records
+from ..protocol.agent import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.constitution import ClientKind, protocol_text
-from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Transaction, load_queries

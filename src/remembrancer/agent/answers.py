@@ -21,12 +21,11 @@ from ..memory.summaries.maps import MapUnknown, map_version
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..protocol import limits
-from ..protocol.chat import Earlier
+from ..protocol.agent import Check, Earlier
 from ..protocol.constitution import RULES
 from ..protocol.fence import data_line, defused, fenced, indented, one_line
 from ..protocol.recalled import answer_items, event_blocks
 from ..protocol.search import Hit, MemoryAnswer, SummaryHit
-from ..protocol.second_look import Check
 from ..protocol.service_keys import mask_service_keys
 from ..protocol.summaries import MapQuery
 from ..protocol.text import day_of

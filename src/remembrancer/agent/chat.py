@@ -27,12 +27,11 @@ from ..models import Budget, ModelAttempt, ModelFailed
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
-from ..protocol.chat import AnswerMode, Chat, ChatAnswer
+from ..protocol.agent import AnswerMode, Chat, ChatAnswer, Check
 from ..protocol.fence import new_delimiter
 from ..protocol.recalled import cube_lesson
 from ..protocol.seal import render
 from ..protocol.search import Hit, MemoryAnswer, MemoryQuery
-from ..protocol.second_look import Check
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import day_of
 from ..search import EventText

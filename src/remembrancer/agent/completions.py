@@ -36,21 +36,26 @@ from ..models import (
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
-from ..protocol.completions import (
+from ..protocol.errors import InvalidRequest, NotFound, Unavailable
+from ..protocol.fence import defused, new_delimiter
+from ..protocol.openai_api import (
     Choice,
     Completed,
     Completion,
     CompletionMessage,
     CompletionUsage,
+    Embed,
+    Embedded,
+    EmbeddingUsage,
+    ResponseObject,
+    ResponseRequest,
+    ResponseUsage,
     ServedModel,
     ServedModels,
     Spoken,
+    TextVector,
 )
-from ..protocol.embeddings import Embed, Embedded, EmbeddingUsage, TextVector
-from ..protocol.errors import InvalidRequest, NotFound, Unavailable
-from ..protocol.fence import defused, new_delimiter
 from ..protocol.recalled import fenced_items
-from ..protocol.responses import ResponseObject, ResponseRequest, ResponseUsage
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..search import EventText

@@ -18,7 +18,7 @@ from ..accounts.usage import DAY_MS
 from ..context import Caller, Records
 from ..memory.spaces import SQL as SPACES
 from ..protocol import limits
-from ..protocol.compliance import (
+from ..protocol.agent import (
     AgentFigures,
     Compliance,
     ComplianceQuery,

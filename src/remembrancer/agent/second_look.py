@@ -27,10 +27,10 @@ from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelReque
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
+from ..protocol.agent import Check, SecondLook, SecondLooked
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.fence import defused, fenced, new_delimiter
 from ..protocol.recalled import event_blocks
-from ..protocol.second_look import Check, SecondLook, SecondLooked
 from ..protocol.text import day_of
 from ..store import Row, StoreUnavailable, Transaction, load_queries
 

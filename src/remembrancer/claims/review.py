@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from ..protocol.agent import Check, CheckName
 from ..protocol.seal import read_seal
-from ..protocol.second_look import Check, CheckName
 from ..search.text.screening import DetectedSecret, find_secrets
 from .evidence import STATEMENT_CHARACTERS_MAX, STATEMENTS_COMPARED_MAX, EventEvidence
 from .extract import (

@@ -19,8 +19,7 @@ from ..accounts import OWNER, caller_for, keys
 from ..context import Context, assemble
 from ..memory.exchange.importer import ImportResult, read, store
 from ..protocol.errors import message_of
-from ..protocol.reasons import reason_line
-from ..protocol.search import Signal
+from ..protocol.search import Signal, reason_line
 from ..server.app import make_app
 from ..server.run import uvicorn_server
 from ..settings import Settings

@@ -11,7 +11,7 @@ import typer
 from .commands import DataFolder, open_store_records
 
 if TYPE_CHECKING:
-    from ..protocol.receipts import ReceiptKeys
+    from ..protocol.forget import ReceiptKeys
 
 _BYTES_MAX = 16 << 20
 
@@ -46,7 +46,7 @@ def verify(
     from pydantic import ValidationError
 
     from ..memory.history.receipts import ReceiptInvalid, receipt_keys, verify_receipt
-    from ..protocol.receipts import ReceiptKeys, SignedReceipt
+    from ..protocol.forget import ReceiptKeys, SignedReceipt
 
     document = _document(file)
     try:

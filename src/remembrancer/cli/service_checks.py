@@ -22,7 +22,7 @@ from ..client.credentials import (
 )
 from ..client.errors import ClientError, UnauthorizedError, UnreachableError
 from ..memory.exchange.shapes import one_line
-from ..protocol.own_key import OwnKey
+from ..protocol.status import OwnKey
 from ..settings import from_environment
 from .findings import Finding, State
 

@@ -8,8 +8,7 @@ frameworks to it, `tools` and `memory_tool` describe tools for agents. The packa
 service: the command line, the terminal chat and MCP.
 """
 
-from ..protocol.memory import Turn
-from ..protocol.memory_batch import BatchTurn, TurnBatch
+from ..protocol.memory import BatchTurn, Turn, TurnBatch
 from ..protocol.search import MemoryQuery, WorkContext
 from .api import AsyncClient, Client
 from .api_request import Retry

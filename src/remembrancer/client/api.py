@@ -14,14 +14,18 @@ import httpx2
 from pydantic import BaseModel
 
 from .. import __version__
-from ..protocol.events import EventsQuery, ListedEvent
 from ..protocol.facts import Fact, FactRemoved, FactsQuery, FactStored
 from ..protocol.forget import EventErased, Forgotten
-from ..protocol.memory import Event
-from ..protocol.memory_batch import BatchReceipt
+from ..protocol.memory import (
+    BatchReceipt,
+    Event,
+    EventsQuery,
+    ListedEvent,
+    ListedSession,
+    SessionsQuery,
+)
 from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCaller
 from ..protocol.operations import Operations
-from ..protocol.sessions import ListedSession, SessionsQuery
 from . import verbs
 from .api_request import (
     ApiRequest,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from ..protocol.memory_files import FileCommand
+from ..protocol.files import FileCommand
 from .api import AsyncClient, Client
 from .errors import ClientError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from ..protocol.cubes import SharedCube
-from ..protocol.memory_batch import BatchReceipt
+from ..protocol.memory import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
 from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemorySource, SummaryHit
 

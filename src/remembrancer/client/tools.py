@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 
+from ..protocol.agent import SecondLook, SecondLooked
 from ..protocol.agent_tools import (
     Document,
     Erasing,
@@ -32,11 +33,10 @@ from ..protocol.forget import Forget
 from ..protocol.memory import Event, Remembered, Turn
 from ..protocol.operation import AnyOperation
 from ..protocol.operations import Operations
-from ..protocol.own_key import OwnKeyQuery
 from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
 from ..protocol.search import MemoryAnswer, MemoryQuery
-from ..protocol.second_look import SecondLook, SecondLooked
+from ..protocol.status import OwnKeyQuery
 from ..protocol.summaries import StartPack, StartQuery
 from ..protocol.text import beginning
 from .api import AsyncClient, Client

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..protocol import limits
-from ..protocol.memory_batch import BatchTurn
+from ..protocol.memory import BatchTurn
 
 # --- Text of messages: what the service can store, and what a message of a chat says ---------
 

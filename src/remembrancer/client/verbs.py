@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..protocol.facts import Fact, FactChange
 from ..protocol.forget import Forget
-from ..protocol.memory_batch import TurnBatch
+from ..protocol.memory import TurnBatch
 from ..protocol.search import MemoryQuery
 from ..protocol.teams import TeamQuery
 from .errors import NotFoundError

@@ -34,10 +34,10 @@ from ..permissions.grants import list_grants
 from ..protocol import limits
 from ..protocol.cubes import CubeStatus
 from ..protocol.errors import InvalidRequest
-from ..protocol.events import EventsQuery
 from ..protocol.facts import FactsQuery
 from ..protocol.feedback import FeedbackQuery
 from ..protocol.line import CubeKind
+from ..protocol.memory import EventsQuery
 from ..protocol.permissions import GrantsQuery
 from ..protocol.search import MemoryQuery
 from ..protocol.text import rfc3339

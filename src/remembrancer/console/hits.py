@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from ..http.pages import ago
-from ..protocol.explain import ExplainedHit, Explanation, Mark
+from ..protocol.search import ExplainedHit, Explanation, Mark
 
 BAR_WIDTH = 100.0  # of the longest bar, in SVG units
 ADDS_MIN = 0.05  # smaller contributions are summed up as `other`

@@ -16,11 +16,10 @@ from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain
 from ..permissions.teams import list_teams
 from ..protocol import limits
+from ..protocol.agent import SecondLook
 from ..protocol.errors import Problem
-from ..protocol.explain import Explanation
 from ..protocol.forget import Forget
-from ..protocol.search import Author, MemoryQuery
-from ..protocol.second_look import SecondLook
+from ..protocol.search import Author, Explanation, MemoryQuery
 from . import parameters
 from .browser_session import BrowserRequest, Page
 from .hits import BAR_WIDTH, HitView, hit_views

@@ -18,7 +18,7 @@ from ..accounts.usage import DAY_MS, usage_of
 from ..agent.compliance import compliance
 from ..memory.history import activity, browse
 from ..models import SLOTS
-from ..protocol.compliance import ComplianceQuery
+from ..protocol.agent import ComplianceQuery
 from ..protocol.errors import InvalidRequest
 from . import layout, step_up
 from .browser_session import BrowserRequest, Page

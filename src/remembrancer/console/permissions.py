@@ -9,8 +9,7 @@ from starlette.responses import Response
 from ..permissions.grants import grant, list_grants, revoke
 from ..permissions.rules import examples, reach
 from ..protocol import limits
-from ..protocol.paths import normal_scope
-from ..protocol.permissions import ACTIONS, GrantRequest, GrantRevocation, GrantsQuery
+from ..protocol.permissions import ACTIONS, GrantRequest, GrantRevocation, GrantsQuery, normal_scope
 from . import step_up
 from .browser_session import BrowserRequest, Page
 from .forms import number, parse_filters, parse_form

@@ -16,8 +16,8 @@ from ..accounts.prompts import prompt_of, set_prompt
 from ..accounts.sign_in import PasswordUnfit, SignInRefused, SignInTooOften
 from ..http.bodies import fault, invalid, parse_query
 from ..protocol import limits
+from ..protocol.agent import PromptQuery, PromptWrite
 from ..protocol.errors import InvalidRequest, NotFound
-from ..protocol.prompts import PromptQuery, PromptWrite
 from . import step_up
 from .browser_session import BrowserRequest, Page
 from .client_setup import setup_snippets

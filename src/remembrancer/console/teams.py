@@ -15,7 +15,7 @@ from ..memory.history.listing import list_events
 from ..memory.history.teams import delete_team
 from ..permissions import teams
 from ..protocol.errors import Problem
-from ..protocol.events import EventsQuery
+from ..protocol.memory import EventsQuery
 from ..protocol.teams import (
     ROLES,
     InvitationAccept,

@@ -30,8 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..search import Embedder
-from ..search.text.analysis import words
-from ..search.text.identifiers import identifier_names
+from ..search.text.analysis import identifier_names, words
 from ..search.text.languages import BY_CODE, detect, stem
 from .starter import load_starter
 

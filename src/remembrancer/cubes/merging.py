@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..search import normalize
-from ..search.text.analysis import words
-from ..search.text.identifiers import identifier_names
+from ..search.text.analysis import identifier_names, words
 from .fit import terms_of
 
 SAME_SHARE_MIN = 0.75  # of the terms of both lessons that both have

@@ -21,8 +21,7 @@ from itertools import groupby
 from ..context import Records
 from ..protocol.cubes import SharedCube
 from ..search import normalize
-from ..search.text.analysis import words
-from ..search.text.identifiers import identifier_names
+from ..search.text.analysis import identifier_names, words
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.cubes", "outcomes.sql")

@@ -24,11 +24,18 @@ from ..agent.completions import (
     served_models,
     start_completion,
 )
-from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Choice, Completed, Completion, ServedModel, ServedModels
-from ..protocol.openai_errors import is_openai_path
+from ..protocol.agent import Chat, ChatAnswer
+from ..protocol.openai_api import (
+    Choice,
+    Completed,
+    Completion,
+    ResponseObject,
+    ResponseRequest,
+    ServedModel,
+    ServedModels,
+    is_openai_path,
+)
 from ..protocol.operations import EVENT_STREAM
-from ..protocol.responses import ResponseObject, ResponseRequest
 from . import problems
 from .dispatch import Call, ThreadPool
 

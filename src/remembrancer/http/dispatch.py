@@ -32,7 +32,7 @@ from ..memory.write.batch import FAULTS_MAX
 from ..models import ModelAttempt
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Unauthorized, Unavailable
-from ..protocol.memory_batch import BatchTurn, TurnBatch
+from ..protocol.memory import BatchTurn, TurnBatch
 from ..protocol.operation import AnyOperation, Operation, RateLimit
 from ..protocol.search import MemoryQuery
 from ..protocol.teams import TeamQuery

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..models import ModelAttempt
-from ..protocol.compliance import Figures, Part
+from ..protocol.agent import Figures, Part
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Metric

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..protocol import errors, limits
-from ..protocol.openai_errors import OpenAIErrorBody, is_openai_path, openai_body
+from ..protocol.openai_api import OpenAIErrorBody, is_openai_path, openai_body
 from ..protocol.operation import AnyOperation
 from ..protocol.status import INTERFACE_VERSION
 from ..protocol.teams import TeamQuery

@@ -23,7 +23,7 @@ from ..protocol.errors import (
     Unauthorized,
     Unavailable,
 )
-from ..protocol.openai_errors import is_openai_path, openai_body
+from ..protocol.openai_api import is_openai_path, openai_body
 from ..search import EmbedderUnavailable
 from ..store import OutcomeUnknown, StoreUnavailable
 

@@ -36,7 +36,7 @@ from ..permissions import teams
 from ..permissions.audit import page
 from ..permissions.grants import check, grant, list_grants, log_action, revoke
 from ..protocol.execution import Executed, Execution
-from ..protocol.memory_batch import BatchWritten, TurnBatch
+from ..protocol.memory import BatchWritten, TurnBatch
 from ..protocol.operations import Documents, Operations
 from ..protocol.teams import (
     InvitationCreate,

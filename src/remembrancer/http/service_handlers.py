@@ -16,8 +16,7 @@ from ..context import Caller, Context
 from ..permissions.owner import require_unpinned_reader
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Unavailable
-from ..protocol.own_key import OwnKey, OwnKeyQuery
-from ..protocol.status import Readiness, StatusRecord
+from ..protocol.status import OwnKey, OwnKeyQuery, Readiness, StatusRecord
 from ..protocol.text import rfc3339
 from ..store import StoreUnavailable
 from . import metrics, openapi, pages

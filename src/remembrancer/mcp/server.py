@@ -17,8 +17,8 @@ from .. import __version__
 from ..client import AsyncClient, ClientError
 from ..client.errors import ServiceError
 from ..client.tools import BY_NAME, TOOLS, Tool, ToolArgumentsError, acall_tool, tools_beside_hooks
+from ..protocol.agent import PromptQuery
 from ..protocol.constitution import ClientKind
-from ..protocol.prompts import PromptQuery
 from ..protocol.summaries import StartQuery
 
 START = "memory://start"

@@ -29,7 +29,7 @@ from ..search import (
     repeated,
 )
 from ..search.text import screening
-from ..search.text.near_duplicates import NEAR_DUPLICATE
+from ..search.text.machine_text import NEAR_DUPLICATE
 from ..settings import Settings
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .facts.edit import erase_expired

@@ -16,7 +16,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ..protocol.usage import ModelTry, ModelUsage
+from ..protocol.agent import ModelTry, ModelUsage
 from ..settings import Settings
 from .openai_endpoint import EndpointError, EndpointOptions, call
 from .port import (

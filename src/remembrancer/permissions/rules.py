@@ -1,6 +1,6 @@
 """The semantics of grants.
 
-Pure: paths and scopes are in normal form (protocol/paths.py), and time is an argument.
+Pure: paths and scopes are in normal form (protocol/permissions.py), and time is an argument.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..protocol.paths import ONLY_ROOT
-from ..protocol.permissions import EVERYONE, Action
+from ..protocol.permissions import EVERYONE, ONLY_ROOT, Action
 
 _WILD = frozenset("*?")
 _FOLDERS = "**"

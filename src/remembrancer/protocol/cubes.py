@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from . import limits
-from .kinds import AnyKind, same_kind
-from .line import CubeKind
-from .message import ABSENT_IF_NONE, Body, Detail, Id, Message
+from .line import CubeKind, says_none
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit
 from .text import UNLABELLED, Saying, Telling, Text
+
+# --- The kind of a cube as clients write it: under one of two names, in any case -------------
+
+
+def _normal(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return None if says_none(value) else value.strip().casefold()
+
+
+AnyKind = Annotated[CubeKind | None, BeforeValidator(_normal)]
+
+
+def same_kind(kind: CubeKind | None, cube_type: CubeKind | None) -> None:
+    """Raise Misfit if the two names of the kind are given with different values."""
+    if kind is not None and cube_type is not None and kind != cube_type:
+        raise Misfit("cube_type", "kind and cube_type mean the same; send one of them")
+
+
+# --- Messages about cubes: create, serve, vote -----------------------------------------------
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
 Visibility = Literal["private", "published"]

@@ -1,14 +1,19 @@
-"""Messages about created files and downloads."""
+"""Messages about files: created ones, and those of Anthropic's memory tool."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from . import limits
-from .message import Body, Detail, Message, example
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit, RowNumber, example
+from .service_keys import mask_service_keys
 from .text import Telling, Text
+
+# --- Messages about created files and downloads ----------------------------------------------
 
 FileType = Literal[
     "html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"
@@ -79,3 +84,213 @@ class DownloadQuery(Message):
         Text | None,
         Field(max_length=limits.ID_CHARACTERS_MAX, description="Signature of the link."),
     ] = None
+
+
+# --- Messages about memory files: the commands of Anthropic's memory tool --------------------
+# (`memory_20250818`), and older versions.
+#
+# Results and errors use the texts of the tool's documentation, because models were trained on them:
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool.
+
+ROOT = "/memories"
+Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
+NEEDED: dict[str, tuple[str, ...]] = {  # beside `command`
+    "view": ("path",),
+    "create": ("path", "file_text"),
+    "str_replace": ("path", "old_str", "new_str"),
+    "insert": ("path", "insert_line", "insert_text"),
+    "delete": ("path",),
+    "rename": ("old_path", "new_path"),
+}
+_ENCODED = re.compile(r"%(?:25)*(?:2e|2f|5c|00)", re.IGNORECASE)
+# those that the compatibility forms do not list
+_LIKE_SLASHES = "\u2044\u2215\u2216\u27cb\u27cd\u29f5\u29f8\u29f9\u2571\u2572"
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+class InvalidMemoryPath(ValueError):
+    """The path is not a valid path of a memory file; the message says why."""
+
+
+def memory_path(text: str) -> str:
+    """Return a path below /memories, or /memories itself, without a trailing slash, in NFC.
+
+    So names that look the same are the same. Raises InvalidMemoryPath for paths that could escape
+    the folder on a file system or that look like another path.
+    """
+    path = unicodedata.normalize("NFC", text).removesuffix("/")
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise InvalidMemoryPath(f"Paths must start with {ROOT}/")
+    names = path.split("/")[2:]
+    if len(path) > limits.MEMORY_PATH_CHARACTERS_MAX or len(names) > limits.MEMORY_PATH_PARTS_MAX:
+        characters, parts = limits.MEMORY_PATH_CHARACTERS_MAX, limits.MEMORY_PATH_PARTS_MAX
+        most = f"{characters} characters and {parts} parts"
+        raise InvalidMemoryPath(f"A path can have at most {most}")
+    if mask_service_keys(path) != path:
+        raise InvalidMemoryPath("Paths must not contain an API key")
+    if _ENCODED.search(path):
+        raise InvalidMemoryPath("Paths must not be percent-encoded")
+    for name in names:
+        _check(name)
+    return path
+
+
+def _check(name: str) -> None:
+    plain = unicodedata.normalize("NFKC", name)
+    if not plain.strip(". ") or name != name.strip():
+        raise InvalidMemoryPath(
+            "A name in a path must not be empty, only dots, or start or end with a space"
+        )
+    if set(plain) & {"/", "\\"} or set(name) & set(_LIKE_SLASHES):
+        raise InvalidMemoryPath(
+            "A name in a path must not contain a backslash or a look-alike of a slash"
+        )
+    if any(
+        unicodedata.category(c) in _UNSEEN or (unicodedata.category(c) == "Zs" and c != " ")
+        for c in name
+    ):
+        raise InvalidMemoryPath("A name in a path must contain only visible characters")
+
+
+_Path = Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)]
+_Part = Annotated[Text, Field(max_length=limits.MEMORY_FILE_CHARACTERS_MAX)]
+
+
+class FileCommand(Body):
+    """Body of `POST /api/v7/memory/files`: the input of the memory tool as the model gave it."""
+
+    model_config = example(
+        {
+            "command": "create",
+            "path": "/memories/elba.md",
+            "file_text": "# Elba\n- The ferry leaves Piombino at 9:40.\n",
+        },
+    )
+
+    command: Annotated[Command, Field(description="Command.")]
+    path: Annotated[
+        _Path | None, Field(description="Path of a file; for `view` and `delete` also of a folder.")
+    ] = None
+    view_range: Annotated[
+        Annotated[list[int], Field(min_length=2, max_length=2)] | None,
+        Field(description="`view`: first and last line, from 1. -1 means the end of the file."),
+    ] = None
+    file_text: Annotated[_Part | None, Field(description="`create`: text of the file.")] = None
+    old_str: Annotated[
+        Annotated[_Part, Field(min_length=1)] | None,
+        Field(description="`str_replace`: text to replace. It must occur exactly once."),
+    ] = None
+    new_str: Annotated[_Part | None, Field(description="`str_replace`: the replacement.")] = None
+    insert_line: Annotated[
+        int | None, Field(description="`insert`: line after which to insert; 0 is the beginning.")
+    ] = None
+    insert_text: Annotated[_Part | None, Field(description="`insert`: text to insert.")] = None
+    old_path: Annotated[
+        _Path | None, Field(description="`rename`: path of the file or folder.")
+    ] = None
+    new_path: Annotated[_Path | None, Field(description="`rename`: new path.")] = None
+    user_id: Annotated[
+        Id | None, Field(description="User whose files to use. Default: the user of the key.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> FileCommand:
+        for name in NEEDED[self.command]:
+            if getattr(self, name) is None:
+                raise Misfit(name, f"{self.command} needs {name}")
+        return self
+
+
+class FileDone(Message):
+    """Answer of `POST /api/v7/memory/files`: the tool result for the model."""
+
+    text: Annotated[str, Field(description="Text of the tool result.")]
+    is_error: Annotated[
+        bool, Field(description="True if the command was rejected and nothing changed.")
+    ]
+    path: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Normalised path; absent if the command was rejected."),
+    ] = None
+    version: Annotated[
+        int | None,
+        ABSENT_IF_NONE,
+        Field(description="Version of the file that was read or written."),
+    ] = None
+    flags: Annotated[list[str], Field(description="Flags: `instruction_like`, `secret`.")]
+    noticed: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Note on the flags, in one sentence.")
+    ] = None
+
+
+class FileQuery(Message):
+    """Parameters of `GET /api/v7/memory/files`."""
+
+    model_config = example({"path": "/memories/elba.md"})
+
+    path: Annotated[
+        _Path, Field(description="Path of a file, or of a folder with all files below it.")
+    ] = ROOT
+    version: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            lt=1 << 31,
+            description="Version whose text to return. Default: the newest.",
+        ),
+    ] = None
+    below: Annotated[RowNumber | None, Field(description="`next` of the previous page.")] = None
+    user_id: Annotated[
+        Id | None, Field(description="User whose files to use. Default: the user of the key.")
+    ] = None
+
+
+class FileVersion(Message):
+    """One change of a path."""
+
+    path: Annotated[str, Field(description="Path.")]
+    version: Annotated[int, Field(description="Version of this path, from 1.")]
+    change: Annotated[
+        Literal["create", "str_replace", "insert", "delete", "rename"],
+        Field(description="Command that created the version."),
+    ]
+    other_path: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="For a rename: the other path."),
+    ] = None
+    is_gone: Annotated[
+        bool,
+        Field(
+            description="True if the path has no file since: it was deleted or moved to "
+            "`other_path`."
+        ),
+    ]
+    bytes: Annotated[int, Field(description="Size of the text in UTF-8 bytes.")]
+    flags: Annotated[list[str], Field(description="Flags: `instruction_like`, `secret`.")]
+    created_at: Annotated[str, Field(description="Time of the change (RFC 3339, UTC).")]
+
+
+class FileHistory(Message):
+    """Answer of `GET /api/v7/memory/files`."""
+
+    user_id: Annotated[str, Field(description="User of the files.")]
+    path: Annotated[str, Field(description="Path of the request, normalised.")]
+    version: Annotated[
+        int | None,
+        ABSENT_IF_NONE,
+        Field(description="Version of `text`; absent for a folder."),
+    ] = None
+    text: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Complete text of that version; absent for a folder or a deleted file."),
+    ] = None
+    versions: Annotated[
+        list[FileVersion], Field(description="Changes of the path and below it, newest first.")
+    ]
+    next: Annotated[
+        int | None,
+        Field(description="Value of `below` for the next page; null on the last page."),
+    ]

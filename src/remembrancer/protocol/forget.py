@@ -1,15 +1,118 @@
-"""Messages about erasing."""
+"""Messages about erasing: by request, by retention, and the receipts."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from . import limits
 from .message import ABSENT_IF_NONE, ExactBody, Id, InTeam, Message, Misfit, example
-from .receipts import SignedReceipt
 from .text import Moment, Text
+
+# --- Signed receipts of erasures, and the public keys that verify them -----------------------
+
+FORMAT = "remembrancer-erasure/1"
+EVENT_IDS_MAX = 500  # listed in a statement; the digest covers any number
+
+Hex = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class ErasureScope(Message):
+    """Selection of an erasure.
+
+    Names are salted hashes: SHA-256 of the receipt's id, the kind of name and the name, joined by
+    line feeds, in hex. Who knows a name can check that the receipt is about it.
+    """
+
+    kind: Annotated[
+        Literal["event", "session", "period", "files", "user", "account"],
+        Field(description="What was erased; `files`: memory files."),
+    ]
+    user: Annotated[str | None, ABSENT_IF_NONE, Field(description="Hash of the user_id.")] = None
+    session: Annotated[str | None, ABSENT_IF_NONE, Field(description="Hash of the session_id.")] = (
+        None
+    )
+    path: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Hash of the path of memory files.")
+    ] = None
+    after: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Start of the period (RFC 3339, UTC).")
+    ] = None
+    before: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="End of the period (RFC 3339, UTC).")
+    ] = None
+
+
+class ErasureAudit(Message):
+    """The entry of the audit trail that records the erasure."""
+
+    seq: Annotated[int, Field(description="Number of the entry.")]
+    hash: Annotated[str, Field(description="Hash of the entry, SHA-256 in hex.")]
+
+
+class ErasureStatement(Message):
+    """The signed text of a receipt, as JSON. It repeats nothing that was erased."""
+
+    format: Annotated[str, Field(description=f"`{FORMAT}`.")] = FORMAT
+    receipt_id: Annotated[str, Field(description="Id of the receipt.")]
+    at: Annotated[str, Field(description="Time of the erasure (RFC 3339, UTC).")]
+    account: Annotated[str, Field(description="Hash of the account's name, as in `scope`.")]
+    scope: ErasureScope
+    counts: Annotated[dict[str, int], Field(description="Number of erased items by kind.")]
+    event_ids: Annotated[
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description=f"Ids of the erased turns, if they are at most {EVENT_IDS_MAX}."),
+    ] = None
+    event_ids_digest: Annotated[
+        str,
+        Field(
+            description="Sum of the SHA-256 of the ids of all erased turns, modulo 2^256, in hex."
+        ),
+    ]
+    audit: ErasureAudit
+
+
+class SignedReceipt(Message):
+    """A statement of the service about an erasure, and its signature."""
+
+    statement: Annotated[
+        str, Field(description="The signed text: JSON of an `ErasureStatement`, byte for byte.")
+    ]
+    key_id: Annotated[
+        str, Field(description="Key that signed it: `kid` of `/api/v7/receipts/keys`.")
+    ]
+    signature: Annotated[
+        str, Field(description="Ed25519 signature of the UTF-8 text, as base64url without padding.")
+    ]
+
+
+class ReceiptKey(Message):
+    """A public key as a JSON Web Key (RFC 8037)."""
+
+    kty: Annotated[Literal["OKP"], Field(description="Key type.")] = "OKP"
+    crv: Annotated[Literal["Ed25519"], Field(description="Curve.")] = "Ed25519"
+    kid: Annotated[
+        str, Field(description="Key id: the first 16 hex digits of the SHA-256 of the key.")
+    ]
+    x: Annotated[str, Field(description="The public key, as base64url without padding.")]
+    retired_at: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Time at which another key took its place (RFC 3339, UTC)."),
+    ] = None
+
+
+class ReceiptKeys(Message):
+    """Answer of `GET /api/v7/receipts/keys`: a JSON Web Key Set."""
+
+    keys: Annotated[
+        list[ReceiptKey], Field(description="The key that signs now, then retired ones.")
+    ]
+
+
+# --- Messages about erasing ------------------------------------------------------------------
 
 Count = Annotated[int, Field(ge=0)]
 Receipt = Annotated[
@@ -145,3 +248,70 @@ class FileErased(Message):
     erased: Annotated[bool, Field(description="True: the file is erased and its quota released.")]
     filename: Annotated[str, Field(description="Name of the erased file.")]
     size_bytes: Annotated[Count, Field(description="Size in bytes.")]
+
+
+# --- Messages about retention: how long an account keeps turns, and what was removed ---------
+
+_DAYS = "Turns older than this many days are erased; null keeps them for ever."
+_EVENTS = "Only this many of a user's newest turns are kept; null keeps all."
+_USER = "User whose turns it bounds; null: every user of the account without a rule of its own."
+
+
+class RetentionSet(ExactBody):
+    """Body of `PUT /api/v7/memory/retention`. Without `days` and `events` the rule is removed."""
+
+    model_config = example({"user_id": "ada", "days": 365})
+
+    user_id: Annotated[Id | None, Field(description=_USER)] = None
+    days: Annotated[int | None, Field(ge=1, le=limits.RETENTION_DAYS_MAX, description=_DAYS)] = None
+    events: Annotated[
+        int | None, Field(ge=1, le=limits.RETENTION_EVENTS_MAX, description=_EVENTS)
+    ] = None
+    team: InTeam = None
+
+
+class RetentionQuery(Message):
+    """Parameters of `GET /api/v7/memory/retention`."""
+
+    model_config = example({"user_id": "ada"})
+
+    user_id: Annotated[
+        Id | None, Field(description="Only what applies to this user. Default: everything.")
+    ] = None
+    team: InTeam = None
+
+
+class RetentionRule(Message):
+    """A bound on the turns of users."""
+
+    user_id: Annotated[str | None, Field(description=_USER)]
+    days: Annotated[int | None, Field(description=_DAYS)]
+    events: Annotated[int | None, Field(description=_EVENTS)]
+    set_by: Annotated[
+        Literal["account", "server"],
+        Field(description="`server`: the default of the settings, for accounts without a rule."),
+    ]
+
+
+class Sweep(Message):
+    """Counts of one removal by expiry or retention."""
+
+    user_id: Annotated[str | None, Field(description="User whose memory it was; null: cubes.")]
+    reason: Annotated[
+        Literal["expired", "days", "events"],
+        Field(description="`expired`: `expires_at` had passed. Else the bound that was exceeded."),
+    ]
+    events: Annotated[int, Field(description="Number of turns.")]
+    facts: Annotated[int, Field(description="Number of facts.")]
+    summaries: Annotated[int, Field(description="Number of L1s that told of the turns.")]
+    cubes: Annotated[int, Field(description="Number of cubes.")]
+    at: Annotated[str, Field(description="Time of the removal (RFC 3339, UTC).")]
+
+
+class Retention(Message):
+    """Answer about retention."""
+
+    rules: Annotated[list[RetentionRule], Field(description="Rules that apply, by user.")]
+    sweeps: Annotated[
+        list[Sweep], Field(description="The latest removals, newest first, at most 50.")
+    ]

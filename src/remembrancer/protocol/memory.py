@@ -1,4 +1,4 @@
-"""Messages of remember and events."""
+"""Messages of remember, of batches and of lists: turns, events, sessions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .cubes import CubeMade
-from .kinds import AnyKind, same_kind
+from .cubes import AnyKind, CubeMade, same_kind
 from .message import (
     ABSENT_IF_NONE,
     Body,
@@ -23,13 +22,9 @@ from .message import (
     example,
 )
 from .search import Author, EventId, Occurred
-from .text import (
-    UNLABELLED,
-    Moment,
-    Text,
-    is_placeholder,
-    says_nothing,
-)
+from .text import UNLABELLED, Moment, Text, is_placeholder, says_nothing
+
+# --- Messages of remember and events ---------------------------------------------------------
 
 Expires = Annotated[
     Moment | None,
@@ -426,3 +421,211 @@ class EventChange(ExactBody):
         if self.clear and self.expires_at is not None:
             raise Misfit("expires_at", "expires_at is both set and cleared")
         return self
+
+
+# --- Messages of a batch of turns ------------------------------------------------------------
+
+
+class BatchTurn(TurnText):
+    """One turn of a batch."""
+
+    model_config = example({"query": "Tea?", "response": "Green."})
+
+    user_id: Annotated[
+        Id | None, Field(description="User whose memory to use. Default: that of the batch.")
+    ] = None
+    session_id: Annotated[
+        Id | None, Field(description="Session of the turn. Default: that of the batch.")
+    ] = None
+    expires_at: Expires = None
+
+
+class TurnBatch(Body):
+    """Body of `POST /api/v7/memory/batch`: turns to store together, the oldest first."""
+
+    model_config = example(
+        {
+            "user_id": "ada",
+            "session_id": "garden",
+            "turns": [
+                {
+                    "query": "How deep do I plant garlic?",
+                    "response": "About 5 cm, tip up.",
+                    "occurred_at": "2025-10-12T16:20:00Z",
+                },
+                {"query": "And how far apart?", "response": "15 cm within the row."},
+            ],
+        }
+    )
+
+    turns: Annotated[
+        list[BatchTurn],
+        Field(
+            min_length=1,
+            max_length=limits.BATCH_TURNS_MAX,
+            description="Turns in the order in which they were said.",
+        ),
+    ]
+    user_id: Annotated[
+        Id | None,
+        Field(
+            description="User of the turns that name none. Default: the key's pin, else the "
+            "user_id that this key last named with the session, else the account's name."
+        ),
+    ] = None
+    session_id: Annotated[Id, Field(description="Session of the turns that name none.")] = "default"
+    team: InTeam = None
+
+    def session_of(self, turn: BatchTurn) -> str:
+        """Return the session of one of the turns."""
+        return turn.session_id or self.session_id
+
+    def named_session_of(self, turn: BatchTurn) -> str | None:
+        """Return the session that the request names for one of the turns, or None."""
+        return turn.session_id or self.named_session
+
+
+class BatchReceipt(Message):
+    """The outcome of one turn of a batch."""
+
+    event_id: EventId
+    user_id: Annotated[str, Field(description="User whose memory it was stored in.")]
+    detail: Annotated[
+        str | None,
+        ABSENT_IF_NONE,
+        Field(description="Notes on storing the turn, if any."),
+    ] = None
+
+
+class BatchWritten(Message):
+    """Answer of `POST /api/v7/memory/batch`."""
+
+    saved: Saved
+    receipts: Annotated[
+        list[BatchReceipt], Field(description="One receipt per turn, in the order of the request.")
+    ]
+
+
+# --- Messages of the list of events ----------------------------------------------------------
+
+CURSOR_PATTERN = r"^-?[0-9]{1,16}_[0-9]{1,10}$"  # a time in ms and a number in the space
+
+
+class EventsQuery(Message):
+    """Parameters of `GET /api/v7/events`."""
+
+    model_config = example({"user_id": "ada", "limit": 20})
+
+    user_id: Annotated[
+        Id | None,
+        Field(
+            description="User whose events to list. Default: the user of the key or the session."
+        ),
+    ] = None
+    session_id: Annotated[Id | None, Field(description="Only turns of this session.")] = None
+    after: Annotated[
+        Moment | None,
+        Field(description="Only events that occurred at or after this time (RFC 3339)."),
+    ] = None
+    before: Annotated[
+        Moment | None, Field(description="Only events that occurred before this time (RFC 3339).")
+    ] = None
+    order: Annotated[Literal["newest", "oldest"], Field(description="Which events come first.")] = (
+        "newest"
+    )
+    limit: Annotated[
+        int, Field(ge=1, le=limits.EVENTS_PAGE_MAX, description="Most events on a page.")
+    ] = 50
+    cursor: Annotated[
+        str | None,
+        Field(
+            pattern=CURSOR_PATTERN,
+            description="`next` of the page before: where this one begins.",
+        ),
+    ] = None
+    team: InTeam = None
+
+
+class ListedEvent(Message):
+    """One turn of a list, complete."""
+
+    event_id: EventId
+    session_id: Annotated[str, Field(description="Session of the turn.")]
+    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
+    query: Annotated[str, Field(description="The user's message, complete.")]
+    response: Annotated[str, Field(description="The response, complete.")]
+    flags: Annotated[list[str], Field(description="Flags, as in the event's detail.")]
+    occurred_at: Occurred
+    created_at: Created
+    author: Annotated[
+        Author | None,
+        ABSENT_IF_NONE,
+        Field(description="Who wrote it into the memory of a team; absent for one's own."),
+    ] = None
+
+
+class EventList(Message):
+    """Answer of `GET /api/v7/events`: one page, in the order of `occurred_at`."""
+
+    user_id: Annotated[str, Field(description="User whose events these are.")]
+    events: Annotated[list[ListedEvent], Field(description="Events, complete.")]
+    next: Annotated[
+        str | None, Field(description="`cursor` of the next page; null on the last page.")
+    ]
+
+
+# --- Messages of the list of sessions --------------------------------------------------------
+
+# the time of the latest turn in ms, and a row number
+SESSION_CURSOR_PATTERN = r"^[0-9]{1,16}_[0-9]{1,18}$"
+
+
+class SessionsQuery(Message):
+    """Parameters of `GET /api/v7/sessions`."""
+
+    model_config = example({"user_id": "ada", "limit": 20})
+
+    user_id: Annotated[
+        Id | None,
+        Field(
+            description="User whose sessions to list. Default: the key's pin, else the account's "
+            "name."
+        ),
+    ] = None
+    limit: Annotated[
+        int, Field(ge=1, le=limits.SESSIONS_PAGE_MAX, description="Most sessions on a page.")
+    ] = 50
+    cursor: Annotated[
+        str | None,
+        Field(
+            pattern=SESSION_CURSOR_PATTERN,
+            description="`next` of the page before: where this one begins.",
+        ),
+    ] = None
+    team: InTeam = None
+
+
+class ListedSession(Message):
+    """One session of a list."""
+
+    session_id: Annotated[str, Field(description="Identifier of the session.")]
+    turns: Annotated[int, Field(description="Number of turns.")]
+    summaries: Annotated[int, Field(description="Number of L1 summaries.")]
+    steps: Annotated[int, Field(description="Number of searches that counted a step.")]
+    topic: Annotated[str | None, Field(description="Topic of the latest turn, if it has one.")]
+    query: Annotated[str, Field(description="Beginning of the latest user message.")]
+    task_open: Annotated[bool, Field(description="True if a task was opened and is not done.")]
+    created_at: Annotated[str, Field(description="Time the session began (RFC 3339, UTC).")]
+    last_turn_at: Annotated[
+        str, Field(description="Time the latest turn was stored (RFC 3339, UTC).")
+    ]
+
+
+class SessionList(Message):
+    """Answer of `GET /api/v7/sessions`: one page, the latest turn first."""
+
+    user_id: Annotated[str, Field(description="User whose sessions these are.")]
+    sessions: Annotated[list[ListedSession], Field(description="Sessions, latest turn first.")]
+    next: Annotated[
+        str | None, Field(description="`cursor` of the next page; null on the last page.")
+    ]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from .agent import (
+    AgentPrompt,
+    Chat,
+    ChatAnswer,
+    Compliance,
+    ComplianceQuery,
+    PromptQuery,
+    PromptWrite,
+    SecondLook,
+    SecondLooked,
+)
 from .agent_tools import ToolsListed, ToolsQuery
-from .chat import Chat, ChatAnswer
-from .completions import Completed, Completion, ServedModel, ServedModels
-from .compliance import Compliance, ComplianceQuery
 from .cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from .embeddings import Embed, Embedded
 from .errors import Conflict, Forbidden, NotFound, Unauthorized
-from .events import EventList, EventsQuery
 from .execution import Executed, Execution
-from .explain import Explanation
 from .facts import (
     FactAdd,
     FactChange,
@@ -22,11 +27,49 @@ from .facts import (
     InstructionList,
 )
 from .feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
-from .files import CreatedFile, DownloadQuery, FileCreate
-from .forget import EventErased, FileErased, Forget, Forgotten
-from .memory import Event, EventChange, EventWrite, EventWritten, Remembered, Turn
-from .memory_batch import BatchWritten, TurnBatch
-from .memory_files import FileCommand, FileDone, FileHistory, FileQuery
+from .files import (
+    CreatedFile,
+    DownloadQuery,
+    FileCommand,
+    FileCreate,
+    FileDone,
+    FileHistory,
+    FileQuery,
+)
+from .forget import (
+    EventErased,
+    FileErased,
+    Forget,
+    Forgotten,
+    ReceiptKeys,
+    Retention,
+    RetentionQuery,
+    RetentionSet,
+)
+from .memory import (
+    BatchWritten,
+    Event,
+    EventChange,
+    EventList,
+    EventsQuery,
+    EventWrite,
+    EventWritten,
+    Remembered,
+    SessionList,
+    SessionsQuery,
+    Turn,
+    TurnBatch,
+)
+from .openai_api import (
+    Completed,
+    Completion,
+    Embed,
+    Embedded,
+    ResponseObject,
+    ResponseRequest,
+    ServedModel,
+    ServedModels,
+)
 from .operation import (
     AnyOperation,
     BodyOperation,
@@ -37,7 +80,6 @@ from .operation import (
     PlainOperation,
     QueryOperation,
 )
-from .own_key import OwnKey, OwnKeyQuery
 from .permissions import (
     ActionLog,
     ActionLogged,
@@ -52,14 +94,8 @@ from .permissions import (
     PermissionCheck,
     PermissionChecked,
 )
-from .prompts import AgentPrompt, PromptQuery, PromptWrite
-from .receipts import ReceiptKeys
-from .responses import ResponseObject, ResponseRequest
-from .retention import Retention, RetentionQuery, RetentionSet
-from .search import MemoryAnswer, MemoryQuery
-from .second_look import SecondLook, SecondLooked
-from .sessions import SessionList, SessionsQuery
-from .status import Readiness, StatusRecord
+from .search import Explanation, MemoryAnswer, MemoryQuery
+from .status import OwnKey, OwnKeyQuery, Readiness, StatusRecord
 from .summaries import (
     AgentMemory,
     AgentMemoryQuery,

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
+from .agent import ModelUsage
 from .constitution import ClientKind
 from .cubes import SharedCube
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, Saved, Topic, example
 from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
 from .text import Telling, Text
-from .usage import ModelUsage
 
 MadeBy = Literal["headlines", "model"]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]

@@ -7,10 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from . import limits
-from .forget import Erased
+from .forget import Erased, SignedReceipt
 from .message import ABSENT_IF_NONE, Body, Id, InTeam, Message, RowNumber, example
 from .permissions import AuditEntry
-from .receipts import SignedReceipt
 from .text import Text
 
 TeamRole: TypeAlias = Literal["reader", "writer", "owner"]

@@ -4,30 +4,26 @@ No tables and no users: callers pass rows and texts in. Imports only `protocol` 
 """
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
-from .demotions import SUSPECT_COST, Decay
 from .embedders.opening import open_embedder
 from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder
 from .embedders.serving import QueryVectors, VectorLayout, VectorMissing, quantize
-from .features import SIGNALS
 from .index.entries import (
     EntryBatch,
     EntryDamaged,
+    EntryMaker,
     EventText,
     IndexEntry,
     analysis_id,
+    entry_maker,
     index_entries,
     pack,
     repeated,
     unpack,
     unpack_repaired,
 )
-from .index.entry_pool import EntryMaker, entry_maker
-from .index.index_cache import IndexCache
-from .index.segment_folder import SegmentFolder, SegmentName
-from .index.segments import SegmentOrigin
-from .index.space_index import IndexView, SpaceIndex
-from .ranker import Ranker, load_ranker
-from .ranking import Ranking, Reason
+from .index.segments import SegmentFolder, SegmentName, SegmentOrigin
+from .index.space_index import IndexCache, IndexView, SpaceIndex
+from .ranking import SIGNALS, SUSPECT_COST, Decay, Ranker, Ranking, Reason, load_ranker
 from .rerankers.opening import open_reranker
 from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
@@ -51,10 +47,11 @@ from .text.analysis import (
     highlight,
     parse_query,
     parse_terms,
+    passages,
+    side_passages,
 )
-from .text.disclaimers import disclaims
 from .text.languages import normalize
-from .text.passages import passages, side_passages
+from .text.machine_text import disclaims
 
 __all__ = [
     "SIGNALS",

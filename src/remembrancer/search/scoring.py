@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numkong
 import numpy as np
@@ -15,11 +15,35 @@ import numpy.typing as npt
 
 from .embedders.serving import quantize
 from .index.space_index import IndexView
-from .runs import lengths_of_runs, starts_of_runs
-from .text.analysis import ParsedQuery, QueryWord
-from .text.query_dates import DateHint
+from .text.analysis import DateHint, ParsedQuery, QueryWord
 
-Array = npt.NDArray[Any]
+# --- Runs of equal values in arrays, and means: small steps that a search takes many times ---
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def starts_of_runs(ordered: Array) -> Array:
+    """Return the start of each run of equal values."""
+    is_first = np.empty(len(ordered), bool)
+    is_first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
+
+
+def mean_of(values: Array) -> float:
+    """Return the mean of some values, 0 of none; np.mean has a higher overhead."""
+    return float(np.add.reduce(values)) / max(len(values), 1)
+
+
+def lengths_of_runs(starts: Array, count: int) -> Array:
+    """Return the lengths of runs that start at these places of `count`."""
+    lengths = np.empty(len(starts), np.intp)  # np.diff has a higher overhead
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = count - starts[-1:]
+    return lengths
+
+
+# --- Scores of parts for a query: by words (BM25) and by vector (cosine) ---------------------
 
 K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
 # A word in this share of all parts is too common to discriminate, such as a speaker's name.

@@ -22,11 +22,11 @@ from remembrancer.client.runtime import (
     ServiceCall,
     TurnReply,
 )
+from remembrancer.protocol.agent import Check, CheckName, SecondLooked
 from remembrancer.protocol.cubes import CubeMade, CubeVoted, SharedCube, Votes
 from remembrancer.protocol.memory import Remembered
 from remembrancer.protocol.seal import render
 from remembrancer.protocol.search import Hit, MemoryAnswer
-from remembrancer.protocol.second_look import Check, CheckName, SecondLooked
 from remembrancer.protocol.summaries import MapUpdated, StartPack, StartParts
 
 SEAL = render(7)

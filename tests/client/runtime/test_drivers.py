@@ -13,9 +13,9 @@ from remembrancer.client import AsyncClient, Client, Retry
 from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
 from remembrancer.client.runtime.turn import NOTE_LATER, NOTE_NOT_SAVED
 from remembrancer.context import Context
+from remembrancer.protocol.agent import PromptQuery
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import Turn
-from remembrancer.protocol.prompts import PromptQuery
 from remembrancer.protocol.search import MemoryQuery
 
 Model = Callable[[list[ChatMessage]], str]

@@ -23,10 +23,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.client.runtime.turn import CHECK_THE_DRAFT, KEY_WARNING, NO_ANSWER, NOTE_UNSURE
+from remembrancer.protocol.agent import SecondLook
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
-from remembrancer.protocol.second_look import SecondLook
 from remembrancer.protocol.text import tokens
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"

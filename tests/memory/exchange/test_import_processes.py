@@ -19,8 +19,8 @@ from remembrancer.cli import memory as cli_memory
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import BATCH
 from remembrancer.search import EventText, entry_maker, index_entries, open_embedder
-from remembrancer.search.index import entry_pool
-from remembrancer.search.index.entry_pool import (
+from remembrancer.search.index import entries
+from remembrancer.search.index.entries import (
     PROCESS_BYTES,
     PROCESSES_MAX,
     TEXTS_MIN,
@@ -55,7 +55,7 @@ def source(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let enough memory be available, whatever the machine has."""
-    monkeypatch.setattr(entry_pool, "available_bytes", lambda: 5 * PROCESSES_MAX * PROCESS_BYTES)
+    monkeypatch.setattr(entries, "available_bytes", lambda: 5 * PROCESSES_MAX * PROCESS_BYTES)
 
 
 @pytest.fixture
@@ -130,11 +130,11 @@ def test_no_process_is_started_without_the_memory_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     embedder = open_embedder("multilingual")
-    monkeypatch.setattr(entry_pool, "available_bytes", lambda: PROCESSES_MAX * PROCESS_BYTES)
+    monkeypatch.setattr(entries, "available_bytes", lambda: PROCESSES_MAX * PROCESS_BYTES)
     with entry_maker(embedder, TEXTS_MIN, 8) as maker:
         assert not isinstance(maker, EntryPool)
 
-    monkeypatch.setattr(entry_pool, "available_bytes", lambda: None)  # not known
+    monkeypatch.setattr(entries, "available_bytes", lambda: None)  # not known
     with entry_maker(embedder, TEXTS_MIN, 8) as maker:
         assert isinstance(maker, EntryPool)
 

@@ -17,7 +17,7 @@ from remembrancer.agent.compliance import compliance
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.importer import ImportResult
 from remembrancer.memory.exchange.shapes import NAMES, detect
-from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.agent import ComplianceQuery
 
 _SHAPES = {
     "chatgpt": "chatgpt",

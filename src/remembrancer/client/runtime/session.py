@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from ...protocol import limits
+from ...protocol.agent import SecondLook
 from ...protocol.cubes import CubeVote, SharedCube
 from ...protocol.lines import LineFault, Lines, Rate
 from ...protocol.memory import Turn
 from ...protocol.operation import AnyOperation
 from ...protocol.operations import Operations
 from ...protocol.search import Hit, MemoryAnswer, MemoryQuery
-from ...protocol.second_look import SecondLook
 from ...protocol.summaries import MapRequest, StartQuery
 from ..api_request import ApiRequest, request_of
 from ..errors import ClientError

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ...protocol import limits
+from ...protocol.agent import SecondLook, SecondLooked
 from ...protocol.cubes import CubeMade, CubeVote
 from ...protocol.line import CubeText
 from ...protocol.lines import SECTIONS, LineFault, Lines, parse
@@ -19,7 +20,6 @@ from ...protocol.pasted import REMOVED, pasted_keys, without_keys
 from ...protocol.recalled import imitated_line
 from ...protocol.seal import render
 from ...protocol.search import MemoryAnswer
-from ...protocol.second_look import SecondLook, SecondLooked
 from ...protocol.summaries import MapRequest, StartPack, StartQuery
 from ...protocol.text import tokens
 from ..errors import (

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ...protocol import limits
+from ...protocol.files import memory_path
 from ...protocol.line import CubeKind
-from ...protocol.memory_files import memory_path
 from ...protocol.message import Id, Topic
 from ...protocol.text import Moment, Text
 

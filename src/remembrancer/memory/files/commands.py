@@ -16,13 +16,7 @@ from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import NotFound
-from ...protocol.memory_files import (
-    ROOT,
-    FileCommand,
-    FileDone,
-    InvalidMemoryPath,
-    memory_path,
-)
+from ...protocol.files import ROOT, FileCommand, FileDone, InvalidMemoryPath, memory_path
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...search.text.screening import instruction_like
 from ...store import Row, Transaction, load_queries

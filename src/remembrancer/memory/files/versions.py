@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol import limits
-from ...protocol.memory_files import (
+from ...protocol.files import (
     ROOT,
     FileHistory,
     FileQuery,

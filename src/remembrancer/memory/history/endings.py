@@ -11,10 +11,10 @@ from ...accounts import require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
 from ...context import Caller, Context
 from ...protocol.errors import Conflict
+from ...protocol.forget import Retention, RetentionQuery, RetentionRule, RetentionSet, Sweep
 from ...protocol.limits import SWEEPS_LISTED_MAX
 from ...protocol.memory import Event, EventChange
 from ...protocol.notices import without_notices
-from ...protocol.retention import Retention, RetentionQuery, RetentionRule, RetentionSet, Sweep
 from ...protocol.text import rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries

@@ -7,8 +7,8 @@ import json
 from ...accounts import session_user_id
 from ...accounts.teams import authors_of_events
 from ...context import Caller, Context
-from ...protocol.events import EventList, EventsQuery, ListedEvent
 from ...protocol.limits import EVENTS_PAGE_CHARACTERS_MAX
+from ...protocol.memory import EventList, EventsQuery, ListedEvent
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
 from ..paging import AFTER_ALL

@@ -24,13 +24,13 @@ from ...accounts.signing import (
 from ...context import Caller, Records
 from ...permissions.audit import SQL as AUDIT
 from ...permissions.audit import add_entry, canonical
-from ...protocol.forget import Forget
-from ...protocol.receipts import (
+from ...protocol.forget import (
     EVENT_IDS_MAX,
     FORMAT,
     ErasureAudit,
     ErasureScope,
     ErasureStatement,
+    Forget,
     ReceiptKey,
     ReceiptKeys,
     SignedReceipt,

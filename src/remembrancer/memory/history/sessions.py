@@ -10,8 +10,8 @@ from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...cubes import unrated_cubes
 from ...protocol.errors import NotFound
+from ...protocol.memory import ListedSession, SessionList, SessionsQuery
 from ...protocol.seal import render
-from ...protocol.sessions import ListedSession, SessionList, SessionsQuery
 from ...protocol.text import beginning, rfc3339
 from ...store import Row, Transaction, load_queries
 from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due, turns_owing_l1

@@ -13,18 +13,19 @@ import numpy as np
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
-from ...protocol.explain import (
+from ...protocol.search import (
     ExplainedHit,
     Explanation,
     Feature,
+    Hit,
     LeftOut,
     Mark,
+    MemoryQuery,
     Neighbour,
     QuestionWord,
     Stage,
 )
-from ...protocol.explain import Looked as SearchedCounts
-from ...protocol.search import Hit, MemoryQuery
+from ...protocol.search import Looked as SearchedCounts
 from ...protocol.text import beginning
 from ...search import (
     SIGNALS,

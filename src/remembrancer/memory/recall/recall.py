@@ -13,15 +13,7 @@ import numpy.typing as npt
 from ...accounts import is_user_of_session, space_user_id
 from ...context import Caller, Context
 from ...cubes import CubeQuery, NewestCubes, Situation, relevant_cubes
-from ...protocol.search import (
-    LAYERS,
-    Hit,
-    MemoryAnswer,
-    MemoryQuery,
-    OpenTask,
-    Signal,
-    WorkContext,
-)
+from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, OpenTask, Signal, WorkContext
 from ...protocol.text import rfc3339
 from ...search import (
     Decay,

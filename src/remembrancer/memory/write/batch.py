@@ -9,7 +9,7 @@ from ...accounts import require_write
 from ...accounts.idempotency import IdempotentRequest, idempotent, stored_answer
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
-from ...protocol.memory_batch import BatchReceipt, BatchTurn, BatchWritten, TurnBatch
+from ...protocol.memory import BatchReceipt, BatchTurn, BatchWritten, TurnBatch
 from ...search import Embedder, EventText, IndexEntry, analysis_id, index_entries
 from ...search.embedders.port import NoEmbedder
 from ...store import Transaction

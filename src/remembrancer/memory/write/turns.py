@@ -17,7 +17,7 @@ from ...protocol.notices import without_notices
 from ...protocol.service_keys import WARNING, mask_service_keys
 from ...search import EventText, IndexEntry, index_entries, repeated
 from ...search.embedders.port import NoEmbedder
-from ...search.text.near_duplicates import NEAR_DUPLICATE
+from ...search.text.machine_text import NEAR_DUPLICATE
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings
 from ...store import Row, Transaction, embedder_id, load_queries

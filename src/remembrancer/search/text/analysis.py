@@ -1,8 +1,4 @@
-"""Text to terms: split events into passages with their words, and queries into words with variants.
-
-A term is the CRC-32 of a normalised, stemmed word: 4 bytes, the same on every machine. Two words of
-a space collide about once in 40,000 words; the extra match is tolerable in ranking.
-"""
+"""Text to terms: split events into passages with their words, and queries into words."""
 
 from __future__ import annotations
 
@@ -13,29 +9,329 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import NamedTuple
 from zlib import crc32
 
-from .identifiers import identifier_names, identifiers
-from .languages import (
-    BY_CODE,
-    FALLBACK,
-    LANGUAGES,
-    Language,
-    detect,
-    normalize,
-    stem,
-)
-from .passages import side_passages
-from .query_dates import DateHint, date_in
+from .languages import BY_CODE, FALLBACK, LANGUAGES, MONTH_WORDS, Language, detect, normalize, stem
+from .machine_text import Segment, segments
 from .screening import instruction_like
-from .unspaced import (
-    HANGUL,
-    UNSPACED,
-    certain_pieces,
-    character_pairs,
-    lone_characters,
-    query_pieces,
+
+# --- Scripts without spaces between words: indexed as pairs of characters, queries cut into words
+# A query is cut at its function words (the stop words of the language). The pieces between them are
+# about words; their pairs of characters match the index. Word segmenters did no better
+# (docs/decisions/0029-words-without-spaces.md).
+
+# Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but its words have endings.
+UNSPACED = re.compile(
+    "[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3040-\u30ff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 )
+HANGUL = re.compile("[\uac00-\ud7af]+")
+_RUNS = re.compile(f"{UNSPACED.pattern}|{HANGUL.pattern}")
+
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LONE = re.compile(f"(?<![{_HAN}])[{_HAN}](?![{_HAN}])")
+
+
+class Piece(NamedTuple):
+    """A part of a word of a query that is searched for on its own."""
+
+    text: str
+    is_stop: bool
+    pairs: tuple[str, ...]  # pairs of characters, or words of other scripts
+
+
+def character_pairs(word: str) -> list[str]:
+    """Split text in scripts without spaces into pairs of characters, and keep other words whole.
+
+    A single character stays alone.
+    """
+    pieces: list[str] = []
+    rest = 0
+    for run in _RUNS.finditer(word):
+        if run.start() > rest:
+            pieces.append(word[rest : run.start()])
+        pieces += [run[0][i : i + 2] for i in range(max(1, len(run[0]) - 1))]
+        rest = run.end()
+    return pieces + ([word[rest:]] if rest < len(word) else [])
+
+
+def certain_pieces(word: str) -> list[str]:
+    """Return the pieces of a word that the index has for every text that contains it.
+
+    The text may go on before and after it without a space. A single character may then be in
+    another pair, so it is none of them.
+    """
+    return [
+        piece
+        for piece in character_pairs(word)
+        if len(piece) > 1 or not (UNSPACED.match(piece) or HANGUL.match(piece))
+    ]
+
+
+def lone_characters(word: str) -> list[str]:
+    """Return the Han characters between other scripts: in Japanese, each is a word or its stem.
+
+    Empty for a word of one character, which is indexed as it is.
+    """
+    return _LONE.findall(word) if len(word) > 1 else []
+
+
+def query_pieces(word: str, number: int) -> list[Piece]:
+    """Cut a word of a query at the stop words of a language; joined, the pieces equal the word.
+
+    A piece of one character has the pairs that contain it too: in Chinese, the index has no single
+    characters inside a longer run.
+    """
+    pieces, rest = [], 0
+    for start, end in [*_stops(word, number), (len(word), len(word))]:
+        if start > rest:
+            pieces.append(_piece(word, rest, start, is_stop=False))
+        if end > start:
+            pieces.append(_piece(word, start, end, is_stop=True))
+        rest = end
+    return pieces
+
+
+def _stops(word: str, number: int) -> list[tuple[int, int]]:
+    pattern = _stop_pattern(number)
+    return [match.span() for match in pattern.finditer(word)] if pattern else []
+
+
+def _piece(word: str, start: int, end: int, *, is_stop: bool) -> Piece:
+    text = word[start:end]
+    if len(text) == 1 and UNSPACED.match(text):
+        around = word[max(0, start - 1) : end + 1]
+        pairs = [text, *(pair for pair in character_pairs(around) if text in pair)]
+    else:
+        pairs = character_pairs(text)
+    return Piece(text, is_stop, tuple(pairs))
+
+
+@lru_cache(maxsize=64)
+def _stop_pattern(number: int) -> re.Pattern[str] | None:
+    """Return a pattern of the stop words of a language, longest first; None if it has none."""
+    stop = sorted(LANGUAGES[number].stop, key=lambda word: (-len(word), word))
+    return re.compile("|".join(map(re.escape, stop))) if stop else None
+
+
+# --- Recognise identifiers, paths, versions, options and error codes in text -----------------
+# The words inside are analysed like any others. Here they are also joined again, so that an exact
+# identifier finds its turn, and mixed case is split, so that plain words find `getUserById`.
+
+CHARACTERS_MAX = 200  # a longer token is data, such as a hash or base64
+# Tokens with a sign inside (paths, versions, options, pairs of key and value), words joined by
+# underscores, and mixed case. `\w` matches the underscore. Each alternative starts at a boundary:
+# otherwise a long word would be read again from each of its letters.
+_TOKEN = re.compile(
+    r"(?:(?<![\w-])--?)?\b\w+(?:[-./:=@]{1,2}\w+)+|(?<![^\W_])[^\W_]++(?:_+[^\W_]++)+"
+    r"|\b[A-Za-z]*(?:[a-z][A-Z]|[A-Z]{2}[a-z])\w*"
+)
+_SEPARATOR = re.compile(r"[/:=@]+")
+_MIXED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+){2,})")
+_SIGN = re.compile(r"[-./:=@_]")
+_NO_LETTER = re.compile(r"[\W_\d]+")
+_PUNCTUATION = ".,;:!?()[]{}\"'"
+_PLAIN = re.compile(r"[a-z]+(?:-[a-z]+)+|[\d.,:/=-]+")  # a word with hyphens; a date, a number
+
+
+class Identifier(NamedTuple):
+    """An identifier in a text."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]  # lower case: the whole, and its parts that are identifiers themselves
+    humps: tuple[str, ...]  # lower case: the words of names in mixed case
+
+
+def identifiers(text: str) -> Iterator[Identifier]:
+    """Yield the identifiers of a text in order, not overlapping."""
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if len(token) <= CHARACTERS_MAX:
+            names, humps = _analysed(token)
+            if names or humps:
+                yield Identifier(*match.span(), names, humps)
+
+
+def identifier_names(text: str) -> Iterator[Identifier]:
+    """Yield the identifiers of a text, each token between spaces once, wherever it is repeated.
+
+    Their places are those within the token. A long text repeats most of its words.
+    """
+    for token in dict.fromkeys(text.split()):
+        word = token.strip(_PUNCTUATION)
+        if word.isalpha() and word[1:].islower():
+            continue  # most of prose
+        yield from _in_token(token) if len(token) <= CHARACTERS_MAX else identifiers(token)
+
+
+@lru_cache(maxsize=16_384)
+def _in_token(token: str) -> tuple[Identifier, ...]:
+    return tuple(identifiers(token))
+
+
+@lru_cache(maxsize=16_384)
+def _analysed(token: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    whole = token.lstrip("-")
+    parts = [part for part in _SEPARATOR.split(whole) if part]
+    dotted = [name for part in parts for name in part.split(".") if "_" in name]
+    names = dict.fromkeys(
+        name.lower().strip("_")
+        for name in (whole, *_without_line(parts, whole), *parts, *dotted)
+        if _is_name(name, is_option=token.startswith("--"))
+    )
+    if version := _VERSION.fullmatch(whole.lower()):
+        names |= dict.fromkeys((version[1],))
+    humps = [
+        hump.lower()
+        for word in ([] if whole.islower() else _NO_LETTER.split(whole))
+        if _HUMP.search(word)
+        for hump in _MIXED.findall(word)
+        if len(hump) > 1
+    ]
+    return tuple(names), tuple(dict.fromkeys(humps))
+
+
+def _without_line(parts: list[str], whole: str) -> list[str]:
+    """Return the path of `path:line`."""
+    is_line = len(parts) > 1 and parts[-1].isdigit() and ":" in whole
+    return [whole.rpartition(":")[0]] if is_line else []
+
+
+def _is_name(name: str, *, is_option: bool) -> bool:
+    if not _SIGN.search(name):
+        return False
+    return bool(is_option or _VERSION.fullmatch(name) or not _PLAIN.fullmatch(name))
+
+
+# --- Cut long texts into passages: at paragraphs, lines, sentences or words ------------------
+# The passages joined equal the text. Cuts at headings, list items and the edges of code gained
+# nothing (docs/explanation/search.md).
+
+PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
+PASSAGES_MAX = 64  # per side; a longer text gets longer passages
+_BREAKS = (
+    re.compile(r"\n\s*\n"),
+    re.compile(r"\n"),
+    re.compile(r"(?<=[.!?。！？؟])\s*"),
+    re.compile(r"\s+"),
+)
+
+
+def side_passages(text: str) -> list[Segment]:
+    """Cut one side of an event into passages, each of words or of machine notices.
+
+    The passages joined equal the text.
+    """
+    return [
+        Segment(passage, segment.is_notice)
+        for segment in segments(text)
+        for passage in passages(segment.text, len(text))
+    ]
+
+
+def passages(text: str, whole: int = 0) -> list[str]:
+    """Cut a text at paragraphs, lines, sentences or words; the parts joined equal the text.
+
+    `whole` is the length of the text that it is a part of.
+    """
+    size = max(PASSAGE_CHARACTERS, -(-max(len(text), whole) // PASSAGES_MAX))
+    parts, start = [], 0
+    while len(text) - start > size:
+        end = start + _cut(text[start : start + size])
+        parts.append(text[start:end])
+        start = end
+    return [*parts, text[start:]]
+
+
+def _cut(window: str) -> int:
+    for pattern in _BREAKS:
+        ends = [
+            match.end()
+            for match in pattern.finditer(window, len(window) // 2)
+            if match.end() < len(window)
+        ]
+        if ends:
+            return ends[-1]
+    return len(window)
+
+
+# --- Dates in queries: an ISO date, or a month with a day or a year, in the languages of the table
+
+_ISO_DATE = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
+_UNSPACED_DATE = re.compile(r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?")
+
+
+@dataclass(frozen=True, slots=True)
+class DateHint:
+    """A date in a query: year, month and day of the month, each optional."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+
+def date_in(
+    query_words: Sequence[str], text: str, candidates: Sequence[Language]
+) -> DateHint | None:
+    """Return the date in a query, if it names a month or a full date.
+
+    `query_words` are the normalised words of `text`, `candidates` its possible languages.
+    """
+    if iso := _ISO_DATE.search(text):
+        month = int(iso[2])
+        return (
+            DateHint(int(iso[1]), month, int(iso[3]) if iso[3] else None)
+            if 1 <= month <= 12
+            else None
+        )
+    year = next(
+        (int(word) for word in query_words if len(word) == 4 and _YEAR.fullmatch(word)), None
+    )
+    for place, word in enumerate(query_words):
+        if word not in MONTH_WORDS:
+            continue
+        near = [
+            query_words[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(query_words)
+        ]
+        days = [
+            int(day[1])
+            for other in near
+            if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31
+        ]
+        # A month name of another language counts only next to a number: "mars" is also a planet.
+        languages = LANGUAGES if days else candidates
+        month = next(
+            (language.months[word] for language in languages if word in language.months), 0
+        )
+        if month and not (word == "may" and "May" not in text):
+            return DateHint(year, month, next(iter(days), None))
+    if text.isascii():
+        return None
+    if unspaced := _UNSPACED_DATE.search(normalize(text)):
+        month = int(unspaced[2])
+        named_year, named_day = unspaced[1], unspaced[3]
+        return (
+            DateHint(
+                int(named_year) if named_year else year,
+                month,
+                int(named_day) if named_day else None,
+            )
+            if 1 <= month <= 12
+            else None
+        )
+    return None
+
+
+# --- Text to terms: split events into passages with their words, and queries into words with
+#     variants
+# A term is the CRC-32 of a normalised, stemmed word: 4 bytes, the same on every machine. Two words
+# of a space collide about once in 40,000 words; the extra match is tolerable in ranking.
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
 # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader; a

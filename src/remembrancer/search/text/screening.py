@@ -1,9 +1,4 @@
-"""Screening of texts: secrets (keys, tokens, passwords) and prompt injections.
-
-Secrets are found by `kingfisher-secret-scanner` and the additional rules of `secrets.yml`
-(docs/decisions/0004-secrets-detector.md explains why). It works offline, in linear time. Prompt
-injections are found by the patterns of `screening.toml`.
-"""
+"""Screening of texts: secrets (keys, tokens, passwords) and prompt injections."""
 
 from __future__ import annotations
 
@@ -12,13 +7,65 @@ import threading
 import tomllib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from re import _constants, _parser
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .needed_texts import needed_texts
+if TYPE_CHECKING:
+    from kingfisher_sdk import Scanner
+
+
+# --- Literal texts that a regular expression needs, so that most texts need not be searched for it
+# Source: Cox, "Regular expression matching with a trigram index", 2012. Whole texts here, no
+# trigrams.
+
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+
+
+def needed_texts(pattern: str) -> tuple[str, ...]:
+    """Return texts one of which is in every match of a pattern; empty if there are none.
+
+    Of several such sets, that with the longest texts: they are the rarest. The pattern must not
+    ignore case.
+    """
+    return tuple(sorted(_best(_parser.parse(pattern)) or ()))
+
+
+def _best(tree: Iterable[tuple[Any, Any]]) -> frozenset[str] | None:
+    """Return the best set of texts that a sequence needs; None without any."""
+    sets: list[frozenset[str]] = []
+    literal = ""
+    for kind, argument in tree:
+        if kind is _constants.LITERAL:
+            literal += chr(argument)
+        elif kind is not _constants.AT:  # a boundary between two letters changes nothing
+            sets += [frozenset({literal})] if literal else []
+            literal = ""
+            if (inner := _needed(kind, argument)) is not None:
+                sets.append(inner)
+    sets += [frozenset({literal})] if literal else []
+    return max(sets, key=lambda one: (min(map(len, one)), -len(one)), default=None)
+
+
+def _needed(kind: Any, argument: Any) -> frozenset[str] | None:
+    if kind is _constants.SUBPATTERN:
+        return _best(argument[3])
+    if kind in _REPEATS:
+        return _best(argument[2]) if argument[0] else None
+    if kind is _constants.BRANCH:
+        parts = [_best(one) for one in argument[1]]
+        complete = [one for one in parts if one]
+        return frozenset().union(*complete) if len(complete) == len(parts) else None
+    return None
+
+
+# --- Screening of texts: secrets (keys, tokens, passwords) and prompt injections -------------
+# Secrets are found by `kingfisher-secret-scanner` and the additional rules of `secrets.yml`
+# (docs/decisions/0004-secrets-detector.md explains why). It works offline, in linear time. Prompt
+# injections are found by the patterns of `screening.toml`.
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")  # combining ones, of Latin letters
 _INVISIBLE = re.compile(  # format characters, variation selectors, tags
@@ -28,8 +75,6 @@ _LINE_BREAKS = re.compile("[\r\u0085\u2028\u2029]+")
 # letters of other scripts that look Latin
 _LOOK_ALIKES = str.maketrans("аеорсухіѕјԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxisjdqwhlABEZHIKMNOPTYXo")
 _LATIN = re.compile("[a-z]")
-if TYPE_CHECKING:
-    from kingfisher_sdk import Scanner
 
 OURS = "remembrancer."  # prefix of the rules of secrets.yml
 # Many rules need white space after a key, where prose has a comma or a full stop.

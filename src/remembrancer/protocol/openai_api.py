@@ -1,14 +1,18 @@
-"""Messages of the OpenAI-compatible chat completions and of the list of models."""
+"""Messages of the OpenAI-compatible interface: chat completions, responses, embeddings, errors."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from . import limits
+from .errors import Problem, TooManyRequests, Unauthorized
 from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
 from .text import Text
+
+# --- Messages of the OpenAI-compatible chat completions and of the list of models ------------
 
 # Fields of a request that this service reads and does not pass on.
 _OWN_FIELDS = (
@@ -304,3 +308,226 @@ class ServedModels(Message):
 
     object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
     data: Annotated[list[ServedModel], Field(description="Models that this account may use.")]
+
+
+# --- Messages of the OpenAI-compatible Responses API, as far as the service supports it ------
+
+
+class TextFormat(Body):
+    """Options of the answer's text."""
+
+    format: Annotated[
+        dict[str, Any] | None,
+        Field(description='`{"type": "text"}`, `json_object`, or `json_schema` with its schema.'),
+    ] = None
+
+
+class ResponseRequest(Body):
+    """Body of `POST /v1/responses`."""
+
+    model_config = ConfigDict(
+        **example({"model": "memory", "input": "When does the ferry leave?", "user": "ada"}),
+        extra="allow",
+    )
+
+    input: Annotated[
+        Text
+        | Annotated[list[dict[str, Any]], Field(min_length=1, max_length=limits.CHAT_HISTORY_MAX)],
+        Field(
+            description="The user's message, or the conversation: messages, `function_call` and "
+            "`function_call_output`."
+        ),
+    ]
+    instructions: Annotated[Text | None, Field(description="System message before the input.")] = (
+        None
+    )
+    model: Annotated[Text | None, Field(description="As in `POST /v1/chat/completions`.")] = None
+    user: Annotated[
+        Id | None,
+        Field(
+            description="User whose memory to use. Default: the key's pin, else the account's name."
+        ),
+    ] = None
+    session_id: Annotated[Id, Field(description="Session of the message.")] = "default"
+    stream: Annotated[bool | None, Field(description="Stream the answer as events.")] = None
+    max_output_tokens: Annotated[
+        int | None,
+        Field(ge=1, le=limits.TOKENS_MAX, description="Maximum number of tokens to generate."),
+    ] = None
+    temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature.")] = (
+        None
+    )
+    top_p: Annotated[float | None, Field(ge=0, le=1, description="Nucleus sampling.")] = None
+    text: Annotated[TextFormat | None, Field(description="Format of the answer.")] = None
+    tools: Annotated[
+        list[dict[str, Any]] | None, Field(description="Tools of the type `function`.")
+    ] = None
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: ParallelToolCalls = None
+    previous_response_id: Annotated[
+        Text | None, Field(description="Not supported: send the conversation in `input`.")
+    ] = None
+
+
+class ResponseUsage(Message):
+    """Token usage of all model calls of a request."""
+
+    model_config = ConfigDict(extra="allow")
+
+    input_tokens: Annotated[int, Field(ge=0, description="Tokens read.")]
+    output_tokens: Annotated[int, Field(ge=0, description="Tokens written.")]
+    total_tokens: Annotated[int, Field(ge=0, description="Sum of both.")]
+
+
+class ResponseObject(Message):
+    """Answer of `POST /v1/responses`; it has further fields, as OpenAI's."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: Annotated[str, Field(description="`resp_` and the event id of the stored turn, or a name.")]
+    object: Annotated[Literal["response"], Field(description="`response`.")] = "response"
+    created_at: Annotated[int, Field(description="Time of creation, in seconds since 1970.")]
+    status: Annotated[
+        Literal["in_progress", "completed", "incomplete"],
+        Field(description="`incomplete`: the token limit was reached."),
+    ]
+    model: Annotated[str, Field(description="The model that answered.")]
+    output: Annotated[
+        list[dict[str, Any]], Field(description="A message, function calls, or both.")
+    ]
+    usage: Annotated[ResponseUsage | None, Field(description="Token usage.")] = None
+
+
+# --- Messages of the OpenAI-compatible embeddings --------------------------------------------
+
+
+class Embed(Body):
+    """Body of `POST /v1/embeddings`."""
+
+    model_config = example({"model": "memory-embedder", "input": "When does the ferry leave?"})
+
+    input: Annotated[
+        Text | Annotated[list[Text], Field(min_length=1, max_length=limits.EMBEDDING_INPUTS_MAX)],
+        Field(description="One text, or a list of texts. Tokens in their place are rejected."),
+    ]
+    model: Annotated[
+        Text | None, Field(description="Accepted and ignored: the server has one embedder.")
+    ] = None
+    encoding_format: Annotated[
+        Literal["float", "base64"],
+        Field(description="`float`: lists of numbers. `base64`: 32-bit floats, little endian."),
+    ] = "float"
+    dimensions: Annotated[
+        int | None,
+        Field(ge=1, description="Number of dimensions: that of the embedder, or absent."),
+    ] = None
+    input_type: Annotated[
+        Literal["query", "document"],
+        Field(description="Whether the texts are searched or search (our addition)."),
+    ] = "document"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_texts(cls, body: Any) -> Any:
+        texts = body.get("input") if isinstance(body, dict) else None
+        if isinstance(texts, list) and any(isinstance(text, (int, list)) for text in texts):
+            raise Misfit(
+                "input",
+                "must be text: the embedder has tokens of its own. For LangChain's "
+                "OpenAIEmbeddings, set `check_embedding_ctx_length=False`",
+            )
+        return body
+
+
+class TextVector(Message):
+    """The vector of one text."""
+
+    object: Annotated[Literal["embedding"], Field(description="`embedding`.")] = "embedding"
+    index: Annotated[int, Field(description="Position of its text, from 0.")]
+    embedding: Annotated[
+        list[float] | str, Field(description="The vector, of unit length, in `encoding_format`.")
+    ]
+
+
+class EmbeddingUsage(Message):
+    """Size of the input."""
+
+    prompt_tokens: Annotated[
+        int, Field(ge=0, description="About a quarter of the characters that were read.")
+    ]
+    total_tokens: Annotated[int, Field(ge=0, description="The same.")]
+
+
+class Embedded(Message):
+    """Answer of `POST /v1/embeddings`."""
+
+    object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
+    data: Annotated[list[TextVector], Field(description="One vector per text, in their order.")]
+    model: Annotated[str, Field(description="The embedder, with its version.")]
+    usage: Annotated[EmbeddingUsage, Field(description="Tokens of the input.")]
+
+
+# --- Errors in the shape that OpenAI's clients read, for the paths under `/v1` ---------------
+
+PREFIX = "/v1"
+# Codes that clients compare with; the other codes are those of docs/reference/errors.md.
+_CODES: dict[str, str] = {
+    Unauthorized.error: "invalid_api_key",
+    TooManyRequests.error: "rate_limit_exceeded",
+}
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_INDEX = re.compile(r"/(\d+)(?=/|$)")
+# Parts of a pointer that name the type of an alternative, not a field.
+_TYPE = re.compile(
+    r"/(?:(?:constrained-)?(?:str|int|float|bool|list|dict)(?=/|\[|$)|function-|nullable|"
+    r"TextPart|MediaPart).*"
+)
+
+
+def is_openai_path(path: str) -> bool:
+    """Return True if errors of this path have OpenAI's shape."""
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
+
+
+class OpenAIError(BaseModel):
+    """The error of a response."""
+
+    message: Annotated[str, Field(description="Explanation, for people.")]
+    type: Annotated[str, Field(description="Kind of error, such as `invalid_request_error`.")]
+    param: Annotated[
+        str | None, Field(description="The invalid field, such as `messages[0].content`, or null.")
+    ]
+    code: Annotated[
+        str,
+        Field(
+            description="Stable error code: `invalid_api_key`, `rate_limit_exceeded`, "
+            "`model_not_found`, or a code of the other endpoints."
+        ),
+    ]
+
+
+class OpenAIErrorBody(BaseModel):
+    """Body of every error response under `/v1`."""
+
+    model_config = ConfigDict(title="OpenAIError")
+
+    error: Annotated[OpenAIError, Field(description="The error.")]
+
+
+def openai_body(problem: Problem) -> dict[str, Any]:
+    """Return the response body of a problem in OpenAI's shape."""
+    faults = problem.extra.get("errors") or []
+    error = OpenAIError(
+        message=problem.detail,
+        type=_TYPES.get(
+            problem.status, "server_error" if problem.status >= 500 else "invalid_request_error"
+        ),
+        param=_field_name(faults[0]["pointer"]) if faults else None,
+        code=problem.extra.get("code") or _CODES.get(problem.error, problem.error),
+    )
+    return {"error": error.model_dump()}
+
+
+def _field_name(pointer: str) -> str | None:
+    """Return a JSON pointer as OpenAI writes it: /messages/0/content as messages[0].content."""
+    return _INDEX.sub(r"[\1]", _TYPE.sub("", pointer)).lstrip("/").replace("/", ".") or None
