@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -324,38 +326,60 @@ def test_address_is_escaped(home: Path) -> None:
     assert config["mcp_servers"]["remembrancer"]["args"][-1] == 'http://x/"\\'
 
 
-def test_installed_hooks_run(home: Path, service_url: str, context: Context) -> None:
-    """Run the installed command line as an agent would."""
-    write(
-        plan_changes(
-            "claude-code",
-            InstallOptions(home=home, is_project=False, url=service_url, remove=False),
-        )
-    )
-    command = json.loads((home / ".claude" / "settings.json").read_text("utf-8"))["hooks"][
-        "SessionStart"
-    ][0]["hooks"][0]["command"]
-    event = {
-        "hook_event_name": "SessionStart",
-        "session_id": "s1",
-        "cwd": str(home),
-        "source": "startup",
-    }
-    environment = {"HOME": str(home), "REMEMBRANCER_KEY": new_key(context)}
-
-    confirmed_run = subprocess.run(
+def start_pack(command: str, home: Path, **environment: str) -> str:
+    """Return what a hook adds to a new session, run as an agent runs its command line."""
+    event = {"hook_event_name": "SessionStart", "session_id": "s1", "cwd": str(home)}
+    process = subprocess.run(
         ["sh", "-c", command],
-        input=json.dumps(event),
-        env=environment,
+        input=json.dumps(event | {"source": "startup"}),
+        env={"HOME": str(home), "PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
         check=True,
     )
+    return context(json.loads(process.stdout))
 
-    assert (
-        "constitution"
-        in json.loads(confirmed_run.stdout)["hookSpecificOutput"]["additionalContext"]
+
+def session_command(hooks: Path) -> str:
+    """Return the command line of SessionStart in a file of hooks."""
+    groups = json.loads(hooks.read_text("utf-8"))["hooks"]["SessionStart"]
+    return str(groups[0]["hooks"][0]["command"])
+
+
+def test_installed_hooks_run(home: Path, service_url: str, context: Context) -> None:
+    options = InstallOptions(home=home, is_project=False, url=service_url, remove=False)
+    write(plan_changes("claude-code", options))
+
+    command = session_command(home / ".claude" / "settings.json")
+    text = start_pack(command, home, REMEMBRANCER_KEY=new_key(context))
+
+    assert "constitution" in text
+
+
+def test_plugin_runs_from_a_copy(home: Path, service_url: str, context: Context) -> None:
+    """Claude Code installs a plugin as a copy of its folder, with the files that links name."""
+    plugin = home / "cache" / "remembrancer"
+    shutil.copytree(folder() / "claude-code", plugin)
+
+    text = start_pack(
+        session_command(plugin / "hooks" / "hooks.json"),
+        home,
+        CLAUDE_PLUGIN_ROOT=str(plugin),
+        REMEMBRANCER_KEY=new_key(context),
+        REMEMBRANCER_URL=service_url,
     )
+
+    assert "constitution" in text
+
+
+def test_links_of_the_plugin_stay_within_the_repository() -> None:
+    """Others are not copied with the plugin, or lead nowhere in another clone."""
+    links = [path for path in (folder() / "claude-code").rglob("*") if path.is_symlink()]
+
+    assert links
+    for link in links:
+        assert not link.readlink().is_absolute()
+        assert link.resolve(strict=True).is_relative_to(folder().parent.resolve())
 
 
 def test_plugin_is_complete_and_equals_the_installation(home: Path) -> None:

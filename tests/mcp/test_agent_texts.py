@@ -56,7 +56,7 @@ def test_llms_txt_names_every_tool_and_links_to_openapi(http: Http) -> None:
 
 @pytest.mark.parametrize("name", sorted(files()))
 def test_generated_files_are_up_to_date(name: str) -> None:
-    """Regenerate them with `python -m remembrancer.entrypoints.agent_texts`."""
+    """Regenerate them with `python -m remembrancer.http.agent_instructions`."""
     assert (ROOT / name).read_text("utf-8") == files()[name]
 
 

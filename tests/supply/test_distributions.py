@@ -8,6 +8,7 @@ skipped; with CI=true they fail.
 from __future__ import annotations
 
 import email
+import json
 import os
 import re
 import shutil
@@ -144,6 +145,20 @@ def test_source_distribution_builds_the_same_wheel(name: str, dist: Path, tmp_pa
     assert contents(again) == contents(wheel)
 
 
+def hook_answer(settings: Path, **variables: str) -> str:
+    """Return the answer of the first hook of a new session, run as Claude Code runs it."""
+    hooks = json.loads(settings.read_text("utf-8"))["hooks"]["SessionStart"]
+    process = subprocess.run(
+        ["sh", "-c", hooks[0]["hooks"][0]["command"]],
+        input='{"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}',
+        env={**ENVIRONMENT, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return process.stdout
+
+
 def test_installed_wheel_serves_adds_and_searches(programs: Path, tmp_path: Path) -> None:
     program = str(programs / "remembrancer")
     version = run(program, "--version").strip()
@@ -157,10 +172,13 @@ def test_installed_wheel_serves_adds_and_searches(programs: Path, tmp_path: Path
             CALL.format(package="remembrancer.client", top="remembrancer"),
             **variables,
         )
+        run(program, "install", "claude-code", "--yes", **variables)
+        started = hook_answer(tmp_path / ".claude" / "settings.json", **variables)
 
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     assert event_id in answer
     assert modules.split()[0] == "client"
+    assert "constitution" in started
 
 
 def test_client_is_small_and_needs_no_server(dist: Path, programs: Path, tmp_path: Path) -> None:

@@ -16,23 +16,6 @@ from ..protocol.constitution import RULES, VERSION, compact_text
 ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
 SKILL, AGENTS = "integrations/claude-code/skills/memory/SKILL.md", "integrations/AGENTS.md"
 
-# Hooks run without the package, so they get copies of the protocol modules that they need.
-HOOKS = "integrations/claude-code/hooks/remembrancer_protocol"
-VENDORED_MODULES = (
-    "fence.py",
-    "line.py",
-    "lines.py",
-    "memory_claims.py",
-    "notices.py",
-    "pasted.py",
-    "plain_values.py",
-    "recalled.py",
-    "seal.py",
-)
-_VENDORED_DOCSTRING = (
-    '"""Copies of protocol modules, for hooks that run without the package. Do not edit."""\n'
-)
-
 
 def llms_text(base: str) -> str:
     """Return `/llms.txt` (llmstxt.org)."""
@@ -40,17 +23,8 @@ def llms_text(base: str) -> str:
 
 
 def files() -> Mapping[str, str]:
-    """Return the generated files by path: the skill, the AGENTS.md section, the hook modules."""
-    protocol = resources.files("remembrancer.protocol")
-    copies = {
-        f"{HOOKS}/{name}": protocol.joinpath(name).read_text("utf-8") for name in VENDORED_MODULES
-    }
-    return {
-        SKILL: _render("skill.md"),
-        AGENTS: _render("agents.md"),
-        f"{HOOKS}/__init__.py": _VENDORED_DOCSTRING,
-        **copies,
-    }
+    """Return the generated files by path: the skill and the AGENTS.md section."""
+    return {SKILL: _render("skill.md"), AGENTS: _render("agents.md")}
 
 
 def _render(template: str, base: str = "") -> str:

@@ -1,1 +1,1 @@
-"""Copies of protocol modules, for hooks that run without the package. Do not edit."""
+"""Links to the protocol modules that hooks need, because hooks run without the package."""
