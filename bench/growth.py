@@ -32,7 +32,7 @@ from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Caller, Context, assemble
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings, read

@@ -14,11 +14,11 @@ from unittest.mock import patch
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
+from remembrancer.memory.links import TurnLinks
 from remembrancer.memory.recall import recall as recall_module
 from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.remember import remember
 from remembrancer.memory.write import turns as turns_module
-from remembrancer.memory.write.links import TurnLinks
-from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryAnswer, MemoryQuery
 from remembrancer.settings import read

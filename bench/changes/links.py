@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from bench.changes.sources import CONVERSATIONS
 from bench.report import table
 from remembrancer.memory.changes import change, state_keys
-from remembrancer.memory.write.links import RELATED_MAX
+from remembrancer.memory.links import RELATED_MAX
 
 START = 200  # characters of a message that are printed
 

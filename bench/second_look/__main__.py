@@ -29,7 +29,7 @@ from remembrancer.agent.second_look import second_look
 from remembrancer.claims.evidence import EventEvidence
 from remembrancer.claims.review import CitedEvent, parse_draft, review
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.agent import Check, SecondLook
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery

@@ -16,7 +16,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.agent.answers import QUOTED_TOPIC, StreamFilter, clean, recent_messages
 from remembrancer.agent.chat import chat, finish, start_chat
 from remembrancer.context import Caller, Context
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.models import (
     Budget,
     ModelAttempt,

@@ -15,11 +15,23 @@ IMPORT_RULE = (
     " < sandbox, files, feedback < backup < repair < cubes < memory < claims < agent < status"
     " < http < console, mcp, install < server < cli"
 )
-LEVELS = {
-    package.strip(): level
-    for level, packages in enumerate(IMPORT_RULE.split("<"))
-    for package in packages.split(",")
-}
+# The order of the modules and packages inside `memory`, in the same notation.
+MEMORY_RULE = (
+    "changes, instructions, spaces < paging, segments, layers, intake < links < facts < duties,"
+    " files, write < history < recall < summaries < remember < maintenance < exchange"
+)
+
+
+def _levels(rule: str) -> dict[str, int]:
+    return {
+        package.strip(): level
+        for level, packages in enumerate(rule.split("<"))
+        for package in packages.split(",")
+    }
+
+
+LEVELS = _levels(IMPORT_RULE)
+MEMORY_LEVELS = _levels(MEMORY_RULE)
 ENTRY_POINTS = {"http", "console", "mcp", "install", "server", "cli"}
 # Packages with their own list: `claims` stays pure, `client` runs without the server, `testing` is
 # for tests (ours and users').
@@ -46,8 +58,8 @@ def imported_modules(source: Source) -> Iterator[tuple[int, str]]:
             parts = source.module.split(".") if source.is_package else source.module.split(".")[:-1]
             above = parts[: len(parts) - (node.level - 1)] if node.level else []
             whole = ".".join([*above, *([node.module] if node.module else [])])
-            if whole == PACKAGE:  # from .. import status: the names may be packages
-                yield from ((node.lineno, f"{PACKAGE}.{alias.name}") for alias in node.names)
+            if whole in (PACKAGE, f"{PACKAGE}.memory"):  # the names may be packages
+                yield from ((node.lineno, f"{whole}.{alias.name}") for alias in node.names)
             else:
                 yield node.lineno, whole
 
@@ -85,3 +97,28 @@ def violations(files: Iterable[Source]) -> list[str]:
             if not source.package or not may_import(source.package, other):
                 broken.append(f"{source.name}:{line} imports {other}")
     return broken
+
+
+def memory_violations(files: Iterable[Source]) -> list[str]:
+    """Return the imports that break the order inside `memory`, one line each."""
+    broken = []
+    for source in files:
+        part = _memory_part(source.module)
+        if part is None:
+            continue
+        if part not in MEMORY_LEVELS:
+            broken.append(f"{source.name} is in no part that the order of `memory` names")
+            continue
+        for line, module in imported_modules(source):
+            other = _memory_part(module)
+            if other is None or other == part:
+                continue
+            if MEMORY_LEVELS.get(other, len(MEMORY_LEVELS)) >= MEMORY_LEVELS[part]:
+                broken.append(f"{source.name}:{line} imports {other}")
+    return broken
+
+
+def _memory_part(module: str) -> str | None:
+    """Return the module or package directly inside `memory` that a module belongs to, or None."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == [PACKAGE, "memory"] and len(parts) > 2 else None

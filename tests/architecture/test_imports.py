@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from architecture.imports import IMPORT_RULE, LEVELS, violations
+from architecture.imports import (
+    IMPORT_RULE,
+    LEVELS,
+    MEMORY_RULE,
+    memory_violations,
+    violations,
+)
 from architecture.tree import CODE, PACKAGE, ROOT, package, sources
 
 
@@ -15,10 +21,15 @@ def test_imports_follow_the_import_rule() -> None:
     assert violations(package()) == []
 
 
-def test_documented_import_rule_is_the_checked_one() -> None:
+def test_imports_inside_memory_follow_its_order() -> None:
+    assert memory_violations(package()) == []
+
+
+def test_documented_import_rules_are_the_checked_ones() -> None:
     page = " ".join((ROOT / "docs/explanation/architecture.md").read_text("utf-8").split())
 
     assert IMPORT_RULE in page
+    assert MEMORY_RULE in page
 
 
 @pytest.mark.parametrize(
@@ -66,6 +77,39 @@ def test_import_rule_finds_violations(
 
     assert violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
         f"{PACKAGE}/{violation}" for violation in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "expected"),
+    [
+        ("facts/edit.py", "from ..write.turns import x", ["facts/edit.py:1 imports write"]),
+        ("facts/edit.py", "from .. import remember", ["facts/edit.py:1 imports remember"]),
+        (
+            "write/turns.py",
+            "def late():\n    from ..history import forget",
+            ["write/turns.py:2 imports history"],
+        ),
+        ("spaces.py", "from .recall.recall import recall", ["spaces.py:1 imports recall"]),
+        ("layers.py", "from .intake import Intake", ["layers.py:1 imports intake"]),
+        (
+            "plugins/one.py",
+            "",
+            ["plugins/one.py is in no part that the order of `memory` names"],
+        ),
+        ("history/forget.py", "from ..write import turns\nfrom . import sessions", []),
+        ("__init__.py", "", []),
+    ],
+)
+def test_order_inside_memory_finds_violations(
+    tmp_path: Path, file: str, line: str, expected: list[str]
+) -> None:
+    path = tmp_path / PACKAGE / "memory" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line, "utf-8")
+
+    assert memory_violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
+        f"{PACKAGE}/memory/{violation}" for violation in expected
     ]
 
 

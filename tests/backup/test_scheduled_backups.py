@@ -20,7 +20,7 @@ from remembrancer.backup.verify import verify
 from remembrancer.context import Context, open_records
 from remembrancer.http.metrics import Metrics
 from remembrancer.memory.exchange.restore import no_progress
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.server.scheduled_backups import ScheduledBackups, check_folder
 from remembrancer.settings import SettingInvalid, Settings

@@ -11,7 +11,7 @@ from console.reader import Reader, words_of
 from console.window import Site
 
 from remembrancer.accounts.teams import enter
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 
 PATH = "/console/teams"

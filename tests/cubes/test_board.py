@@ -13,7 +13,7 @@ from remembrancer.cubes import board
 from remembrancer.cubes.board import CARDS_LISTED_MAX
 from remembrancer.cubes.lessons import CubeUnknown, vote
 from remembrancer.cubes.proposals import create
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.cubes import CubeCreate, CubeMade, CubeVote
 from remembrancer.protocol.memory import Turn
 

@@ -16,7 +16,7 @@ from remembrancer.cubes.lessons import (
     prepare_cube,
     store_cube,
 )
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Transaction
 

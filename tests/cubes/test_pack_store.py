@@ -31,7 +31,7 @@ from remembrancer.cubes.packs import (
 )
 from remembrancer.cubes.starter import load_starter
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.store import open_store

@@ -7,7 +7,7 @@ from cubes.agents import Agent
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
 from remembrancer.memory.facts.edit import add_fact
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.permissions.grants import check, grant
 from remembrancer.permissions.teams import (
     accept_invitation,

@@ -20,7 +20,7 @@ import pytest
 
 from remembrancer import status, testing
 from remembrancer.accounts import caller_for, keys
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.server.run import AddressUnusable, run, welcome
 from remembrancer.settings import Settings

@@ -13,7 +13,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import Hit, MemoryAnswer, MemoryQuery
 from remembrancer.search import SymmetricEmbedder

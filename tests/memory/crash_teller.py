@@ -10,7 +10,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import new_id
 from remembrancer.memory.exchange.importer import read, store
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.search.embedders.port import NoEmbedder
 from remembrancer.settings import Settings

@@ -31,7 +31,7 @@ from pathlib import Path
 from remembrancer import testing
 from remembrancer.context import new_id
 from remembrancer.accounts import caller_for
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.settings import Settings
 folder, url, *words = sys.argv[1:]

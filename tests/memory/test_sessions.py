@@ -23,7 +23,7 @@ from remembrancer.memory.history.sessions import (
     list_sessions,
     timeline,
 )
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.cubes import CubeMade, CubeVote
 from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.memory import Turn

@@ -19,7 +19,7 @@ from remembrancer.memory.exchange.export import export
 from remembrancer.memory.exchange.restore import no_progress, restore
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.permissions.teams import accept_invitation, create_team, invite_member
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.memory import Turn

@@ -13,7 +13,7 @@ from filled import answers, fill
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.permissions.audit import verify
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Store, Transaction, open_store

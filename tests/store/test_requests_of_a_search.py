@@ -10,7 +10,7 @@ from service import new_key
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.write.remember import remember
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryAnswer, MemoryQuery
 

@@ -13,16 +13,10 @@ from ..accounts.prompts import prompt_of
 from ..claims.extract import find_tags
 from ..context import Caller, Context
 from ..memory.duties import citable_events
+from ..memory.intake import Intake, OnlyEchoedText
 from ..memory.recall.recall import recall
 from ..memory.write.events import EventUnknown, own_event
-from ..memory.write.turns import (
-    EventPlace,
-    Intake,
-    OnlyEchoedText,
-    StoredTurn,
-    answers_step,
-    store_turn_idempotently,
-)
+from ..memory.write.turns import EventPlace, StoredTurn, answers_step, store_turn_idempotently
 from ..models import Budget, ModelAttempt, ModelFailed
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES

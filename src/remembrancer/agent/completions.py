@@ -14,15 +14,9 @@ from pydantic import ValidationError
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
+from ..memory.intake import Intake, OnlyEchoedText
 from ..memory.recall.recall import recall
-from ..memory.write.turns import (
-    EventPlace,
-    Intake,
-    OnlyEchoedText,
-    StoredTurn,
-    answers_step,
-    store_turn_idempotently,
-)
+from ..memory.write.turns import EventPlace, StoredTurn, answers_step, store_turn_idempotently
 from ..models import (
     Budget,
     ChoiceDelta,

@@ -21,8 +21,8 @@ from ..claims.review import (
     sort_key,
 )
 from ..context import Caller, Context
+from ..memory.intake import Intake
 from ..memory.spaces import SQL as SPACES
-from ..memory.write.turns import Intake
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES

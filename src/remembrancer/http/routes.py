@@ -25,12 +25,12 @@ from ..memory.history.sessions import session_list
 from ..memory.history.teams import delete_team
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall
+from ..memory.remember import remember
 from ..memory.summaries.l1 import summarize
 from ..memory.summaries.maps import map_version
 from ..memory.summaries.start_pack import agent_memory, start_pack
 from ..memory.write.batch import write_batch
 from ..memory.write.events import event_detail, write_event
-from ..memory.write.remember import remember
 from ..memory.write.runs import execute
 from ..permissions import teams
 from ..permissions.audit import page

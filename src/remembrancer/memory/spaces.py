@@ -228,3 +228,13 @@ def space_of(row: int) -> int:
 def flag_names(column: str) -> list[str]:
     """Return the flags of an event from the column of its row."""
     return column.split(",") if column else []
+
+
+def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> None:
+    """Update indexes after turns were erased or withdrawn, once that is durable."""
+    for events in erased:
+        if events is not None:
+            revisions = {"since": events.since, "revision": events.revision}
+            context.index_cache.erase(events.space_id, events.numbers, **revisions)
+            if context.segments is not None:
+                context.segments.advance(events.space_id, events.numbers, **revisions)

@@ -23,9 +23,10 @@ from ...settings import Settings
 from ...store import Transaction
 from ..facts.write import SQL as FACTS
 from ..facts.write import NewFact, store_fact
+from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
-from ..write.turns import Intake, SessionAddress, TurnTimes, store_turn
+from ..write.turns import SessionAddress, TurnTimes, store_turn
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
 from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey

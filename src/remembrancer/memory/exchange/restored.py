@@ -23,10 +23,10 @@ from ..files.commands import SQL as MEMORY_FILES
 from ..files.commands import charge_bytes
 from ..instructions import Instruction
 from ..layers import Layer, add_fact_keys, add_layer, fact_layer, layer_text
+from ..links import link_changes
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, offset_minutes, row_id
 from ..summaries.l1 import SQL as SUMMARIES
-from ..write.links import link_changes
 from ..write.turns import add_index, with_original
 from .check import SQL, ExportCheck, map_state, memory_file_state
 from .export import STATUSES

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...settings import Settings
-from ..write.turns import Intake
+from ..intake import Intake
 from .archive import Archive, describe_error
 from .importer import ImportRefused
 from .records import MEMBERS, EventRecord, MemoryFileRecord, Record

@@ -15,10 +15,10 @@ from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
 from ..instructions import standing_instruction
+from ..intake import Intake, OnlyEchoedText
 from ..layers import add_fact_keys, drop_layer, fact_layer, layer_entry, move_layer
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, future_ms, milliseconds
-from ..write.turns import Intake, OnlyEchoedText, update_index
+from ..spaces import ErasedEvents, future_ms, milliseconds, update_index
 from .listing import read_facts
 from .write import (
     EXPIRED,

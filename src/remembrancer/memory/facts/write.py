@@ -1,4 +1,4 @@
-"""Store a fact, and link it with the facts whose place it takes."""
+"""Store critical facts and standing instructions, from requests and from turns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...search import IndexEntry
 from ...store import Row, Transaction, load_queries
 from ..changes import change
-from ..instructions import Instruction, replaces_instruction, standing_instruction
-from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_of
+from ..instructions import Instruction, instructions_in, replaces_instruction, standing_instruction
+from ..layers import Layer, add_fact_keys, add_layer, fact_layer, layer_entry, move_layer, wish_of
+
+# --- Store a fact, and link it with the facts whose place it takes ---------------------------
 
 SQL = load_queries("remembrancer.memory.facts", "facts.sql")
 RELATED_MAX = 50  # facts with a common key that a new fact is compared with, newest first
@@ -221,3 +223,35 @@ def current_fact(tx: Transaction, caller: Caller, fact_id: str | None, space_id:
     if row.status != CURRENT:
         raise FactNotCurrent
     return row
+
+
+# --- Store the standing instructions and preferences that a user states in a turn ------------
+
+INSTRUCTIONS_MAX = 5  # of one message
+
+
+def store_instructions(
+    context: Context,
+    tx: Transaction,
+    *,
+    space_id: int,
+    session: int,
+    event: int,
+    message: str,
+    occurred_ms: int,
+) -> None:
+    """Store the instructions in a user's message as facts with the turn as their source.
+
+    `session` and `event` are row ids. They are embedded within the transaction, because few
+    messages have any.
+    """
+    for instruction in instructions_in(message)[:INSTRUCTIONS_MAX]:
+        fact = NewFact(
+            text=instruction.text,
+            entry=layer_entry(context, instruction.text),
+            valid_from_ms=min(occurred_ms, context.clock()),
+            session=session,
+            event=event,
+            instruction=instruction,
+        )
+        store_fact(context, tx, None, space_id, fact)

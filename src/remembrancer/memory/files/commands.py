@@ -20,9 +20,9 @@ from ...protocol.files import ROOT, FileCommand, FileDone, InvalidMemoryPath, me
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...search.text.screening import instruction_like
 from ...store import Row, Transaction, load_queries
+from ..intake import Intake
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
-from ..write.turns import Intake
 from . import edits as file_texts
 from .edits import CommandRefused
 

@@ -18,13 +18,12 @@ from ...protocol.notices import without_notices
 from ...protocol.text import rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
+from ..links import EraseRange, link_changes, restore_turn, withdraw_turns
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, event_text, future_ms, row_id, space_of
+from ..spaces import ErasedEvents, event_text, future_ms, row_id, space_of, update_index
 from ..write.events import event_of, event_to_change, own_event
-from ..write.links import link_changes, restore_turn, withdraw_turns
-from ..write.turns import add_index, update_index
+from ..write.turns import add_index
 from .forget import forget_turn
-from .ranges import EraseRange
 
 SQL = load_queries("remembrancer.memory.history", "endings.sql")
 BATCH = 16  # turns erased in one transaction

@@ -28,12 +28,18 @@ from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
 from ..files.versions import erase_files
 from ..layers import prune_layers, prune_with
+from ..links import ALL_TIME_MS, EraseRange, erase_links, leave_index
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, drop_indexes, milliseconds, number_of, row_id, space_of
+from ..spaces import (
+    ErasedEvents,
+    drop_indexes,
+    milliseconds,
+    number_of,
+    row_id,
+    space_of,
+    update_index,
+)
 from ..write.events import event_to_change
-from ..write.links import erase_links, leave_index
-from ..write.turns import update_index
-from .ranges import ALL_TIME_MS, EraseRange
 from .receipts import EventIds, scope_of, sign_erasure, sign_event
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")

@@ -37,8 +37,8 @@ from ...protocol.forget import (
 )
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
+from ..links import EraseRange
 from ..spaces import milliseconds, space_of
-from .ranges import EraseRange
 
 SQL = load_queries("remembrancer.memory.history", "receipts.sql")
 _PAGE = 10_000

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ...search import RankedEvent, Ranking
 from ...store import Row, Transaction
+from ..links import SQL, EventLinks, event_links
 from ..spaces import number_of, row_id
-from ..write.links import SQL, EventLinks, event_links
 
 CHANGES_MAX = 500  # newest changes of a space that a question about an earlier time considers
 TIE = 3.25  # changes whose scores differ by less fit a question equally well: oldest first

@@ -42,8 +42,8 @@ from ..duties import (
     record_read,
     search_space,
 )
+from ..links import EventLinks
 from ..spaces import flag_names, milliseconds, past_ms, space_view
-from ..write.links import EventLinks
 from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
 from .deep import reranked, widened
 from .help import help_for

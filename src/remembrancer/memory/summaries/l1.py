@@ -17,9 +17,9 @@ from ...protocol.summaries import Summary, SummarySaved
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
 from ..duties import is_l2_due
+from ..intake import Intake, OnlyEchoedText
 from ..layers import Layer, add_layer, layer_text
 from ..spaces import SQL as SPACES
-from ..write.turns import Intake, OnlyEchoedText
 
 SQL = load_queries("remembrancer.memory.summaries", "summaries.sql")
 RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification.md#l1-ratio

@@ -13,7 +13,7 @@ from ...protocol.memory import BatchReceipt, BatchTurn, BatchWritten, TurnBatch
 from ...search import Embedder, EventText, IndexEntry, analysis_id, index_entries
 from ...search.embedders.port import NoEmbedder
 from ...store import Transaction
-from ..spaces import ErasedEvents, future_ms, milliseconds, offset_minutes
+from ..spaces import ErasedEvents, future_ms, milliseconds, offset_minutes, update_index
 from .turns import (
     EventPlace,
     ScreenedTurn,
@@ -22,7 +22,6 @@ from .turns import (
     is_long,
     screen_turn,
     store_screened,
-    update_index,
 )
 
 PIECE_TURNS = 16  # turns embedded at once: one request to an endpoint that embeds

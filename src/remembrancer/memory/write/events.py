@@ -11,8 +11,8 @@ from ...protocol.search import Author
 from ...protocol.text import rfc3339
 from ...search import EventText
 from ...store import Row, Transaction
+from ..links import links_of_turn
 from ..spaces import SQL, flag_names, future_ms, milliseconds, offset_minutes
-from .links import links_of_turn
 from .turns import EventPlace, StoredTurn, TurnTimes, store_turn_idempotently
 
 

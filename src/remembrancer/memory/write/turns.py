@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
-from ...protocol.errors import InvalidRequest
-from ...protocol.fence import unfenced
 from ...protocol.notices import without_notices
-from ...protocol.service_keys import WARNING, mask_service_keys
 from ...search import EventText, IndexEntry, index_entries, repeated
 from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE
-from ...search.text.screening import find_secrets, mask_secrets
-from ...settings import Settings
 from ...store import Row, Transaction, embedder_id, load_queries
 from ..changes import Withdrawal, state_keys, withdrawal_in
-from ..facts.from_turns import store_instructions
-from ..spaces import SQL, ErasedEvents, row_id
-from .links import TurnLinks, link_related, related_turns, withdraw
+from ..facts.write import store_instructions
+from ..intake import Intake, OnlyEchoedText
+from ..links import TurnLinks, link_related, related_turns, withdraw
+from ..spaces import SQL, ErasedEvents, row_id, update_index
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
 NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
 # Characters of a turn that is embedded before it is stored, about half a second of a processor.
 EMBEDDED_CHARACTERS_MAX = 64_000
-SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,16 +276,6 @@ def _first_alike(tx: Transaction, entry: IndexEntry, space_id: int, session: int
     return None if first is None else int(first.id)
 
 
-def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> None:
-    """Update indexes after turns were erased or withdrawn, once that is durable."""
-    for events in erased:
-        if events is not None:
-            revisions = {"since": events.since, "revision": events.revision}
-            context.index_cache.erase(events.space_id, events.numbers, **revisions)
-            if context.segments is not None:
-                context.segments.advance(events.space_id, events.numbers, **revisions)
-
-
 def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: IndexEntry) -> None:
     """Store the index entry of a turn; `row` and `session` are row ids."""
     index = {
@@ -429,67 +414,3 @@ def store_turn_idempotently(
     )
     update_index(context, erased)
     return result
-
-
-class OnlyEchoedText(InvalidRequest):
-    """The text consists only of text that this service returned; it is not stored again."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Intake:
-    """Screens the texts of one request, and records what it removed or found."""
-
-    settings: Settings
-    echoed_characters: int = 0  # removed because this service returned them
-    kinds: list[str] = field(default_factory=list)  # of the secrets, without duplicates
-    has_service_key: bool = False  # masked, whatever the setting says
-
-    def take(self, text: str) -> str:
-        """Return the text to store: without echoed text, and screened."""
-        own, cut = unfenced(text)
-        self.echoed_characters += cut
-        return self.screen(own)
-
-    def screen(self, text: str) -> str:
-        """Return the text to store from another source, which may contain echoed text."""
-        masked = mask_service_keys(text)
-        self.has_service_key |= masked != text
-        text = masked
-        secrets = find_secrets(text)
-        self.kinds += [
-            kind
-            for kind in dict.fromkeys(secret.kind for secret in secrets)
-            if kind not in self.kinds
-        ]
-        return mask_secrets(text, secrets) if secrets and self.settings.secrets == "mask" else text
-
-    def take_if(self, text: str | None) -> str | None:
-        """Return the text to store, or None for an absent or blank text."""
-        if text is None or not text.strip():
-            return None
-        return self.take(text) or None
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The flags to store with the event."""
-        return (SECRET,) if self.kinds or self.has_service_key else ()
-
-    @property
-    def notice(self) -> str | None:
-        """A notice about removed text and secrets; None if there is nothing to say."""
-        sentences = []
-        if self.echoed_characters:
-            sentences.append(
-                f"{self.echoed_characters:,} characters came from this service "
-                "and are not stored again."
-            )
-        if self.kinds:
-            action = (
-                "was masked"
-                if self.settings.secrets == "mask"
-                else "is stored in it: revoke it and create a new one"
-            )
-            sentences.append(f"A secret ({', '.join(self.kinds)}) {action}.")
-        if self.has_service_key:
-            sentences.append(WARNING)
-        return " ".join(sentences) or None

@@ -7,15 +7,43 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...accounts.teams import is_author
-from ...context import Context, TeamMember
-from ...store import Row, Transaction, load_queries
-from ..changes import Withdrawal, change, is_about, state_keys
-from ..history.ranges import EraseRange
-from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, number_of, row_id, space_of
+from ..accounts.teams import is_author
+from ..context import Context, TeamMember
+from ..store import Row, Transaction, load_queries
+from .changes import Withdrawal, change, is_about, state_keys
+from .spaces import SQL as SPACES
+from .spaces import ErasedEvents, number_of, row_id, space_of
 
-SQL = load_queries("remembrancer.memory.write", "links.sql")
+# --- Ranges of events that are erased together -----------------------------------------------
+
+ALL_TIME_MS = (-(1 << 62), 1 << 62)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraseRange:
+    """A set of events of a space.
+
+    Rows from `low` up to but not including `high`, of one session or all, that occurred in a
+    period.
+    """
+
+    space_id: int
+    low: int
+    high: int
+    session: int | None = None
+    after_ms: int = ALL_TIME_MS[0]
+    before_ms: int = ALL_TIME_MS[1]
+
+    @property
+    def values(self) -> dict[str, int | None]:
+        """The values for the statements."""
+        rows = {"low": self.low, "high": self.high, "session": self.session}
+        return {**rows, "after_ms": self.after_ms, "before_ms": self.before_ms}
+
+
+# --- Link a turn with those that it changes: newer values, and what the user takes back ------
+
+SQL = load_queries("remembrancer.memory", "links.sql")
 FORGET = load_queries("remembrancer.memory.history", "forget.sql")
 RELATED_MAX = 20  # turns with common keys of a kind that a new one is compared with
 HINTS_MAX = 5  # turns that a new one may change

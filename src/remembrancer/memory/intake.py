@@ -1,0 +1,77 @@
+"""Screening of the texts that requests bring: echoed text, secrets and keys of this service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..protocol.errors import InvalidRequest
+from ..protocol.fence import unfenced
+from ..protocol.service_keys import WARNING, mask_service_keys
+from ..search.text.screening import find_secrets, mask_secrets
+from ..settings import Settings
+
+SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
+
+
+class OnlyEchoedText(InvalidRequest):
+    """The text consists only of text that this service returned; it is not stored again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Intake:
+    """Screens the texts of one request, and records what it removed or found."""
+
+    settings: Settings
+    echoed_characters: int = 0  # removed because this service returned them
+    kinds: list[str] = field(default_factory=list)  # of the secrets, without duplicates
+    has_service_key: bool = False  # masked, whatever the setting says
+
+    def take(self, text: str) -> str:
+        """Return the text to store: without echoed text, and screened."""
+        own, cut = unfenced(text)
+        self.echoed_characters += cut
+        return self.screen(own)
+
+    def screen(self, text: str) -> str:
+        """Return the text to store from another source, which may contain echoed text."""
+        masked = mask_service_keys(text)
+        self.has_service_key |= masked != text
+        text = masked
+        secrets = find_secrets(text)
+        self.kinds += [
+            kind
+            for kind in dict.fromkeys(secret.kind for secret in secrets)
+            if kind not in self.kinds
+        ]
+        return mask_secrets(text, secrets) if secrets and self.settings.secrets == "mask" else text
+
+    def take_if(self, text: str | None) -> str | None:
+        """Return the text to store, or None for an absent or blank text."""
+        if text is None or not text.strip():
+            return None
+        return self.take(text) or None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags to store with the event."""
+        return (SECRET,) if self.kinds or self.has_service_key else ()
+
+    @property
+    def notice(self) -> str | None:
+        """A notice about removed text and secrets; None if there is nothing to say."""
+        sentences = []
+        if self.echoed_characters:
+            sentences.append(
+                f"{self.echoed_characters:,} characters came from this service "
+                "and are not stored again."
+            )
+        if self.kinds:
+            action = (
+                "was masked"
+                if self.settings.secrets == "mask"
+                else "is stored in it: revoke it and create a new one"
+            )
+            sentences.append(f"A secret ({', '.join(self.kinds)}) {action}.")
+        if self.has_service_key:
+            sentences.append(WARNING)
+        return " ".join(sentences) or None
