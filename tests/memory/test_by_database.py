@@ -18,8 +18,7 @@ from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.maintenance import Maintenance
-from remembrancer.memory.recall import postgresql as by_database
-from remembrancer.memory.recall import postgresql_index as database_index
+from remembrancer.memory.recall import postgresql
 from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.search import MemoryQuery
@@ -208,7 +207,7 @@ def test_best_candidates_are_ranked_when_there_are_too_many(
     store_turns(memory)
     settle(memory)
     expected = memory.hit_ids("Who keeps the tickets in the blue folder?")
-    monkeypatch.setattr(by_database, "CLOSER", 1)
+    monkeypatch.setattr(postgresql, "CLOSER", 1)
 
     few = memory.hit_ids("Who keeps the tickets in the blue folder?")
 
@@ -314,7 +313,7 @@ def test_re_embedded_event_is_indexed_again(opening: Opening) -> None:
     memory, foreign = opening(), opening(embedder=testing.HashEmbedder())
     store_turns(memory, more=3)
     new = foreign.tell("The puppy", "sleeps")  # its vectors come from another embedder
-    database_index.advance_index(memory.context)
+    postgresql.advance_index(memory.context)
     settle(memory)
 
     assert memory.ask("hound") == opening(database_search_events=0).ask("hound")
@@ -360,7 +359,7 @@ def test_vector_index_keeps_the_answers_and_is_dropped_with_its_embedder(opening
     before = memory.ask("Where does the hound travel?")
     # as upkeep does: creating the index waits for older transactions, such as this one
     with memory.context.store.lock("upkeep"):
-        created = database_index.build_vector_index(memory.context, space)
+        created = postgresql.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
     indexes = (
         "select 1 from pg_indexes where schemaname = current_schema() "

@@ -11,7 +11,7 @@ import pytest
 from memory.asking import Memory, opened
 from service import Http
 
-from remembrancer.memory.recall.deep import RerankerNotConfigured
+from remembrancer.memory.recall.recall import RerankerNotConfigured
 from remembrancer.models import ModelFailed
 from remembrancer.search import RerankerUnavailable
 

@@ -11,8 +11,7 @@ from memory.asking import Memory, opened
 
 from remembrancer.context import Context
 from remembrancer.memory.recall.explain import explain
-from remembrancer.memory.recall.outcome import SearchOutcome, StageTimer
-from remembrancer.memory.recall.recall import search
+from remembrancer.memory.recall.recall import SearchOutcome, StageTimer, search
 from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search import analyze, highlight, side_passages

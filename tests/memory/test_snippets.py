@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Memory
 
-from remembrancer.memory.recall.snippets import snippet
+from remembrancer.memory.recall.hits import snippet
 from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
 from remembrancer.protocol.text import tokens
 from remembrancer.search import normalize, passages

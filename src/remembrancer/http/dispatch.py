@@ -27,7 +27,7 @@ from ..accounts.usage import Kind, UsageCounter
 from ..context import Caller, Context
 from ..fair_queue import FairThreads
 from ..memory.history.endings import due_times, erase_due
-from ..memory.recall.teams import TeamAndTeams
+from ..memory.recall.recall import TeamAndTeams
 from ..memory.write.batch import FAULTS_MAX
 from ..models import ModelAttempt
 from ..protocol import limits

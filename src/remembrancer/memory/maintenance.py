@@ -35,7 +35,7 @@ from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .facts.edit import erase_expired
 from .history import endings
 from .layers import renew_layers
-from .recall import postgresql_index as database_index
+from .recall import postgresql
 from .segments import check_segments, write_segments
 from .spaces import SQL, flag_names, row_id, space_of, space_view
 
@@ -148,7 +148,7 @@ class Maintenance:
             or endings.erase_expired(self._context)
             or self._apply_retention()
             or settle_ended(self._context)
-            or database_index.advance_index(self._context)
+            or postgresql.advance_index(self._context)
         )
         if failure is not None and not has_worked:
             raise failure
@@ -313,7 +313,7 @@ class Maintenance:
             tx.run(SQL.set_index, id=row.id, words=words, vectors=entry.vectors, embedder=number)
         revised = []
         for space in sorted({space_of(row.id) for row, _ in renewed}):
-            database_index.rebuild(
+            postgresql.rebuild(
                 self._context,
                 tx,
                 space,

@@ -39,9 +39,8 @@ from ...search import (
 from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
-from .outcome import SearchOutcome, StageTimer
-from .recall import read_embedded, search
-from .snippets import best_passage
+from .hits import best_passage
+from .recall import SearchOutcome, StageTimer, read_embedded, search
 
 NEAR_MISSES_MAX = 5  # near misses to report
 PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,6 @@ from ..facts.write import SUPERSEDED
 from ..instructions import applies
 from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view, wish_of
 from ..spaces import number_of
-from .outcome import LayerHits
 
 # Minimum score of a fact or a summary. Chosen on facts and questions written for it: related pairs
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
@@ -35,6 +35,16 @@ INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some wer
 SUMMARY_LIFT = 1.25  # added to the score of a turn for an L1 with score 1 that covers it
 LIFTED_TURNS_MAX = 40  # of each L1
 MAP_LINES_MAX = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class LayerHits:
+    """The facts, instructions and summaries that bear on a query, best first."""
+
+    facts: list[FactHit] = field(default_factory=list)
+    instructions: list[InstructionHit] = field(default_factory=list)
+    summaries: list[SummaryHit] = field(default_factory=list)
+    lifts: dict[int, float] = field(default_factory=dict)  # by number of a summarised event
 
 
 def layer_hits(

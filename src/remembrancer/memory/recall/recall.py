@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import lru_cache
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel
 
-from ...accounts import is_user_of_session, space_user_id
+from ...accounts import is_user_of_session, may_use_outside_models, space_user_id
+from ...accounts.teams import authors_of_events, authors_of_facts, enter_all, working_in
 from ...context import Caller, Context
 from ...cubes import CubeQuery, NewestCubes, Situation, relevant_cubes
-from ...protocol.search import LAYERS, Hit, MemoryAnswer, MemoryQuery, OpenTask, Signal, WorkContext
-from ...protocol.text import rfc3339
+from ...models import ModelFailed
+from ...protocol import limits
+from ...protocol.cubes import SharedCube
+from ...protocol.errors import InvalidRequest
+from ...protocol.search import (
+    LAYERS,
+    Author,
+    FactHit,
+    Hit,
+    InstructionHit,
+    MemoryAnswer,
+    MemoryQuery,
+    MemorySource,
+    OpenTask,
+    Signal,
+    SummaryHit,
+    WorkContext,
+)
+from ...protocol.text import rfc3339, tokens
 from ...search import (
     Decay,
     IndexView,
     ParsedQuery,
     RankedEvent,
+    Ranker,
     Ranking,
     Reason,
+    RerankerUnavailable,
     SearchTerms,
     VectorMissing,
     contains,
@@ -42,18 +66,417 @@ from ..duties import (
     record_read,
     search_space,
 )
+from ..history.endings import erase_due
 from ..links import EventLinks
 from ..spaces import flag_names, milliseconds, past_ms, space_view
-from .changed import changes_of, history_lifts, links_of, newer_first, oldest_first
-from .deep import reranked, widened
 from .help import help_for
-from .hit_rows import HitRows
-from .layer_hits import layer_hits
-from .outcome import FocusMatches, SearchOutcome, StageTimer, TokenBudget
+from .hits import (
+    ORIGINALS_BEYOND,
+    HitRows,
+    HitText,
+    changes_of,
+    history_lifts,
+    hit_text,
+    links_of,
+    newer_first,
+    oldest_first,
+    useful_first,
+)
+from .layer_hits import LayerHits, layer_hits
 from .postgresql import view_for
-from .snippets import HitText, hit_text
-from .teams import recall_with_teams, with_authors
-from .useful import ORIGINALS_BEYOND, useful_first
+
+# --- Results of a search with their reasons, for its answer and for its explanation ----------
+
+AnyHit = TypeVar("AnyHit", FactHit, InstructionHit, SummaryHit)
+
+
+class StageTimer:
+    """Measures the duration of each stage of a search, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def end(self, stage: str) -> None:
+        """Record the time since the previous stage ended under this name."""
+        now = perf_counter()
+        self.ms[stage] = (now - self._last) * 1000
+        self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class FocusMatches:
+    """The events that contain focus words."""
+
+    lifts: dict[int, float]  # event number -> score to add
+    counts: dict[int, int]  # event number -> number of focus words in it
+    missing: list[str]  # focus words that no event contains
+
+
+class TokenBudget:
+    """The tokens that the texts of an answer may have; None means no limit.
+
+    Instructions and facts come first and may spend at most a third each, then hits, then summaries.
+    """
+
+    def __init__(self, tokens_max: int | None, layers: LayerHits) -> None:
+        """Keep the instructions and facts of `layers` that fit."""
+        self._left = tokens_max
+        third = None if tokens_max is None else tokens_max // 3
+        layers.instructions = self._fitting(layers.instructions, third)
+        layers.facts = self._fitting(layers.facts, third)
+
+    def spend(self, *texts: str, always: bool = False) -> bool:
+        """Spend the tokens of these texts; return False if they do not fit and need not."""
+        if self._left is None:
+            return True
+        cost = sum(tokens(text) for text in texts)
+        if cost > self._left and not always:
+            return False
+        self._left = max(self._left - cost, 0)
+        return True
+
+    def fitting_summaries(self, layers: LayerHits) -> list[SummaryHit]:
+        """Return the summaries that fit after the hits."""
+        return self._fitting(layers.summaries, self._left)
+
+    def _fitting(self, hits: Sequence[AnyHit], tokens_max: int | None) -> list[AnyHit]:
+        if tokens_max is None or self._left is None:
+            return list(hits)
+        left = min(tokens_max, self._left)
+        result = []
+        for hit in hits:
+            cost = tokens(hit.text)
+            if cost > left:
+                break
+            left -= cost
+            self._left -= cost
+            result.append(hit)
+        return result
+
+
+@dataclass(slots=True, kw_only=True)
+class SearchOutcome:
+    """The answer of a search and how it was reached.
+
+    `ranking` is None if there was no memory to search.
+    """
+
+    answer: MemoryAnswer = field(
+        default_factory=lambda: MemoryAnswer(hits=[], shared_cubes=[], step=0, total_hits=0)
+    )
+    space: Row | None = None  # as returned by `search_space`; None: there is none
+    ranking: Ranking | None = None
+    ranker: Ranker | None = None
+    terms: SearchTerms | None = None
+    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
+    layers: LayerHits = field(default_factory=LayerHits)
+    answerable: float = 0.0  # how likely it is that any event answers
+    history_lifts: dict[int, float] = field(default_factory=dict)  # by number of an event
+    # the hits, in the order of the answer
+    ranked_hits: list[RankedEvent] = field(default_factory=list)
+    vector_text: str = ""  # the text that was embedded
+    cubes: list[SharedCube] = field(default_factory=list)
+
+    @property
+    def has_changes(self) -> bool:
+        """True if there are changes between turns of the space."""
+        return self.space is not None and self.space.newest_change is not None
+
+    @property
+    def space_id(self) -> int | None:
+        """The row id of the space, None if there is none."""
+        return None if self.space is None else int(self.space.id)
+
+    @property
+    def lifts(self) -> dict[int, float]:
+        """The scores added to events: for focus words, summaries that cover them, and changes."""
+        return add_lifts(add_lifts(self.focus.lifts, self.layers.lifts), self.history_lifts)
+
+
+def add_lifts(first: dict[int, float], second: dict[int, float]) -> dict[int, float]:
+    """Return the sums of two sets of lifts."""
+    return {event: first.get(event, 0.0) + second.get(event, 0.0) for event in {**first, **second}}
+
+
+# --- Deep search: a reranker orders the best hits again, outside of any transaction ----------
+
+HITS_READ = 40  # ordered again: they have .61 to .99 of the evidence (bench/results.md)
+# Share of the reranker in the order; the rest is the score of the fast search. Best on average of
+# three development sets; chosen on two and reported on the third in bench/results.md.
+RERANKER_SHARE = 0.75
+_log = logging.getLogger(__name__)
+
+
+class RerankerNotConfigured(InvalidRequest):
+    """This server has no reranker. Set `REMEMBRANCER_RERANKER`, or leave `depth` out."""
+
+    def __init__(self) -> None:
+        """Name the field."""
+        super().__init__(
+            " ".join((type(self).__doc__ or "").split()),
+            errors=[{"pointer": "/depth", "detail": "`deep` needs a reranker"}],
+        )
+
+
+def widened(context: Context, query: MemoryQuery) -> MemoryQuery:
+    """Return the query whose hits the reranker reads: more of them, and without a budget.
+
+    Raises RerankerNotConfigured.
+    """
+    if context.reranker is None:
+        raise RerankerNotConfigured
+    return query.model_copy(
+        update={"top_k": max(query.top_k, HITS_READ), "max_tokens": None, "depth": "fast"}
+    )
+
+
+def reranked(
+    context: Context, caller: Caller, query: MemoryQuery, answer: MemoryAnswer
+) -> MemoryAnswer:
+    """Return the answer of a widened query with its hits in a better order, cut to the query.
+
+    If the reranker does not answer, or too many deep searches run, the hits keep their order, and
+    `depth` says `fast`. Raises StoreUnavailable.
+    """
+    assert context.reranker is not None
+    hits, depth = answer.hits, "fast"
+    if len(hits) > 1:
+        texts = [f"{hit.query}\n{hit.response}".strip() for hit in hits]
+        outside = may_use_outside_models(context, caller)
+        try:
+            scores = context.reranker.scores(query.query_text, texts, outside=outside)
+            hits = ordered(hits, scores, asks_history=_asks_history(query.query_text, query.as_of))
+            depth = "deep"
+        except (RerankerUnavailable, ModelFailed) as error:
+            _log.warning("a deep search keeps its fast order: %s", error)
+    else:
+        depth = "deep"
+    layers = LayerHits(facts=answer.facts, instructions=answer.instructions)
+    budget = TokenBudget(query.max_tokens, layers)
+    chosen: list[Hit] = []
+    for hit in hits[: query.top_k]:
+        if not budget.spend(hit.query, hit.response, always=not chosen):
+            break
+        chosen.append(hit)
+    layers.summaries = answer.summaries
+    return answer.model_copy(
+        update={
+            "hits": chosen,
+            "facts": layers.facts,
+            "instructions": layers.instructions,
+            "summaries": budget.fitting_summaries(layers),
+            "depth": depth,
+        }
+    )
+
+
+def ordered(hits: Sequence[Hit], scores: npt.ArrayLike, *, asks_history: bool) -> list[Hit]:
+    """Return hits, best first, in the order of their scores and those of a reranker together.
+
+    Both, the fast ones in log odds, are stretched to mean 0 and deviation 1. The scores of the
+    answer stay in descending order: a hit that moves takes the score of its new place. A turn whose
+    value was replaced stays below the turn that replaced it, unless the query asks about an earlier
+    time.
+    """
+    chances = np.clip([hit.score for hit in hits], 1e-4, 1 - 1e-4)
+    fast = _standardized(np.log(chances / (1 - chances)))
+    slow = _standardized(scores)
+    together = (1 - RERANKER_SHARE) * fast + RERANKER_SHARE * slow
+    order = [int(place) for place in np.argsort(-together, kind="stable")]
+    if not asks_history:
+        order = _newer_first(hits, order)
+    ranks = np.empty(len(hits), int)
+    ranks[np.argsort(-np.asarray(scores), kind="stable")] = np.arange(1, len(hits) + 1)
+    share = np.asarray(scores, np.float64) - np.min(scores)
+    share /= share.max() or 1.0
+    return [
+        hits[place].model_copy(
+            update={
+                "score": top.score,
+                "why": [
+                    *hits[place].why,
+                    Signal(
+                        signal="reranked",
+                        rank=int(ranks[place]),
+                        value=round(float(share[place]), 4),
+                    ),
+                ],
+            }
+        )
+        for top, place in zip(hits, order, strict=True)
+    ]
+
+
+def _newer_first(hits: Sequence[Hit], order: list[int]) -> list[int]:
+    """Move each hit below the hit that replaced its value, if that is among them."""
+    places = {hits[place].event_id: place for place in order}
+    result = list(order)
+    for place in order:
+        successor = places.get(hits[place].superseded_by or "")
+        if successor is not None and result.index(successor) > result.index(place):
+            result.remove(place)
+            result.insert(result.index(successor) + 1, place)
+    return result
+
+
+def _standardized(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    array = np.asarray(values, np.float64)
+    result: npt.NDArray[np.float64] = (array - array.mean()) / (array.std() or 1.0)
+    return result
+
+
+def _asks_history(text: str, as_of: datetime | None) -> bool:
+    return as_of is not None or names_history(text)
+
+
+# --- Search one's own memory together with that of teams, in one answer ----------------------
+
+Part = TypeVar("Part", bound=BaseModel)
+Search = Callable[[Context, Caller, MemoryQuery], MemoryAnswer]
+
+
+class TeamAndTeams(InvalidRequest):
+    """Name either `team`, to search its memory alone, or `teams`."""
+
+
+def recall_with_teams(
+    context: Context, caller: Caller, query: MemoryQuery, search: Search
+) -> MemoryAnswer:
+    """Search one's own memory and that of teams, and merge the answers by score.
+
+    A score says how often a hit with it is right, so scores of different memories compare. At equal
+    scores, one's own come first. The step, the duties, the cubes and the open tasks are those of
+    one's own memory. `search` searches one memory. Raises TeamUnknown, TeamAmbiguous, TooManyTeams,
+    and like `recall`.
+    """
+    if query.team is not None:
+        raise TeamAndTeams
+    assert query.teams is not None
+    names = [query.teams] if isinstance(query.teams, str) else query.teams
+    # First: an unknown team is refused before the search counts.
+    members = enter_all(context, caller, names, query.user_id)
+    for member in members:
+        erase_due(context, member.account_id)
+    own = search(context, caller, query.model_copy(update={"teams": None}))
+    answers = [with_source(own, MemorySource(team_id=None, team=None))]
+    answers += [_search_team(context, member, query, search) for member in members]
+    return _merged(query, answers)
+
+
+def _search_team(
+    context: Context, member: Caller, query: MemoryQuery, search: Search
+) -> MemoryAnswer:
+    """Search the memory of a team; counts no step. `member` is the caller that works in it."""
+    query = query.model_copy(
+        update={
+            "teams": None,
+            "user_id": member.pinned_user_id,
+            "interact": False,
+            "last_seal": None,
+        }
+    )
+    return search(working_in(context, member, "reader"), member, query)
+
+
+def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> MemoryAnswer:
+    """Return the answer of a team's memory with the team and the authors of its parts."""
+    assert member.member is not None
+    source = MemorySource(team_id=member.member.team_id, team=member.member.team_name)
+
+    def read(tx: Transaction) -> tuple[dict[str, Author], dict[str, Author]]:
+        events = [hit.event_id for hit in answer.hits]
+        events += [one.event_id for one in answer.instructions if one.event_id]
+        facts = [fact.fact_id for fact in answer.facts]
+        return authors_of_events(tx, events), authors_of_facts(tx, facts)
+
+    events, facts = context.store.read(read, account_id=member.account_id)
+    return with_source(answer, source, {**events, **facts})
+
+
+def with_source(
+    answer: MemoryAnswer, source: MemorySource, authors: dict[str, Author] | None = None
+) -> MemoryAnswer:
+    """Return an answer whose parts name the memory that holds them.
+
+    `authors` are those of turns and facts, by id.
+    """
+    by_id = authors or {}
+
+    def signed(part: Part, identifier: str | None) -> Part:
+        author = by_id.get(identifier or "")
+        place = source if author is None else source.model_copy(update={"author": author})
+        return part.model_copy(update={"source": place})
+
+    return answer.model_copy(
+        update={
+            "hits": [signed(hit, hit.event_id) for hit in answer.hits],
+            "facts": [signed(fact, fact.fact_id) for fact in answer.facts],
+            "instructions": [signed(one, one.event_id) for one in answer.instructions],
+            "summaries": [signed(one, None) for one in answer.summaries],
+        }
+    )
+
+
+def _merged(query: MemoryQuery, answers: Sequence[MemoryAnswer]) -> MemoryAnswer:
+    """Merge answers; the first is that of one's own memory."""
+    own = answers[0]
+    layers = LayerHits(
+        facts=_best([one.facts for one in answers], limits.FACTS_FOUND_MAX),
+        instructions=_first(
+            [one.instructions for one in answers], 2 * limits.INSTRUCTIONS_FOUND_MAX
+        ),
+        summaries=_best([one.summaries for one in answers], limits.SUMMARIES_FOUND_MAX),
+    )
+    budget = TokenBudget(query.max_tokens, layers)
+    hits: list[Any] = []
+    for hit in _best([one.hits for one in answers], query.top_k):
+        if not budget.spend(hit.query, hit.response, always=not hits):
+            break
+        hits.append(hit)
+    missing = [word for word in query.focus_words if _is_missing(word, answers)]
+    return own.model_copy(
+        update={
+            "hits": hits,
+            "facts": layers.facts,
+            "instructions": layers.instructions,
+            "summaries": budget.fitting_summaries(layers),
+            "answerable": max(one.answerable for one in answers),
+            "total_hits": sum(one.total_hits for one in answers),
+            "focus_missing": missing or None,
+        }
+    )
+
+
+def _is_missing(word: str, answers: Iterable[MemoryAnswer]) -> bool:
+    return all(word in (answer.focus_missing or ()) for answer in answers)
+
+
+def _best(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
+    """Return the parts with the best scores; each sequence keeps its own order.
+
+    A hit is never moved before a better one of the same memory: its order also knows which turns
+    replace others.
+    """
+    merged: list[Any] = []
+    queues = [list(part) for part in parts]
+    while len(merged) < most and any(queues):
+        place = max(
+            (place for place, queue in enumerate(queues) if queue),
+            key=lambda place: (queues[place][0].score, -place),
+        )
+        merged.append(queues[place].pop(0))
+    return merged
+
+
+def _first(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
+    """Return the first parts of each memory in turn, one's own first."""
+    longest = max(map(len, parts), default=0)
+    ordered = [part[place] for place in range(longest) for part in parts if place < len(part)]
+    return ordered[:most]
+
+
+# --- Search memory: by words, by meaning, by focus words, and by neighbouring turns ----------
 
 DAY_MS = 86_400_000
 
