@@ -22,10 +22,14 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.backup.archive import Archiver
+from remembrancer.backup.archive import (
+    Archiver,
+    pages_path,
+    restore_point,
+    segment_path,
+    segments_of,
+)
 from remembrancer.backup.manifest import BackupDamaged
-from remembrancer.backup.point_in_time import restore_point
-from remembrancer.backup.segments import pages_path, segment_path, segments_of
 from remembrancer.files.files import erase_file
 from remembrancer.memory.exchange.restore import no_progress
 from remembrancer.server.app import make_app

@@ -26,8 +26,7 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.backup.manifest import BackupDamaged
-from remembrancer.backup.restore import RestoreRefused, restore_backup
-from remembrancer.backup.verify import verify
+from remembrancer.backup.restore import RestoreRefused, restore_backup, verify
 from remembrancer.backup.write import BackupExists, write_backup
 from remembrancer.context import Context, RestoreUnfinished, open_records
 from remembrancer.files.files import erase_file
@@ -37,7 +36,7 @@ from remembrancer.permissions.audit import verify as verify_audit
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy, open_store
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 from remembrancer.store.transfer.digest import TableDigest, store_digest
 
 

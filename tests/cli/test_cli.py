@@ -16,7 +16,7 @@ from remembrancer.accounts import keys
 from remembrancer.accounts.keys import KeyRefused
 from remembrancer.cli.app import app
 from remembrancer.context import Context
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 
 GROUPS = [group.name or "" for group in app.registered_groups]
 YEAR_MS = 365 * 86_400_000

@@ -18,8 +18,7 @@ from starlette.applications import Starlette
 
 from remembrancer import __version__
 from remembrancer.accounts import keys
-from remembrancer.cli.doctor import run_checks
-from remembrancer.cli.service_checks import describe_key
+from remembrancer.cli.doctor import describe_key, run_checks
 from remembrancer.client.credentials import write_key
 from remembrancer.context import Context
 from remembrancer.protocol.status import OwnKey

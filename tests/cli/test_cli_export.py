@@ -22,7 +22,7 @@ from remembrancer.cli import memory as cli_memory
 from remembrancer.context import Context
 from remembrancer.memory.exchange import restore as restoring
 from remembrancer.store import open_store
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 from remembrancer.store.transfer.digest import store_digest
 
 TURNS = "".join(

@@ -23,7 +23,7 @@ from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 
 TURNS = [
     {

@@ -20,7 +20,7 @@ from remembrancer import testing
 from remembrancer.cli import store as cli_store
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 from remembrancer.store.transfer.digest import store_digest
 
 

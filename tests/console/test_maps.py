@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service import Http, new_key
 
-from remembrancer.console.text_diff import LINES_MAX, WORDS_MAX, diff_lines
+from remembrancer.console.facts import LINES_MAX, WORDS_MAX, diff_lines
 
 HERE = "/console/map"
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from service import Http, new_key, rows
 from starlette.testclient import TestClient
 
-from remembrancer.console import parameters as given
+from remembrancer.console import layout as given
 from remembrancer.console.hits import ScoreScale, highlights, text_pieces
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
 from remembrancer.protocol.search import ExplainedHit, Mark

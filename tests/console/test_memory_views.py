@@ -13,7 +13,7 @@ from console.sample_year import import_year
 from service import Http, new_key
 from teams import FERRY, good, new_team
 
-from remembrancer.console import search_scope
+from remembrancer.console import hits
 from remembrancer.console.charts import calendar, sparkline
 from remembrancer.context import Context
 from remembrancer.protocol.text import day_of
@@ -103,7 +103,7 @@ class TestSearchOfAllUsers:
     def test_page_says_that_it_searched_the_active_ones_alone(
         self, owner: Reader, http: Http, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(search_scope, "USERS_SEARCHED_MAX", 1)
+        monkeypatch.setattr(hits, "USERS_SEARCHED_MAX", 1)
         write(http, "mia", "Where is the saw?", "In the shed.", occurred_at="2025-03-01T10:00:00Z")
         write(http, "bo", "Where is the saw?", "In the cellar.")
         text = words_of(owner.get("/console/memory?query=saw&users=everyone").text)

@@ -25,7 +25,7 @@ from remembrancer.protocol.memory import Turn
 from remembrancer.server.run import AddressUnusable, run, welcome
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy, DataFolderReadable
-from remembrancer.store.folder_lock import hold, require_private
+from remembrancer.store.locations import hold, require_private
 from remembrancer.testing.servers import Server
 
 SERVE = (

@@ -27,7 +27,7 @@ from remembrancer.server.slots import SharedNumbers, Slot
 from remembrancer.server.supervisor import workers_of
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 from remembrancer.testing.linear import not_one_counter
 from remembrancer.testing.servers import Server
 

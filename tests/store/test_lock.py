@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from remembrancer.store import DataFolderBusy, StoreUnavailable
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 
 SERVER = """
 import sys
 from pathlib import Path
-from remembrancer.store.folder_lock import hold
+from remembrancer.store.locations import hold
 lock = hold(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

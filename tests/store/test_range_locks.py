@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from remembrancer.store.sqlite.range_locks import RangeLocks
-from remembrancer.store.sqlite.store import SqliteStore
+from remembrancer.store.sqlite.store import RangeLocks, SqliteStore
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def open_files(pid: int) -> list[Path]:
 def test_death_of_a_process_releases_its_locks(tmp_path: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path\n"
-        "from remembrancer.store.sqlite.range_locks import RangeLocks\n"
+        "from remembrancer.store.sqlite.store import RangeLocks\n"
         "locks = RangeLocks(Path(sys.argv[1]))\n"
         "with locks.lock(['a'], wait=True), locks.turn():\n"
         "    print('locked', flush=True); sys.stdin.read()\n"

@@ -1,36 +1,260 @@
-"""Archive a SQLite store continuously, so that it can be restored to a point in time."""
+"""Archives: backups of every moment, as segments of changed pages."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable
+import shutil
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from ..files.blobs import open_blobs
 from ..settings import SettingInvalid, Settings, settings_file
-from ..store.folder_lock import hold
-from ..store.locations import engine_of, schema_at
+from ..store.locations import engine_of, hold, schema_at
 from ..store.sqlite.snapshot import ChangeWatch, copy_file, reading
-from ..store.transfer.copy import CopyRefused
+from ..store.transfer.copy import CopyRefused, Progress
 from . import contents
-from .manifest import BLOBS, BackupDamaged, file_digest
-from .segments import (
-    DIGEST_BYTES,
-    SETTINGS_PAGE,
-    ArchiveSegment,
-    PagesWriter,
-    file_pages,
-    page_digest,
-    pages_path,
-    records_of,
-    segment_path,
-    segments_of,
-    state_of,
+from .manifest import (
+    BLOBS,
+    CHUNK_BYTES,
+    SETTINGS,
+    STORE,
+    BackupDamaged,
+    BackupFiles,
+    BackupManifest,
+    file_digest,
 )
-from .verify import blob_path
-from .write import copy_content, flush_path, write_file
+from .restore import blob_path, restore_backup
+from .write import copy_content, flush_path, seal, write_file
+
+# --- The format of an archive: segments with the pages that changed, each after the one before
+# A segment is `NNNNNNNN.pages` (compressed) and `NNNNNNNN.json`, which is written last and makes it
+# count. A base segment has every page. docs/decisions/0036-archive.md gives the reasons.
+
+DIGEST_BYTES = 16
+SETTINGS_PAGE = 0  # number of the record with the settings file
+_RECORD = struct.Struct(">QI")  # number of the page, bytes
+_RECORD_BYTES_MAX = 1 << 20
+
+
+class ArchiveSegment(BaseModel):
+    """The state of the store at `at`, after the pages of this segment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seq: int
+    at: datetime
+    is_base: bool
+    page_bytes: int
+    page_count: int
+    pages: int  # in this segment
+    sha256: str  # of the file with the pages
+    state: str  # SHA-256 of the digests of all pages, in order
+    previous: str | None  # SHA-256 of the description of the segment before; None for the first
+    added_files: list[str]  # contents that the rows name and that the segment before does not have
+    missing_files: list[str]  # contents that were erased, or lost, before they could be copied
+
+
+def pages_path(folder: Path, seq: int) -> Path:
+    """Return the path of the pages of a segment."""
+    return folder / f"{seq:08}.pages"
+
+
+def segment_path(folder: Path, seq: int) -> Path:
+    """Return the path of the description of a segment."""
+    return folder / f"{seq:08}.json"
+
+
+def segments_of(folder: Path) -> list[ArchiveSegment]:
+    """Return the segments of an archive, oldest first. Raises BackupDamaged."""
+    paths = sorted(folder.glob("[0-9]*.json"))
+    try:
+        segments = [ArchiveSegment.model_validate_json(path.read_bytes()) for path in paths]
+    except (OSError, ValidationError) as error:
+        raise BackupDamaged(f"{folder}: a segment cannot be read: {error}") from error
+    for path, segment in zip(paths, segments, strict=True):
+        if path != segment_path(folder, segment.seq):
+            raise BackupDamaged(f"{path} describes segment {segment.seq}.")
+    return segments
+
+
+def page_digest(page: bytes) -> bytes:
+    """Return the digest by which pages are compared."""
+    return hashlib.blake2b(page, digest_size=DIGEST_BYTES).digest()
+
+
+def state_of(digests: bytearray) -> str:
+    """Return the digest of all pages."""
+    return hashlib.sha256(digests).hexdigest()
+
+
+def file_pages(path: Path, page_bytes: int) -> Iterator[bytes]:
+    """Yield the pages of a database file."""
+    with path.open("rb", buffering=CHUNK_BYTES) as file:
+        while page := file.read(page_bytes):
+            yield page
+
+
+class PagesWriter:
+    """Writes the records of a segment to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._compress = zlib.compressobj(1)
+        self._digest = hashlib.sha256()
+        self.count = 0
+
+    def add(self, number: int, content: bytes) -> None:
+        """Write one record."""
+        self.count += number != SETTINGS_PAGE
+        self._put(self._compress.compress(_RECORD.pack(number, len(content)) + content))
+
+    def close(self) -> str:
+        """Finish the file; return its SHA-256."""
+        self._put(self._compress.flush())
+        self._file.close()
+        return self._digest.hexdigest()
+
+    def _put(self, content: bytes) -> None:
+        self._digest.update(content)
+        self._file.write(content)
+
+
+def records_of(folder: Path, segment: ArchiveSegment) -> Iterator[tuple[int, bytes]]:
+    """Yield number and content of each record of a segment. Raises BackupDamaged at the latest
+    at its end, if the file is not the one described.
+    """
+    path = pages_path(folder, segment.seq)
+    digest, expand, buffer = hashlib.sha256(), zlib.decompressobj(), bytearray()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(64 << 10):
+                digest.update(chunk)
+                buffer += expand.decompress(chunk)
+                yield from _whole_records(path, buffer)
+    except (OSError, zlib.error) as error:
+        raise BackupDamaged(f"{path}: {error}") from error
+    if buffer or not expand.eof or digest.hexdigest() != segment.sha256:
+        raise BackupDamaged(f"{path} is not the file that its segment describes.")
+
+
+def _whole_records(path: Path, buffer: bytearray) -> Iterator[tuple[int, bytes]]:
+    """Yield the complete records at the start of the buffer, and remove them from it."""
+    start = 0
+    while len(buffer) - start >= _RECORD.size:
+        number, size = _RECORD.unpack_from(buffer, start)
+        if size > _RECORD_BYTES_MAX:
+            raise BackupDamaged(f"{path} has a record of {size:,} bytes.")
+        end = start + _RECORD.size + size
+        if len(buffer) < end:
+            break
+        yield number, bytes(buffer[start + _RECORD.size : end])
+        start = end
+    del buffer[:start]
+
+
+# --- Make a backup out of an archive, as of a point in time ----------------------------------
+
+
+def is_archive(folder: Path) -> bool:
+    """Return True if the folder is an archive."""
+    return any(folder.glob("[0-9]*.json"))
+
+
+def restore_point(
+    settings: Settings, archive: Path, *, at: datetime | None, progress: Progress
+) -> BackupManifest:
+    """Restore an archive as of a moment (None: the newest), as `restore_backup` does."""
+    folder = settings.data_folder.absolute()
+    part = folder.with_name(f".{folder.name}.from-archive")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(mode=0o700, parents=True)
+    try:
+        extract(archive, part, at=at)
+        return restore_backup(settings, part, progress=progress)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def extract(archive: Path, target: Path, *, at: datetime | None) -> BackupManifest:
+    """Write the store as it was at a moment (None: the newest) as a backup to the empty `target`.
+
+    Raises BackupDamaged, also if the archive does not reach back so far.
+    """
+    chain = _chain(archive, segments_of(archive), at)
+    last = chain[-1]
+    store = target / STORE
+    _write_pages(archive, chain, target)
+    digests = bytearray()
+    for page in file_pages(store, last.page_bytes):
+        digests += page_digest(page)
+    if len(digests) != last.page_count * DIGEST_BYTES or state_of(digests) != last.state:
+        raise BackupDamaged(f"{archive}: the pages of segment {last.seq} are damaged.")
+    return seal(target, _link_files(archive, store, target), engine="sqlite", created_at=last.at)
+
+
+def _chain(
+    archive: Path, segments: list[ArchiveSegment], at: datetime | None
+) -> Sequence[ArchiveSegment]:
+    """Return the segments from a base to the last one at or before a moment."""
+    reached = [segment for segment in segments if at is None or segment.at <= at]
+    bases = [place for place, segment in enumerate(reached) if segment.is_base]
+    if not bases:
+        first = f"{segments[0].at:%Y-%m-%dT%H:%M:%SZ}" if segments else "nowhere"
+        raise BackupDamaged(f"{archive} reaches back to {first}.")
+    chain = reached[bases[-1] :]
+    if [segment.seq for segment in chain] != list(range(chain[0].seq, chain[0].seq + len(chain))):
+        raise BackupDamaged(f"{archive}: a segment is missing.")
+    for before, after in pairwise(chain):
+        if after.previous != file_digest(segment_path(archive, before.seq)):
+            raise BackupDamaged(f"{archive}: segment {before.seq} was changed.")
+    return chain
+
+
+def _write_pages(archive: Path, chain: Sequence[ArchiveSegment], target: Path) -> None:
+    settings = None
+    descriptor = os.open(target / STORE, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        for segment in chain:
+            settings = None
+            file.truncate(segment.page_count * segment.page_bytes)
+            for number, content in records_of(archive, segment):
+                if number == SETTINGS_PAGE:
+                    settings = content
+                    continue
+                file.seek((number - 1) * segment.page_bytes)
+                file.write(content)
+    if settings is not None:
+        (target / SETTINGS).touch(0o600)
+        (target / SETTINGS).write_bytes(settings)
+
+
+def _link_files(archive: Path, store: Path, target: Path) -> BackupFiles:
+    """Add the contents that the rows name: as links, or as copies on another disk."""
+    count, size, missing = 0, 0, []
+    with reading(store) as tx:
+        for name, size_bytes in contents.blobs_of(tx):
+            source, path = blob_path(archive / BLOBS, name), blob_path(target / BLOBS, name)
+            if not source.exists():
+                missing.append(name)
+                continue
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                path.hardlink_to(source)
+            except OSError:
+                shutil.copyfile(source, path)
+            count, size = count + 1, size + size_bytes
+    return BackupFiles(count=count, bytes=size, missing=missing)
+
+
+# --- Archive a SQLite store continuously, so that it can be restored to a point in time ------
 
 BASE_EVERY = timedelta(days=1)
 REST = 9  # pause after a snapshot, in its durations: it takes at most a tenth of the time

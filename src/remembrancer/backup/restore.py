@@ -1,24 +1,20 @@
-"""Restore a backup into an empty data folder and an empty store.
-
-While it runs, a mark in the data folder keeps every server and command from opening it. Contents of
-files come first, then the rows, at once, then the mark goes. So a killed restore leaves either no
-store, or all of it; the same restore again completes it.
-"""
+"""Verify a backup, and restore it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from ..context import restore_mark
 from ..files.blobs import open_blobs
+from ..permissions.audit import AuditBroken
 from ..settings import Settings
-from ..store import Pool, Store, open_store
-from ..store.folder_lock import hold
-from ..store.locations import engine_of, place_of, schema_at
+from ..store import Pool, Store, StoreUnavailable, open_store
+from ..store.locations import engine_of, hold, place_of, schema_at
 from ..store.schema import migrations
-from ..store.sqlite.snapshot import copy_file, reading
+from ..store.sqlite.snapshot import copy_file, reading, require_sound, schema_of
 from ..store.transfer import copy as copying
 from ..store.transfer.digest import store_digest
 from . import contents
@@ -27,12 +23,81 @@ from .manifest import (
     CHUNK_BYTES,
     SETTINGS,
     STORE,
+    BackupDamaged,
     BackupManifest,
     StoredTable,
+    file_digest,
     identity,
+    read_manifest,
     stored_tables,
 )
-from .verify import blob_path, verify
+
+# --- Verify a backup completely: every byte of it against the manifest, every row and reference
+
+
+def verify(folder: Path) -> BackupManifest:
+    """Check a backup, of any earlier schema too, and return its manifest. Raises BackupDamaged."""
+    manifest = read_manifest(folder)
+    try:
+        _verify_store(folder, manifest)
+        _verify_settings(folder, manifest)
+    except (OSError, StoreUnavailable, AuditBroken) as error:
+        raise BackupDamaged(f"{folder} is damaged: {error}") from error
+    return manifest
+
+
+def _verify_store(folder: Path, manifest: BackupManifest) -> None:
+    path = folder / STORE
+    if (path.stat().st_size, file_digest(path)) != (manifest.store.bytes, manifest.store.sha256):
+        raise BackupDamaged(f"{path} is not the file of the manifest.")
+    with reading(path) as tx:
+        require_sound(tx, path)
+        if schema_of(tx) != manifest.store.schema_version:
+            raise BackupDamaged(f"{path} does not have the schema of the manifest.")
+        actual = stored_tables(contents.digests(tx))
+        wrong = [
+            name
+            for name in {**actual, **manifest.tables}
+            if actual.get(name) != manifest.tables.get(name)
+        ]
+        if wrong:
+            raise BackupDamaged(f"{path}: tables differ from the manifest: {', '.join(wrong)}.")
+        head = contents.audit_head(tx)
+        if (head.seq, head.hash) != (manifest.audit_head.seq, manifest.audit_head.hash):
+            raise BackupDamaged(f"{path}: the audit trail does not end with {manifest.head}.")
+        _verify_files(folder / BLOBS, contents.blobs_of(tx), manifest)
+
+
+def _verify_files(blobs: Path, names: Iterator[tuple[str, int]], manifest: BackupManifest) -> None:
+    count = size = 0
+    missing = set(manifest.files.missing)
+    for name, bytes_of_file in names:
+        if name in missing:
+            continue
+        if file_digest(blob_path(blobs, name)) != name:
+            raise BackupDamaged(f"{blob_path(blobs, name)} does not have its SHA-256.")
+        count, size = count + 1, size + bytes_of_file
+    present = sum(1 for path in blobs.glob("*/*"))
+    if (count, size) != (manifest.files.count, manifest.files.bytes) or present != count:
+        raise BackupDamaged(f"{blobs} does not hold the files of the manifest.")
+
+
+def _verify_settings(folder: Path, manifest: BackupManifest) -> None:
+    path = folder / SETTINGS
+    actual = file_digest(path) if path.exists() else None
+    if actual != manifest.settings_sha256:
+        raise BackupDamaged(f"{path} is not the file of the manifest.")
+
+
+def blob_path(blobs: Path, name: str) -> Path:
+    """Return where a backup holds the content of a created file."""
+    return blobs / name[:2] / name
+
+
+# --- Restore a backup into an empty data folder and an empty store ---------------------------
+# While it runs, a mark in the data folder keeps every server and command from opening it. Contents
+# of files come first, then the rows, at once, then the mark goes. So a killed restore leaves either
+# no store, or all of it; the same restore again completes it.
 
 RESTORED_SETTINGS = "restored-settings.toml"
 # what a folder that counts as empty may have

@@ -14,8 +14,7 @@ from .. import __version__
 from ..files.blobs import Blobs, BlobsUnavailable, open_blobs
 from ..settings import Settings, settings_file
 from ..store import DataFolderBusy, Pool, StoreUnavailable, Transaction, open_store
-from ..store.folder_lock import hold
-from ..store.locations import engine_of, place_of
+from ..store.locations import engine_of, hold, place_of
 from ..store.sqlite.snapshot import copy_file, editing, reading, schema_of
 from ..store.transfer import copy as copying
 from . import contents
@@ -31,7 +30,7 @@ from .manifest import (
     file_digest,
     stored_tables,
 )
-from .verify import blob_path, verify
+from .restore import blob_path, verify
 
 _LOCK = "server.lock"
 

@@ -8,12 +8,9 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ..backup.archive import REST, Archiver
+from ..backup.archive import REST, Archiver, ArchiveSegment, is_archive, restore_point
 from ..backup.manifest import BackupManifest
-from ..backup.point_in_time import is_archive, restore_point
-from ..backup.restore import restore_backup
-from ..backup.segments import ArchiveSegment
-from ..backup.verify import verify
+from ..backup.restore import restore_backup, verify
 from ..backup.write import write_backup
 from ..protocol.errors import InvalidRequest
 from ..settings import Settings

@@ -12,8 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from ..permissions.audit import AuditBroken, AuditFilter, export_entries, search_audit, verify
 from ..permissions.owner import require_unpinned_owner
 from .browser_session import BrowserRequest, Page
-from .forms import number, parse_filters
-from .parameters import link_to
+from .layout import link_to, number_in, parse_filters
 
 PATH = "/console/audit"
 _FIELDS = ("kind", "agent", "path", "grant_id")
@@ -40,7 +39,9 @@ def show(browser: BrowserRequest) -> Response:
     if browser.wants_fragment and chain:
         return browser.fragment("_audit_chain.html", chain=chain)
     form = {name: params.get(name, "").strip() for name in _FIELDS}
-    query, errors = parse_filters(AuditFilter, {**form, "before": number(params.get("before", ""))})
+    query, errors = parse_filters(
+        AuditFilter, {**form, "before": number_in(params.get("before", ""))}
+    )
     result = search_audit(browser.context, browser.caller(), query)
     filters = {name: value for name, value in form.items() if value}
     values: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Requests from browsers: session cookie, form token, same-origin check, form fields."""
+"""Requests from browsers: session cookie, form token, same-origin check, fields, step-up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ..accounts import NO_KEY
 from ..accounts import sign_in as sessions
-from ..accounts.sign_in import BrowserSession
+from ..accounts.sign_in import BrowserSession, SignInRefused, SignInTooOften
 from ..context import Caller, Context
 from ..http import pages
 from ..http.dispatch import Dispatcher, ThreadPool
@@ -20,6 +20,8 @@ from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, Unsupport
 from ..sandbox.runner import Cancellation
 from . import layout
 from .markdown import markdown
+
+# --- Requests from browsers: session cookie, form token, same-origin check, form fields ------
 
 FORM_BYTES_MAX = 16_384
 _FIELDS_MAX = 40
@@ -315,3 +317,30 @@ def read_form(request: Request, raw: bytes) -> dict[str, str]:
     if len(dict(pairs)) != len(pairs) or any("\0" in value for _, value in pairs):
         raise InvalidRequest("A field is repeated or contains a NUL character.")
     return dict(pairs)
+
+
+# --- Step-up authentication: sensitive forms ask for the password again ----------------------
+
+MISSING = "Enter your password. It was last entered more than five minutes ago."
+WRONG = "This is not the password of your account."
+
+
+def password_error(browser: BrowserRequest) -> str:
+    """Return an error message unless the form has the password or it was entered recently.
+
+    Wrong passwords delay further ones, sign-ins aside. Raises Unauthorized, ForeignForm,
+    StoreUnavailable.
+    """
+    session = browser.form_session()
+    if session.is_confirmed:
+        return ""
+    password = browser.form.get("password", "")
+    if not password:
+        return MISSING
+    try:
+        sessions.confirm(browser.context, session, browser.token, password)
+    except SignInRefused:
+        return WRONG
+    except SignInTooOften as error:
+        return f"{error.detail} Try again in {error.extra['retry_after']} seconds."
+    return ""

@@ -12,9 +12,9 @@ from ..cubes.lessons import vote
 from ..protocol.cubes import CubeStatus, CubeVote
 from ..protocol.errors import InvalidRequest
 from ..protocol.line import CubeKind
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
-from .parameters import link_to
+from .layout import link_to
 
 PATH = "/console/cubes"
 KINDS: tuple[CubeKind, ...] = get_args(CubeKind)
@@ -34,11 +34,11 @@ USES = {"cited": "cited", "followed": "rules followed", "rated": "rated useful"}
 def show(browser: BrowserRequest) -> Response:
     """Show lessons grouped by status, or one lesson with `?cube_id`."""
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    if cube_id := parameters.identifier(params, "cube_id"):
+    if cube_id := layout.identifier(params, "cube_id"):
         return _one(browser, cube_id)
     kind = _one_of(params.get("kind", ""), KINDS)
     chosen_status = _one_of(params.get("status", ""), STATUSES)
-    own, below = params.get("own") == "yes", parameters.number(params, "below")
+    own, below = params.get("own") == "yes", layout.number(params, "below")
     sections = []
     for status in [cast(CubeStatus, chosen_status)] if chosen_status else STATUSES:
         page = board.page(
@@ -87,7 +87,7 @@ def _one(
         uses=USES,
         signals=SIGNALS,
         error=error,
-        users=parameters.users(
+        users=layout.users(
             browser.context, browser.caller(), browser.form or browser.request.query_params
         ),
         reason=browser.form.get("reason", ""),
@@ -108,8 +108,8 @@ def _bar(card: Card) -> tuple[float, float, float]:
 def rate_cube(browser: BrowserRequest) -> Response:
     """Vote on a lesson as the chosen user, by default the one named like the account."""
     form, caller = browser.form, browser.caller()
-    cube_id = parameters.identifier(form, "cube_id")
-    user_id = parameters.identifier(form, "user_id") or caller.account_name
+    cube_id = layout.identifier(form, "cube_id")
+    user_id = layout.identifier(form, "user_id") or caller.account_name
     values = {
         "cube_id": cube_id,
         "user_id": user_id,
@@ -117,7 +117,7 @@ def rate_cube(browser: BrowserRequest) -> Response:
         "reason": form.get("reason", "").strip() or None,
     }
     try:
-        request = parameters.parse(CubeVote, values)
+        request = layout.parse(CubeVote, values)
     except InvalidRequest as error:
         return _one(browser, cube_id, status=422, error=error.detail)
     receipt = vote(browser.context, caller, request)

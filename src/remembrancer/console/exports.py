@@ -41,11 +41,11 @@ from ..protocol.memory import EventsQuery
 from ..protocol.permissions import GrantsQuery
 from ..protocol.search import MemoryQuery
 from ..protocol.text import rfc3339
-from . import parameters, users
+from . import layout, users
 from .browser_session import BrowserRequest, Page
-from .forms import parse_filters
+from .hits import search_scope
+from .layout import parse_filters
 from .memory import TOP_K_CHOICES
-from .search_scope import search_scope
 
 PATH = "/console/export"
 SEARCHES_PAGE = 100
@@ -64,8 +64,8 @@ def export(browser: BrowserRequest) -> Response:
     Raises InvalidRequest for an unknown list or format, NotOwner, StoreUnavailable.
     """
     params = browser.request.query_params
-    name = parameters.text(params, "list", 40)
-    file_format = parameters.text(params, "format", 40) or "csv"
+    name = layout.text(params, "list", 40)
+    file_format = layout.text(params, "format", 40) or "csv"
     if name not in LISTS:
         raise InvalidRequest(f"list must be one of {', '.join(LISTS)}.")
     if file_format not in _FORMATS:
@@ -162,7 +162,7 @@ def _plain_item(name: str, value: Any) -> tuple[str, Any]:
 def _chosen_user(browser: BrowserRequest) -> str:
     """Return the user whose data the page shows."""
     params = browser.request.query_params
-    return parameters.users(browser.context, browser.caller(), params).chosen
+    return layout.users(browser.context, browser.caller(), params).chosen
 
 
 def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
@@ -172,12 +172,12 @@ def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
     if params.get("noticed") == "yes":
         flagged = browse.list_flagged(context, caller, user_id, behind=position)
         return flagged.events, flagged.next
-    session_id = parameters.identifier(params, "session_id") or None
+    session_id = layout.identifier(params, "session_id") or None
     query = EventsQuery(
         user_id=user_id,
         session_id=session_id,
-        after=parameters.parse_day(params, "after"),
-        before=parameters.parse_day(params, "before"),
+        after=layout.parse_day(params, "after"),
+        before=layout.parse_day(params, "before"),
         order="oldest" if session_id else "newest",
         limit=limits.EVENTS_PAGE_MAX,
         cursor=position,
@@ -188,19 +188,19 @@ def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
 
 def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
     params = browser.request.query_params
-    top_k = parameters.number(params, "top_k") or TOP_K_CHOICES[1]
+    top_k = layout.number(params, "top_k") or TOP_K_CHOICES[1]
     focus = (word.strip() for word in params.get("focus", "").split(","))
     values = {
-        "query_text": parameters.text(params, "query", limits.QUERY_CHARACTERS_MAX),
+        "query_text": layout.text(params, "query", limits.QUERY_CHARACTERS_MAX),
         "focus_words": [word for word in focus if word],
-        "after": parameters.parse_day(params, "after"),
-        "before": parameters.parse_day(params, "before"),
+        "after": layout.parse_day(params, "after"),
+        "before": layout.parse_day(params, "before"),
         "top_k": top_k,
     }
     rows: list[dict[str, Any]] = []
     scope = search_scope(browser, _chosen_user(browser), params)
     for memory in scope.memories:
-        query = parameters.parse(MemoryQuery, {**values, "user_id": memory.user_id})
+        query = layout.parse(MemoryQuery, {**values, "user_id": memory.user_id})
         place = {"user_id": memory.user_id, "team": memory.team or ""}
         hits = explain(browser.context, memory.caller, query).hits
         rows += [place | _row(hit, every=True) for hit in hits]
@@ -217,16 +217,16 @@ def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
 
 def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
-    if fact_id := parameters.identifier(params, "fact_id"):
+    if fact_id := layout.identifier(params, "fact_id"):
         return fact_timeline(browser.context, browser.caller(), fact_id).timeline, None
     values = {
         "user_id": _chosen_user(browser),
-        "which": parameters.text(params, "which", 40) or "all",
-        "status": parameters.text(params, "status", 40) or "current",
+        "which": layout.text(params, "which", 40) or "all",
+        "status": layout.text(params, "status", 40) or "current",
         "below": position,
         "limit": limits.FACTS_LISTED_MAX,
     }
-    page = list_facts(browser.context, browser.caller(), parameters.parse(FactsQuery, values))
+    page = list_facts(browser.context, browser.caller(), layout.parse(FactsQuery, values))
     return page.facts, page.next
 
 
@@ -255,12 +255,12 @@ def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:
 
 
 def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
-    prefix = parameters.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
+    prefix = layout.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
     return users.list_rows(browser.context, browser.caller(), prefix), None
 
 
 def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
-    user_id = parameters.identifier(browser.request.query_params, "user_id") or None
+    user_id = layout.identifier(browser.request.query_params, "user_id") or None
     where = {"user_id": user_id, "behind": position, "most": SEARCHES_PAGE}
     page = activity.list_searches(browser.context, browser.caller(), **where)
     return page.searches, page.next

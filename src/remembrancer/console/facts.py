@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from typing import Any
 
 from starlette.responses import Response
@@ -18,10 +20,70 @@ from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.facts import FactAdd, FactChange, FactsQuery, FactStored
 from ..protocol.text import beginning
-from . import layout, parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
-from .forms import parse_form, utc_time
-from .parameters import link_to
+from .layout import link_to, parse_form, utc_time
+
+# --- Differences between two texts, by line and, within changed lines, by word ---------------
+
+LINES_MAX = 1_500  # longer texts are not compared: one is removed, the other added
+WORDS_MAX = 400  # the same for lines
+SIMILARITY_MIN = 0.3  # less similar lines are a removed and an added line
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of kind `same`, `out` or `in`, in pieces; the flag marks the pieces that changed."""
+
+    kind: str
+    pieces: list[tuple[str, bool]]
+
+
+def diff_lines(old: str, new: str) -> list[DiffLine]:
+    """Return the lines of both texts in order: same, removed (`out`) and added (`in`)."""
+    before, after = old.splitlines(), new.splitlines()
+    if max(len(before), len(after)) > LINES_MAX:
+        return [*_unchanged("out", before), *_unchanged("in", after)]
+    lines: list[DiffLine] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
+        if kind == "equal":
+            lines += _unchanged("same", before[a:b])
+        else:
+            lines += _changed_words(before[a:b], after[c:d])
+    return lines
+
+
+def _unchanged(kind: str, lines: Sequence[str]) -> Iterator[DiffLine]:
+    return (DiffLine(kind, [(line, False)]) for line in lines)
+
+
+def _changed_words(before: Sequence[str], after: Sequence[str]) -> Iterator[DiffLine]:
+    paired = min(len(before), len(after))
+    for old, new in zip(before, after, strict=False):
+        yield from _words(old, new)
+    yield from _unchanged("out", before[paired:])
+    yield from _unchanged("in", after[paired:])
+
+
+def _words(old: str, new: str) -> list[DiffLine]:
+    before, after = _WORDS.findall(old), _WORDS.findall(new)
+    if max(len(before), len(after)) > WORDS_MAX:
+        return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
+    matcher = SequenceMatcher(None, before, after)
+    if matcher.ratio() < SIMILARITY_MIN:
+        return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
+    removed: list[tuple[str, bool]] = []
+    added: list[tuple[str, bool]] = []
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if a < b:
+            removed.append(("".join(before[a:b]), kind != "equal"))
+        if c < d:
+            added.append(("".join(after[c:d]), kind != "equal"))
+    return [DiffLine("out", removed), DiffLine("in", added)]
+
+
+# --- The facts page: a user's facts by status, one fact with its timeline, and forms to change it
 
 PATH = "/console/facts"
 STATUSES = ("current", "superseded", "expired", "removed", "all")
@@ -53,21 +115,21 @@ NO_ERRORS = RejectedForm()
 
 def show(browser: BrowserRequest) -> Response:
     """Show the facts of a user with a status, newest first, or one fact with `?fact_id`."""
-    if fact_id := parameters.identifier(browser.request.query_params, "fact_id"):
+    if fact_id := layout.identifier(browser.request.query_params, "fact_id"):
         return _one(browser, fact_id)
     return _list(browser)
 
 
 def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Response:
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    users = parameters.users(context, caller, browser.form or params)
-    query = parameters.parse(
+    users = layout.users(context, caller, browser.form or params)
+    query = layout.parse(
         FactsQuery,
         {
             "user_id": users.chosen,
-            "which": parameters.text(params, "which", 40) or "all",
-            "status": parameters.text(params, "status", 40) or "current",
-            "below": parameters.number(params, "below"),
+            "which": layout.text(params, "which", 40) or "all",
+            "status": layout.text(params, "status", 40) or "current",
+            "below": layout.number(params, "below"),
             "limit": _LISTED,
         },
     )
@@ -117,7 +179,7 @@ def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRO
 def add(browser: BrowserRequest) -> Response:
     """Add a fact."""
     caller, form = browser.caller(), _entered(browser)
-    user_id = parameters.users(browser.context, caller, form).chosen
+    user_id = layout.users(browser.context, caller, form).chosen
     request = parse_form(
         FactAdd,
         {
@@ -216,7 +278,7 @@ def _changed(
 
 
 def _fact_id(browser: BrowserRequest) -> str:
-    fact_id = parameters.identifier(browser.form, "fact_id")
+    fact_id = layout.identifier(browser.form, "fact_id")
     if not fact_id:
         raise FactUnknown
     return fact_id

@@ -17,9 +17,9 @@ from ..feedback import (
 )
 from ..http.admission import RateExceeded
 from ..protocol.feedback import Feedback, FeedbackQuery, FeedbackType
-from . import layout, parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
-from .forms import number, parse_filters, parse_form
+from .layout import number_in, parse_filters, parse_form
 
 PATH = "/console/feedback"
 TYPES = get_args(FeedbackType)
@@ -40,7 +40,7 @@ def submit(browser: BrowserRequest) -> Response:
         name: browser.form.get(name, "").replace("\r\n", "\n")
         for name in ("type", "title", "description", "severity")
     }
-    severity = number(form["severity"]) if form["severity"].strip() else None
+    severity = number_in(form["severity"]) if form["severity"].strip() else None
     request = parse_form(Feedback, {**form, "severity": severity})
     if isinstance(request, dict):
         return _page(browser, form, request, status=422)
@@ -62,12 +62,12 @@ def change_state(browser: BrowserRequest) -> Response:
     caller, form = browser.caller(), browser.form
     if not caller.is_owner:
         raise NotOwner
-    feedback_id = parameters.identifier(form, "feedback_id")
+    feedback_id = layout.identifier(form, "feedback_id")
     back = layout.local_path(form.get("back", ""), PATH)
     if form.get("do") == "reopen":
         reopen_feedback(browser.context, caller, feedback_id)
         return browser.redirect(back, notice="The report is open again.")
-    note = parameters.text(form, "note", NOTE_CHARACTERS_MAX).replace("\r\n", "\n")
+    note = layout.text(form, "note", NOTE_CHARACTERS_MAX).replace("\r\n", "\n")
     close_feedback(browser.context, caller, feedback_id, note or None)
     return browser.redirect(back, notice="The report is closed. Its sender sees your answer here.")
 

@@ -1,18 +1,76 @@
-"""Hits of a search as a page shows them: one plain line of reasons, and the parts of each score.
-
-The passage whose score is explained is the one that is highlighted: words of the query are marked
-in it, and nowhere else.
-"""
+"""Hits of a search as a page shows them, and the memories that a search covers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from ..accounts.teams import ALL_TEAMS, enter_all
+from ..context import Caller
 from ..http.pages import ago
+from ..memory.history import activity
 from ..protocol.search import ExplainedHit, Explanation, Mark
+from .browser_session import BrowserRequest
+
+# --- The memories that a search of the console covers: of one user or all, and of teams ------
+
+EVERYONE = "everyone"  # value of `users`: search the memory of all users
+WITH_TEAMS = "yes"  # value of `teams`: search the memory of the account's teams, too
+USERS_SEARCHED_MAX = 20  # those that were active last
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedMemory:
+    """A memory, and the caller that reads it. `team` is the name of the team that it belongs to."""
+
+    caller: Caller
+    user_id: str
+    team: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReach:
+    """The memories to search. `is_cut`: there are more users."""
+
+    memories: list[SearchedMemory]
+    is_cut: bool = False
+
+    @property
+    def users(self) -> int:
+        """The number of users among the memories."""
+        return sum(one.team is None for one in self.memories)
+
+    @property
+    def teams(self) -> int:
+        """The number of teams among the memories."""
+        return len(self.memories) - self.users
+
+
+def search_scope(browser: BrowserRequest, user_id: str, params: Mapping[str, str]) -> SearchReach:
+    """Return the memories that `users` and `teams` of a page name. Default: that of `user_id`.
+
+    Raises TooManyTeams.
+    """
+    context, caller = browser.context, browser.caller()
+    names, is_cut = [user_id], False
+    if params.get("users") == EVERYONE:
+        active = activity.active_users(context, caller, most=USERS_SEARCHED_MAX + 1)
+        names = [user.user_id for user in active[:USERS_SEARCHED_MAX]]
+        is_cut = len(active) > USERS_SEARCHED_MAX
+    memories = [SearchedMemory(caller, name) for name in names]
+    if params.get("teams") == WITH_TEAMS:
+        for member in enter_all(context, caller, [ALL_TEAMS], None):
+            assert member.member is not None
+            team = member.member
+            memories.append(SearchedMemory(member, team.team_id, team.team_name))
+    return SearchReach(memories, is_cut)
+
+
+# --- Hits of a search as a page shows them: one plain line of reasons, and the parts of each score
+# The passage whose score is explained is the one that is highlighted: words of the query are marked
+# in it, and nowhere else.
 
 BAR_WIDTH = 100.0  # of the longest bar, in SVG units
 ADDS_MIN = 0.05  # smaller contributions are summed up as `other`

@@ -31,9 +31,9 @@ from ..memory.exchange.shapes import (
 )
 from ..protocol.errors import Problem
 from ..protocol.text import beginning
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page, Upload
-from .parameters import link_to
+from .layout import link_to
 
 PATH = "/console/import"
 UPLOAD_BYTES_MAX = 16 << 20
@@ -81,7 +81,7 @@ def preview(browser: BrowserRequest) -> Response:
 def store(browser: BrowserRequest) -> Response:
     """Import the file and show where it went."""
     caller = browser.caller()
-    user_id = parameters.identifier(browser.form, "user_id") or None
+    user_id = layout.identifier(browser.form, "user_id") or None
     try:
         with _stored(browser.upload) as path:
             if _is_export(path):
@@ -123,7 +123,7 @@ def _page(
         "import.html",
         status=status,
         **values,
-        users=parameters.users(
+        users=layout.users(
             browser.context, browser.caller(), browser.form or browser.request.query_params
         ),
         user_id=browser.form.get("user_id", ""),
@@ -134,7 +134,7 @@ def _page(
 
 def _preview(browser: BrowserRequest, path: Path) -> ImportPreview:
     context, caller = browser.context, browser.caller()
-    user_id = parameters.identifier(browser.form, "user_id") or None
+    user_id = layout.identifier(browser.form, "user_id") or None
     if _is_export(path):
         _check_owner(browser)
         with Archive(path) as archive:

@@ -14,10 +14,10 @@ from ..memory.summaries.maps import MapUnknown, map_history, map_version
 from ..memory.summaries.start_pack import start_pack
 from ..protocol.facts import FactsQuery
 from ..protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
-from .parameters import link_to
-from .text_diff import diff_lines
+from .facts import diff_lines
+from .layout import link_to
 
 PATH = "/console/map"
 _FACTS_LISTED = 5  # newest first; the facts page lists all
@@ -26,16 +26,16 @@ _FACTS_LISTED = 5  # newest first; the facts page lists all
 def show(browser: BrowserRequest) -> Response:
     """Show the newest map or `?version`, compared with `?against`, and the newest facts."""
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    users = parameters.users(context, caller, params)
-    session_id = parameters.identifier(params, "session_id") or "default"
-    version, against = parameters.number(params, "version"), parameters.number(params, "against")
-    history = map_history(context, caller, users.chosen, below=parameters.number(params, "below"))
+    users = layout.users(context, caller, params)
+    session_id = layout.identifier(params, "session_id") or "default"
+    version, against = layout.number(params, "version"), layout.number(params, "against")
+    history = map_history(context, caller, users.chosen, below=layout.number(params, "below"))
     current = _map(browser, users.chosen, version)
     other = _map(browser, users.chosen, against) if against else None
     facts = list_facts(
         context,
         caller,
-        parameters.parse(FactsQuery, {"user_id": users.chosen, "limit": _FACTS_LISTED}),
+        layout.parse(FactsQuery, {"user_id": users.chosen, "limit": _FACTS_LISTED}),
     )
     values: dict[str, Any] = {
         "facts": facts.facts,
@@ -44,7 +44,7 @@ def show(browser: BrowserRequest) -> Response:
         "pack": start_pack(
             context,
             caller,
-            parameters.parse(StartQuery, {"user_id": users.chosen, "session_id": session_id}),
+            layout.parse(StartQuery, {"user_id": users.chosen, "session_id": session_id}),
         ),
         "older": link_to(PATH, user_id=users.chosen, below=history.next) if history.next else None,
     }
@@ -59,7 +59,7 @@ def _map(browser: BrowserRequest, user_id: str, version: int | None) -> MapVersi
         return map_version(
             browser.context,
             browser.caller(),
-            parameters.parse(MapQuery, {"user_id": user_id, "version": version}),
+            layout.parse(MapQuery, {"user_id": user_id, "version": version}),
         )
     except MapUnknown:
         if version is None:
@@ -69,9 +69,9 @@ def _map(browser: BrowserRequest, user_id: str, version: int | None) -> MapVersi
 
 def rebuild_map(browser: BrowserRequest) -> Response:
     """Rebuild the map from the stored L1 summaries."""
-    user_id = parameters.users(browser.context, browser.caller(), browser.form).chosen
+    user_id = layout.users(browser.context, browser.caller(), browser.form).chosen
     result = make_map(
-        browser.context, browser.caller(), parameters.parse(MapRequest, {"user_id": user_id})
+        browser.context, browser.caller(), layout.parse(MapRequest, {"user_id": user_id})
     )
     notice = (
         f"Version {result.version} created from {result.l1_count:,} summaries."

@@ -20,11 +20,10 @@ from ..protocol.agent import SecondLook
 from ..protocol.errors import Problem
 from ..protocol.forget import Forget
 from ..protocol.search import Author, Explanation, MemoryQuery
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
-from .hits import BAR_WIDTH, HitView, hit_views
-from .parameters import link_to
-from .search_scope import EVERYONE, WITH_TEAMS, search_scope
+from .hits import BAR_WIDTH, EVERYONE, WITH_TEAMS, HitView, hit_views, search_scope
+from .layout import link_to
 
 PATH = "/console/memory"
 TOP_K_CHOICES = (5, 10, 20, 50)
@@ -33,16 +32,16 @@ TOP_K_CHOICES = (5, 10, 20, 50)
 def show(browser: BrowserRequest) -> Response:
     """Show search results, or the newest turns, or one turn with `?event_id`."""
     params = browser.request.query_params
-    if event_id := parameters.identifier(params, "event_id"):
+    if event_id := layout.identifier(params, "event_id"):
         return _turn(browser, event_id)
     caller, context = browser.caller(), browser.context
-    users = parameters.users(context, caller, params)
+    users = layout.users(context, caller, params)
     fields = {
-        "query": parameters.text(params, "query", limits.QUERY_CHARACTERS_MAX),
-        "focus": parameters.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
-        "after": parameters.parse_day(params, "after"),
-        "before": parameters.parse_day(params, "before"),
-        "top_k": parameters.number(params, "top_k") or TOP_K_CHOICES[1],
+        "query": layout.text(params, "query", limits.QUERY_CHARACTERS_MAX),
+        "focus": layout.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
+        "after": layout.parse_day(params, "after"),
+        "before": layout.parse_day(params, "before"),
+        "top_k": layout.number(params, "top_k") or TOP_K_CHOICES[1],
         "noticed": "yes" if params.get("noticed") == "yes" else "",
         "users": EVERYONE if params.get("users") == EVERYONE else "",
         "teams": WITH_TEAMS if params.get("teams") == WITH_TEAMS else "",
@@ -70,7 +69,7 @@ def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
     """Return the search of the fields of a page, for one user. Raises InvalidRequest."""
     focus = [word.strip() for word in fields["focus"].split(",") if word.strip()]
     values = {name: fields[name] for name in ("after", "before", "top_k")}
-    return parameters.parse(
+    return layout.parse(
         MemoryQuery,
         {"query_text": fields["query"], "user_id": user_id, "focus_words": focus, **values},
     )
@@ -121,11 +120,11 @@ def _search_several(
 
 
 def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    behind = parameters.cursor(browser.request.query_params, "behind")
+    behind = layout.cursor(browser.request.query_params, "behind")
     if fields["noticed"]:
         page = browse.list_flagged(browser.context, browser.caller(), user_id, behind=behind)
     else:
-        after, before = (parameters.milliseconds(fields[name]) for name in ("after", "before"))
+        after, before = (layout.milliseconds(fields[name]) for name in ("after", "before"))
         page = browse.newest_events(
             browser.context,
             browser.caller(),
@@ -160,7 +159,7 @@ def _turn(browser: BrowserRequest, event_id: str) -> Response:
             verdict = second_look(
                 browser.context,
                 browser.caller(),
-                parameters.parse(SecondLook, {"draft": detail.event.response}),
+                layout.parse(SecondLook, {"draft": detail.event.response}),
             )
         except Problem as error:
             error_message = error.detail
@@ -170,12 +169,12 @@ def _turn(browser: BrowserRequest, event_id: str) -> Response:
 def confirm_forget(browser: BrowserRequest) -> Response:
     """Show counts of what would be erased; with `sure`, erase it."""
     form, caller = browser.form, browser.caller()
-    if event_id := parameters.identifier(form, "event_id"):
+    if event_id := layout.identifier(form, "event_id"):
         return _forget_event(browser, event_id)
-    users = parameters.users(browser.context, caller, form)
-    days = {name: parameters.parse_day(form, name) for name in ("after", "before")}
-    session_id = parameters.identifier(form, "session_id") or None
-    request = parameters.parse(
+    users = layout.users(browser.context, caller, form)
+    days = {name: layout.parse_day(form, name) for name in ("after", "before")}
+    session_id = layout.identifier(form, "session_id") or None
+    request = layout.parse(
         Forget, {"user_id": users.chosen, "session_id": session_id, **days, "dry_run": True}
     )
     values: dict[str, Any] = {
@@ -193,7 +192,7 @@ def confirm_forget(browser: BrowserRequest) -> Response:
     if form.get("sure") != "yes":
         return browser.page("forget.html", **values)
     try:
-        confirm = parameters.identifier(form, "confirm") or None
+        confirm = layout.identifier(form, "confirm") or None
         confirmed_request = request.model_copy(update={"dry_run": False, "confirm": confirm})
         result = forget(browser.context, caller, confirmed_request)
     except NotConfirmed:
@@ -214,7 +213,7 @@ def _forget_event(browser: BrowserRequest, event_id: str) -> Response:
     is_confirmed = form.get("sure") == "yes"
     result = erase_event(browser.context, browser.caller(), event_id, dry_run=not is_confirmed)
     counts = {"events": 1, "facts": result.facts}
-    back = link_to(PATH, user_id=parameters.identifier(form, "user_id"))
+    back = link_to(PATH, user_id=layout.identifier(form, "user_id"))
     if is_confirmed:
         return browser.redirect(back, notice=_erasure_notice(counts))
     return browser.page(

@@ -20,7 +20,7 @@ from ..memory.history import activity, browse
 from ..models import SLOTS
 from ..protocol.agent import ComplianceQuery
 from ..protocol.errors import InvalidRequest
-from . import layout, step_up
+from . import browser_session, layout
 from .browser_session import BrowserRequest, Page
 from .charts import Sparkline, chart, period_days, sparkline
 from .sign_in import HOME, link
@@ -198,7 +198,7 @@ def make_invitation(browser: BrowserRequest) -> Response:
     if not browser.form_session().is_owner:
         raise NotOwner
     # A link can take over any account, the owner's included.
-    if error_message := step_up.password_error(browser):
+    if error_message := browser_session.password_error(browser):
         return show(browser, error=error_message)
     try:
         token = invite(browser.context, browser.form.get("name", ""))

@@ -10,9 +10,9 @@ from ..permissions.grants import grant, list_grants, revoke
 from ..permissions.rules import examples, reach
 from ..protocol import limits
 from ..protocol.permissions import ACTIONS, GrantRequest, GrantRevocation, GrantsQuery, normal_scope
-from . import step_up
+from . import browser_session
 from .browser_session import BrowserRequest, Page
-from .forms import number, parse_filters, parse_form
+from .layout import number_in, parse_filters, parse_form
 
 PATH = "/console/permissions"
 _LISTED = 50
@@ -37,14 +37,14 @@ def grant_permission(browser: BrowserRequest) -> Response:
         "actions": actions,
     }
     request = parse_form(
-        GrantRequest, {**values, "ttl_minutes": number(form.get("ttl_minutes", ""))}
+        GrantRequest, {**values, "ttl_minutes": number_in(form.get("ttl_minutes", ""))}
     )
     errors = request if isinstance(request, dict) else {}
     if form.get("do") == "look":
         return _page(
             browser, form, errors={name: text for name, text in errors.items() if name == "scope"}
         )
-    if not errors and (error_message := step_up.password_error(browser)):
+    if not errors and (error_message := browser_session.password_error(browser)):
         errors = {"password": error_message}
     if errors or isinstance(request, dict):
         return _page(browser, form, status=422, errors=errors)
@@ -59,7 +59,7 @@ def grant_permission(browser: BrowserRequest) -> Response:
 def revoke_permission(browser: BrowserRequest) -> Response:
     """Revoke a grant."""
     grant_id = browser.form.get("grant_id", "")
-    if error_message := step_up.password_error(browser):
+    if error_message := browser_session.password_error(browser):
         return _page(browser, _EMPTY_FORM, status=422, revoke_errors={grant_id: error_message})
     request = parse_form(GrantRevocation, {"grant_id": grant_id})
     if isinstance(request, dict):

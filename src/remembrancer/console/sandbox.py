@@ -18,7 +18,7 @@ from ..protocol.execution import Executed, Execution
 from ..sandbox.port import SandboxBusy
 from .browser_session import BrowserRequest, Page
 from .files import PREVIEW_BYTES_MAX
-from .forms import parse_form
+from .layout import parse_form
 
 PATH = "/console/sandbox"
 _AS_IS = "run"  # this page's own mode: no repair, no optimization

@@ -13,10 +13,10 @@ from ..http.dispatch import ThreadPool
 from ..memory.history import activity
 from ..memory.recall.explain import explain
 from ..protocol.search import MemoryQuery
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
 from .hits import hit_views
-from .parameters import link_to
+from .layout import link_to
 
 PATH = "/console/searches"
 TRACE_WIDTH = 400.0  # of the whole search, in SVG units
@@ -26,15 +26,15 @@ QUERY_CHARACTERS_MAX = 2_000  # of a message that is repeated as a query
 def show(browser: BrowserRequest) -> Response:
     """Show the latest searches, or one with `?session_id` and `?step`."""
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    if step := parameters.number(params, "step"):
+    if step := layout.number(params, "step"):
         return _one(browser, step)
-    user_id = parameters.identifier(params, "user_id")
+    user_id = layout.identifier(params, "user_id")
     page = activity.list_searches(
-        context, caller, user_id=user_id or None, behind=parameters.cursor(params, "behind")
+        context, caller, user_id=user_id or None, behind=layout.cursor(params, "behind")
     )
     return browser.page(
         "searches.html",
-        users=parameters.users(context, caller, params),
+        users=layout.users(context, caller, params),
         chosen=user_id,
         searches=page.searches,
         days=activity.SEARCHES_DAYS,
@@ -45,15 +45,15 @@ def show(browser: BrowserRequest) -> Response:
 
 def _one(browser: BrowserRequest, step: int) -> Response:
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    users = parameters.users(context, caller, params)
-    session_id = parameters.identifier(params, "session_id") or "default"
+    users = layout.users(context, caller, params)
+    session_id = layout.identifier(params, "session_id") or "default"
     trace = activity.find_search(context, caller, users.chosen, session_id, step)
     query = trace.turn.query[:QUERY_CHARACTERS_MAX].strip() if trace.turn else ""
     explanation = (
         explain(
             context,
             caller,
-            parameters.parse(MemoryQuery, {"query_text": query, "user_id": users.chosen}),
+            layout.parse(MemoryQuery, {"query_text": query, "user_id": users.chosen}),
         )
         if query
         else None

@@ -7,9 +7,9 @@ from starlette.responses import Response
 from ..agent.compliance import session_compliance
 from ..memory.duties import L1_TURNS
 from ..memory.history import sessions
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
-from .parameters import link_to
+from .layout import link_to
 
 PATH = "/console/sessions"
 
@@ -17,11 +17,11 @@ PATH = "/console/sessions"
 def show(browser: BrowserRequest) -> Response:
     """Show the sessions of a user, latest turn first, or one session with `?session_id`."""
     params = browser.request.query_params
-    users = parameters.users(browser.context, browser.caller(), params)
-    if session_id := parameters.identifier(params, "session_id"):
+    users = layout.users(browser.context, browser.caller(), params)
+    if session_id := layout.identifier(params, "session_id"):
         return _one(browser, users.chosen, session_id)
     page = sessions.list_sessions(
-        browser.context, browser.caller(), users.chosen, behind=parameters.cursor(params, "behind")
+        browser.context, browser.caller(), users.chosen, behind=layout.cursor(params, "behind")
     )
     more = link_to(PATH, user_id=users.chosen, behind=page.next) if page.next else None
     return browser.page(
@@ -35,7 +35,7 @@ def show(browser: BrowserRequest) -> Response:
 
 
 def _one(browser: BrowserRequest, user_id: str, session_id: str) -> Response:
-    until = parameters.cursor(browser.request.query_params, "until")
+    until = layout.cursor(browser.request.query_params, "until")
     timeline = sessions.timeline(
         browser.context, browser.caller(), user_id, session_id, until=until
     )

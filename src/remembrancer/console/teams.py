@@ -28,9 +28,9 @@ from ..protocol.teams import (
     TeamDeletion,
     TeamMemberChange,
 )
-from . import step_up
+from . import browser_session
 from .browser_session import BrowserRequest, Page
-from .forms import number, parse_form
+from .layout import number_in, parse_form
 
 PATH = "/console/teams"
 TURNS_SHOWN, ENTRIES_SHOWN = 10, 25
@@ -80,7 +80,7 @@ def invite(browser: BrowserRequest) -> Response:
     """Create an invitation and show its token once."""
 
     def act(request: InvitationCreate) -> Response:
-        if error_message := step_up.password_error(browser):
+        if error_message := browser_session.password_error(browser):
             return _page(browser, _team_id(browser), error=("invite", error_message), status=422)
         invitation = teams.invite_member(
             browser.context, browser.caller(), _team_id(browser), request
@@ -88,7 +88,7 @@ def invite(browser: BrowserRequest) -> Response:
         return _page(browser, _team_id(browser), invitation=invitation)
 
     hours = browser.form.get("expires_in_hours", "")
-    form = {"role": browser.form.get("role", ""), "expires_in_hours": number(hours)}
+    form = {"role": browser.form.get("role", ""), "expires_in_hours": number_in(hours)}
     return _act(browser, "invite", InvitationCreate, form, act)
 
 

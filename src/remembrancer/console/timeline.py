@@ -12,10 +12,10 @@ from ..memory.history import activity
 from ..protocol.facts import Fact, FactsQuery
 from ..protocol.text import day_of
 from ..store import Row
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
 from .charts import calendar
-from .parameters import link_to
+from .layout import link_to
 
 PATH = "/console/timeline"
 SESSIONS_OF_MONTH = 5
@@ -40,9 +40,9 @@ class Month:
 def show(browser: BrowserRequest) -> Response:
     """Show the year of the latest turn, or `?year`."""
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
-    users = parameters.users(context, caller, params)
+    users = layout.users(context, caller, params)
     today = day_of(context.clock())
-    year = min(parameters.number(params, "year") or 0, _YEAR_MAX - 1)
+    year = min(layout.number(params, "year") or 0, _YEAR_MAX - 1)
     if year < _YEAR_MIN:
         latest = activity.day_counts(context, caller, users.chosen, low_ms=0, high_ms=0).last_ms
         year = today.year if latest is None else max(day_of(latest).year, _YEAR_MIN)

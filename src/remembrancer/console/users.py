@@ -9,7 +9,7 @@ from starlette.responses import Response
 from ..context import Caller, Context
 from ..memory.history import activity, browse
 from ..protocol.limits import ID_CHARACTERS_MAX
-from . import parameters
+from . import layout
 from .browser_session import BrowserRequest, Page
 
 PATH = "/console/users"
@@ -26,7 +26,7 @@ class UserRow:
 
 def show(browser: BrowserRequest) -> Response:
     """Show the users that were active last, or those whose names begin with `prefix`."""
-    prefix = parameters.text(browser.request.query_params, "prefix", ID_CHARACTERS_MAX)
+    prefix = layout.text(browser.request.query_params, "prefix", ID_CHARACTERS_MAX)
     rows = list_rows(browser.context, browser.caller(), prefix)
     return browser.page(
         "users.html", rows=rows, prefix=prefix, is_cut=len(rows) >= activity.ACTIVE_USERS_MAX

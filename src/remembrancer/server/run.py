@@ -42,7 +42,7 @@ from ..search.embedders import multilingual
 from ..search.text import screening
 from ..settings import SettingInvalid, Settings, read
 from ..store import StoreUnavailable, StoreUnreachable
-from ..store.folder_lock import hold, require_private
+from ..store.locations import hold, require_private
 from .allocator import return_memory, trim, trimming
 from .connection import HttpConnection
 from .logs import start_logging

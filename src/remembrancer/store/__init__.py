@@ -16,10 +16,10 @@ from .engine import (
     StoreUnavailable,
     StoreUnreachable,
     Transaction,
+    reason_of,
 )
 from .locations import IS_SHAREABLE, open_store
 from .queries import Queries, load_queries
-from .reasons import reason_of
 
 __all__ = [
     "IS_SHAREABLE",

@@ -1,20 +1,74 @@
-"""The protocols of a storage engine: transactions over named SQL. SQL rows are the truth; indexes
-are derived.
-
-Writes are functions, not `with` blocks, for two reasons: the embedded engine groups the writes of
-many callers into one commit (one disk flush for all of them), and the networked engine runs a write
-again when the database asks for a retry (docs/decisions/0002-writes-are-functions.md).
-"""
+"""The interface of stores, and what its engines share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import errno
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..settings import Settings
+
+# --- Reasons why a disk or the operating system refuses work, in words that callers may read -
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "the files may not be accessed",
+    errno.EPERM: "the files may not be accessed",
+    errno.EIO: "the disk reports errors",
+    errno.EMFILE: "too many files are open",
+    errno.ENFILE: "too many files are open",
+    errno.ENOMEM: "the memory is used up",
+}
+
+
+def reason_of(error_number: int | None) -> str:
+    """Return the reason for an `errno`, without paths; empty if it is none of those."""
+    return _REASONS.get(error_number or 0, "")
+
+
+# --- Named locks within one process ----------------------------------------------------------
+
+
+class NamedLocks:
+    """Locks by name, created on demand. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._locked: set[str] = set()
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def lock(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
+        """Hold all locks for the block. Yields False if another thread holds one and `wait` is
+        False.
+        """
+        requested = set(names)
+        with self._changed:
+            if wait:
+                self._changed.wait_for(lambda: not requested & self._locked)
+            elif requested & self._locked:
+                requested = set()
+            self._locked |= requested
+        try:
+            yield bool(requested) or not names
+        finally:
+            with self._changed:
+                self._locked -= requested
+                self._changed.notify_all()
+
+
+# --- The protocols of a storage engine: transactions over named SQL. SQL rows are the truth;
+#     indexes
+# are derived.
+#
+# Writes are functions, not `with` blocks, for two reasons: the embedded engine groups the writes of
+# many callers into one commit (one disk flush for all of them), and the networked engine runs a
+# write again when the database asks for a retry (docs/decisions/0002-writes-are-functions.md).
 
 T = TypeVar("T")
 Row = Any  # a named tuple: one attribute per column, in the order of the query

@@ -13,8 +13,7 @@ from typing import Any
 
 import apsw
 
-from ..engine import Row, StoreTooNew, StoreTooOld, StoreUnavailable
-from ..reasons import reason_of
+from ..engine import Row, StoreTooNew, StoreTooOld, StoreUnavailable, reason_of
 from ..schema import migrations
 
 BUSY_MS_MAX = 5_000  # wait for the write lock of another process, such as the command line
