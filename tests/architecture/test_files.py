@@ -92,8 +92,9 @@ def test_make_has_the_documented_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
-def test_ci_script_is_executable() -> None:
-    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+@pytest.mark.parametrize("name", ["run", "nightly"])
+def test_ci_scripts_are_executable(name: str) -> None:
+    assert (ROOT / ".ci" / name).stat().st_mode & 0o111
 
 
 def test_root_folder_has_at_most_18_entries() -> None:
