@@ -80,7 +80,7 @@ def _texts(value: Any) -> list[str]:
 
 def write_key_file(home: Path, key: str) -> None:
     """Write the key where the guides say."""
-    path = home / ".config" / "remembrancer" / "key"
+    path = home / ".config" / "remembrancer" / "claude-code.key"
     path.parent.mkdir(parents=True)
     path.touch(mode=0o600)
     path.write_text(key, "utf-8")

@@ -49,6 +49,13 @@ def test_variable_names_another_file(
     assert read_service_key() == "sk_other"
 
 
+def test_key_of_the_agent_comes_before_the_key_of_the_login(key_file: Path) -> None:
+    write_key(key_file, "sk_login")
+    write_key(key_file.with_name("zed.key"), "sk_zed")
+
+    assert (read_service_key("zed"), read_service_key("codex")) == ("sk_zed", "sk_login")
+
+
 def test_file_that_others_can_read_is_refused(key_file: Path) -> None:
     write_key(key_file, "sk_file", 0o640)
 

@@ -314,6 +314,19 @@ def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Ag
     assert "constitution" in context_of(session_start)
 
 
+def test_key_of_the_agent_comes_before_the_key_of_the_login(
+    home: Path, service_url: str, agent: Agent
+) -> None:
+    from_file = Agent(home, service_url, None)
+    login, own = (home / ".config" / "remembrancer" / name for name in ("key", "claude-code.key"))
+    login.parent.mkdir(parents=True)
+    for file, key in ((login, "sk_revoked"), (own, agent.environment["REMEMBRANCER_KEY"])):
+        file.touch(mode=0o600)
+        file.write_text(key, "utf-8")
+
+    assert "constitution" in context_of(from_file.trigger("SessionStart"))
+
+
 SHAPES = tomllib.loads(
     (Path(__file__).parents[1] / "protocol" / "notice_shapes.toml").read_text("utf-8")
 )["shape"]

@@ -24,14 +24,21 @@ def cli(folder: Path, home: Path) -> Cli:
     return cli
 
 
-@pytest.fixture
-def key_file(home: Path) -> Path:
-    """The key file, where the guides say."""
-    path = home / ".config" / "remembrancer" / "key"
-    path.parent.mkdir(parents=True)
+def write_key_file(home: Path, name: str) -> Path:
+    """Write a key file, where the guides and `remembrancer login` write it."""
+    path = home / ".config" / "remembrancer" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
     path.write_text("sk_0", "utf-8")
     return path
+
+
+@pytest.fixture
+def login(home: Path, dead_url: str) -> dict[str, str]:
+    """The key and the address that `remembrancer login` saved, by their paths."""
+    write_key_file(home, "key")
+    write_key_file(home, "url").write_text(dead_url, "utf-8")
+    return files_in(home)
 
 
 def finding(cli: Cli, part: str) -> dict[str, str] | None:
@@ -46,11 +53,11 @@ def trust(home: Path, keys: list[str]) -> None:
 
 
 def test_removal_deletes_settings_state_and_key(
-    cli: Cli, home: Path, key_file: Path, dead_url: str
+    cli: Cli, home: Path, login: dict[str, str], dead_url: str
 ) -> None:
-    key_file.with_name("url").write_text(dead_url, "utf-8")
-    key_file.with_name("url").chmod(0o600)
+    """What `remembrancer login` saved is not the agent's."""
     cli("install", "claude-code", "--yes")
+    key_file = write_key_file(home, "claude-code.key")
     assert dead_url in (home / ".claude" / "settings.json").read_text("utf-8")
     Agent(home, dead_url, "sk_0").trigger("SessionStart")
     before = files_in(home)
@@ -61,16 +68,22 @@ def test_removal_deletes_settings_state_and_key(
     assert process.returncode == 0
     assert f"delete {key_file}" in process.stdout
     assert "keys revoke" in process.stderr
-    assert files_in(home) == {}
+    assert files_in(home) == login
     assert not (home / ".claude").exists()
-    assert not (home / ".config" / "remembrancer").exists()
     assert not (home / ".local" / "state" / "remembrancer").exists()
+
+
+def test_removal_leaves_no_folder_of_the_service(cli: Cli, home: Path) -> None:
+    cli("install", "zed", "--yes")
+    write_key_file(home, "zed.key")
+
+    cli("install", "zed", "--remove", "--yes")
+
+    assert not (home / ".config" / "remembrancer").exists()
     assert home.exists()
 
 
-def test_removal_asks_before_it_deletes_queued_turns(
-    cli: Cli, home: Path, key_file: Path, dead_url: str
-) -> None:
+def test_removal_asks_before_it_deletes_queued_turns(cli: Cli, home: Path, dead_url: str) -> None:
     cli("install", "claude-code", "--yes")
     agent = Agent(home, dead_url, "sk_0")
     agent.turn("Where is the key?", "In drawer 17.")
@@ -85,40 +98,27 @@ def test_removal_asks_before_it_deletes_queued_turns(
     assert files_in(home) == before
 
 
-def test_key_stays_while_another_agent_needs_it(cli: Cli, home: Path, key_file: Path) -> None:
+def test_keys_of_other_agents_stay(cli: Cli, home: Path, login: dict[str, str]) -> None:
     cli("install", "codex", "--yes")
-    cli("install", "zed", "--yes")
+    write_key_file(home, "codex.key")
+    kept = write_key_file(home, "zed.key")
 
-    cli("install", "codex", "--remove", "--yes")
-    between = files_in(home)
-    cli("install", "zed", "--remove", "--yes")
+    process = cli("install", "codex", "--remove", "--yes")
 
-    assert sorted(between) == [".config/remembrancer/key", ".config/zed/settings.json"]
-    assert files_in(home) == {}
+    assert "codex.key" in process.stdout
+    assert files_in(home) == {**login, str(kept.relative_to(home)): "sk_0"}
 
 
-def test_removal_of_an_agent_that_is_not_configured_deletes_no_key(
-    cli: Cli, home: Path, key_file: Path
-) -> None:
-    """The key may belong to a plugin or to a program of the user."""
+def test_removal_of_an_agent_that_is_not_configured_deletes_no_key(cli: Cli, home: Path) -> None:
+    """The key may belong to a plugin."""
+    key_file = write_key_file(home, "codex.key")
     process = cli("install", "codex", "--remove", "--yes")
 
     assert "up to date" in process.stderr
     assert key_file.exists()
 
 
-def test_key_stays_if_the_files_of_another_agent_cannot_be_read(
-    cli: Cli, home: Path, key_file: Path
-) -> None:
-    cli("install", "zed", "--yes")
-    (home / ".claude.json").write_text("{", "utf-8")
-
-    cli("install", "zed", "--remove", "--yes")
-
-    assert key_file.exists()
-
-
-def test_state_of_other_agents_stays(cli: Cli, home: Path, key_file: Path, dead_url: str) -> None:
+def test_state_of_other_agents_stays(cli: Cli, home: Path, dead_url: str) -> None:
     cli("install", "claude-code", "--yes")
     Agent(home, dead_url, "sk_0").trigger("SessionStart")
     Agent(home, dead_url, "sk_0", name="codex").trigger("SessionStart")
@@ -132,15 +132,15 @@ def test_state_of_other_agents_stays(cli: Cli, home: Path, key_file: Path, dead_
 def test_installation_says_where_the_key_is_missing(cli: Cli, home: Path) -> None:
     process = cli("install", "zed", "--yes")
 
-    assert str(home / ".config" / "remembrancer" / "key") in process.stderr
+    assert str(home / ".config" / "remembrancer" / "zed.key") in process.stderr
 
 
-def test_installation_for_codex_says_that_hooks_need_trust(cli: Cli, key_file: Path) -> None:
+def test_installation_for_codex_says_that_hooks_need_trust(cli: Cli, login: dict[str, str]) -> None:
     assert "/hooks" in cli("install", "codex", "--yes").stderr
 
 
 def test_doctor_reports_hooks_that_codex_does_not_trust(
-    cli: Cli, home: Path, key_file: Path
+    cli: Cli, home: Path, login: dict[str, str]
 ) -> None:
     cli("install", "codex", "--yes")
     before = finding(cli, "agent: codex")

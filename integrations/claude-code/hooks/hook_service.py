@@ -75,9 +75,8 @@ class Settings:
         state = environment.get("XDG_STATE_HOME") or os.path.join(self.home, ".local", "state")
         self.state_folder = os.path.join(state, "remembrancer", "hooks")
         self._key = environment.get("REMEMBRANCER_KEY") or ""
-        self._key_file = environment.get("REMEMBRANCER_KEY_FILE") or os.path.join(
-            config, "remembrancer", "key"
-        )
+        self._key_file = environment.get("REMEMBRANCER_KEY_FILE")
+        self._key_folder = os.path.join(config, "remembrancer")
 
     def key(self) -> str:
         """Return the API key from the environment or the key file. Raises InvalidSetupError."""
@@ -87,16 +86,22 @@ class Settings:
         return key
 
     def _read_key_file(self) -> str:
+        """Read the agent's own key file, or that of `remembrancer login` if it has none."""
+        own = os.path.join(self._key_folder, f"{self.agent}.key")
+        path = self._key_file or own
+        if not self._key_file and not os.path.exists(own):
+            path = os.path.join(self._key_folder, "key")
         try:
-            descriptor = os.open(self._key_file, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY)
         except OSError:
             raise InvalidSetupError(
-                f"no API key: set REMEMBRANCER_KEY, or write it to {self._key_file} (mode 0600)"
+                f"no API key: set REMEMBRANCER_KEY, or write it to {self._key_file or own} "
+                "(mode 0600)"
             ) from None
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(file.fileno())
             if status.st_mode & 0o077 or status.st_uid != os.geteuid():
-                raise InvalidSetupError(f"{self._key_file} must be readable only by you: chmod 600")
+                raise InvalidSetupError(f"{path} must be readable only by you: chmod 600")
             return file.read(4096).decode("utf-8", "replace").strip()
 
 

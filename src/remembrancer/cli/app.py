@@ -331,6 +331,14 @@ def mcp_stdio(
     beside_hooks: Annotated[
         bool, typer.Option(help="Hooks search and store for the agent: ask it for neither.")
     ] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Read the key from AGENT.key beside the file of the login, if it exists.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve MCP over standard input and output.
 
@@ -339,10 +347,13 @@ def mcp_stdio(
     import asyncio
 
     from ..client import AsyncClient
+    from ..install.agents import AGENTS
     from ..mcp.server import serve_stdio
     from ..settings import SettingInvalid
 
-    base_url, key = service_url(url), service_key()
+    if agent not in (None, *AGENTS):
+        raise SettingInvalid(f"--agent must be one of {', '.join(AGENTS)}.")
+    base_url, key = service_url(url), service_key(agent)
     try:
         client = AsyncClient(base_url, key, timeout_s=900.0)
     except ValueError as error:

@@ -119,11 +119,14 @@ def open_store_records(
         say_created(settings)
 
 
-def service_key() -> str:
-    """Return the service's key from the environment or the key file. Raises SettingInvalid."""
+def service_key(agent: str | None = None) -> str:
+    """Return the service's key from the environment or the key file. Raises SettingInvalid.
+
+    `agent` names the agent whose own key file comes before that of the login.
+    """
     from .key_file import read_service_key
 
-    return read_service_key()
+    return read_service_key(agent)
 
 
 def service_url(url: str | None) -> str:

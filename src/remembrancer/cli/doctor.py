@@ -418,10 +418,10 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
 
 def _agents() -> Iterator[Finding]:
     """Check the agents that `remembrancer install` has configured for this user."""
-    for agent in configured_agents(with_unreadable=False):
+    for agent in configured_agents():
         detail, remedy = "configured", ""
         try:
-            read_service_key()
+            read_service_key(agent)
         except SettingInvalid as error:
             detail, remedy = "configured, but it has no key", str(error)
         untrusted = untrusted_events(Path.home() / ".codex") if agent == "codex" else []

@@ -13,7 +13,7 @@ from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, d
 from ..install.leftovers import Leftovers, delete, find_leftovers
 from ..install.options import DEFAULT_URL, InstallOptions
 from ..settings import SettingInvalid, from_environment
-from .key_file import default_key_file, read_service_key
+from .key_file import agent_key_file, read_service_key
 
 
 def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list[Change], str]:
@@ -40,34 +40,29 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
 def leftovers(agent: str, scope: str, *, is_configured: bool) -> Leftovers:
     """Return the files that a removal deletes besides the configuration.
 
-    Only the user's removal deletes any: projects share the state and the key. The key stays while
-    another agent of the user needs it, and if this one left no trace.
+    Only the user's removal deletes any: projects share the state and the agent's key. The key stays
+    if the agent left no other trace: then a plugin may use it.
     """
     if scope == "project":
         return Leftovers()
     state = from_environment("XDG_STATE_HOME")
     state_home = Path(state) if state else Path.home() / ".local" / "state"
     states = find_leftovers(agent, state_home / "remembrancer" / "hooks")
-    key = default_key_file()
-    others = set(configured_agents(with_unreadable=True)) - {agent}
-    if others or not (is_configured or states.files) or not key.is_file():
+    key = agent_key_file(agent)
+    if not (is_configured or states.files) or not key.is_file():
         return states
-    saved = [path for path in (key, key.with_name("url")) if path.is_file()]
-    return Leftovers(files=(*states.files, *saved), unsent=states.unsent)
+    return Leftovers(files=(*states.files, key), unsent=states.unsent)
 
 
-def configured_agents(*, with_unreadable: bool) -> list[str]:
-    """Return the agents that are configured for the user.
-
-    `with_unreadable` includes those whose files cannot be read.
-    """
+def configured_agents() -> list[str]:
+    """Return the agents that are configured for the user, as far as their files can be read."""
     options = _options("user", DEFAULT_URL, remove=True)
     agents = []
     for agent in AGENTS:
         try:
             is_configured = bool(plan_changes(agent, options))
         except ConfigUnreadable:
-            is_configured = with_unreadable
+            is_configured = False
         agents += [agent] if is_configured else []
     return agents
 
@@ -101,7 +96,7 @@ def install(changes: Sequence[Change], agent: str, rest: Leftovers, *, remove: b
     write(changes)
     delete(rest)
     if remove:
-        is_key_deleted = default_key_file() in rest.files
+        is_key_deleted = agent_key_file(agent) in rest.files
         hint = " Revoke its key: remembrancer keys revoke." if is_key_deleted else ""
         return f"The configuration of {agent} is removed. Restart it.{hint}"
     return " ".join([f"{agent} is configured. Restart it.", *_next_steps(agent)])
@@ -110,11 +105,11 @@ def install(changes: Sequence[Change], agent: str, rest: Leftovers, *, remove: b
 def _next_steps(agent: str) -> list[str]:
     steps = []
     try:
-        read_service_key()
+        read_service_key(agent)
     except SettingInvalid:
         steps.append(
             "It has no key yet: create one (remembrancer keys create) and write it to "
-            f"{default_key_file()}, mode 0600."
+            f"{agent_key_file(agent)}, mode 0600."
         )
     if agent == "codex":
         steps.append(f"Codex skips new hooks until you trust them: {CODEX_TRUST_REMEDY}.")

@@ -31,7 +31,7 @@ def login(url: str | None) -> str:
     whose = f"account {own.account} (user {own.user_id}{may})"
     lines = [
         f"The key of the {whose} is saved in {path}, its address {base_url} beside it.",
-        "Commands and `Client()` of your programs use both, hooks use the key.",
+        "Commands and `Client()` of your programs use both, agents without a key file the key.",
     ]
     if from_environment(URL_NAME) not in (None, "", base_url):
         lines.append(f"{URL_NAME} is set in this shell and comes first.")

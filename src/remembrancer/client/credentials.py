@@ -36,20 +36,31 @@ def find_url(environment: Mapping[str, str] | None = None) -> str:
         raise KeyMissingError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def find_key(environment: Mapping[str, str] | None = None) -> str:
+def find_key(environment: Mapping[str, str] | None = None, *, agent: str | None = None) -> str:
     """Return the key of the service: REMEMBRANCER_KEY, else the content of the key file.
 
     Raises KeyMissingError if there is none, or if other users can read the file.
     """
     environment = os.environ if environment is None else environment
-    return environment.get(KEY_NAME) or _read(key_file(environment))
+    return environment.get(KEY_NAME) or _read(key_file(environment, agent=agent))
 
 
-def key_file(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the path of the key file, as the hooks find it. The file may not exist."""
+def key_file(environment: Mapping[str, str] | None = None, *, agent: str | None = None) -> Path:
+    """Return the path of the key file, as the hooks find it. The file may not exist.
+
+    An agent without a file of its own uses that of `remembrancer login`.
+    """
     environment = os.environ if environment is None else environment
-    path = environment.get(KEY_FILE_NAME)
-    return Path(path) if path else default_key_file(environment)
+    if path := environment.get(KEY_FILE_NAME):
+        return Path(path)
+    if agent and (own := agent_key_file(agent, environment)).exists():
+        return own
+    return default_key_file(environment)
+
+
+def agent_key_file(agent: str, environment: Mapping[str, str] | None = None) -> Path:
+    """Return the path of the file with the key of one agent. The file may not exist."""
+    return default_key_file(environment).with_name(f"{agent}.key")
 
 
 def default_key_file(environment: Mapping[str, str] | None = None) -> Path:

@@ -101,7 +101,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
 def _codex(options: InstallOptions) -> list[Change]:
     own = options.home / ".codex"
     hooks = own / "hooks.json"
-    command, *words = mcp_command(options.url, beside_hooks=True)
+    command, *words = mcp_command("codex", options.url, beside_hooks=True)
     body = (
         f"command = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
         # Codex starts its servers with a few variables only.
@@ -118,7 +118,7 @@ def _codex(options: InstallOptions) -> list[Change]:
 
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
-    command, *words = mcp_command(options.url, beside_hooks=True)
+    command, *words = mcp_command("cursor", options.url, beside_hooks=True)
     server = {"command": command, "args": words}
     changes = [
         _cursor_hooks(own / "hooks.json", options),

@@ -1,6 +1,6 @@
 """Applications that get the MCP server alone, because they have no hooks.
 
-All start `remembrancer mcp`, which reads the key file, so no configuration contains a key.
+All start `remembrancer mcp`, which reads the agent's key file, so no configuration contains a key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _claude_desktop(options: InstallOptions) -> list[Change]:
     """
     _require_user_scope("Claude Desktop", options)
     path = _application_folder(options) / "Claude" / "claude_desktop_config.json"
-    return [member_change(path, ("mcpServers", NAME), _server(options))]
+    return [member_change(path, ("mcpServers", NAME), _server("claude-desktop", options))]
 
 
 def _gemini_cli(options: InstallOptions) -> list[Change]:
@@ -36,7 +36,7 @@ def _gemini_cli(options: InstallOptions) -> list[Change]:
     """
     path = options.home / ".gemini" / "settings.json"
     names = ("mcpServers", NAME)
-    return [member_change(path, names, _server(options), allows_comments=True)]
+    return [member_change(path, names, _server("gemini-cli", options), allows_comments=True)]
 
 
 def _opencode(options: InstallOptions) -> list[Change]:
@@ -48,7 +48,7 @@ def _opencode(options: InstallOptions) -> list[Change]:
     base = options.home if options.is_project else options.config / "opencode"
     path = base / "opencode.jsonc"
     path = path if path.exists() else base / "opencode.json"
-    server = {"type": "local", "command": mcp_command(options.url), "enabled": True}
+    server = {"type": "local", "command": mcp_command("opencode", options.url), "enabled": True}
     value = None if options.remove else server
     return [member_change(path, ("mcp", NAME), value, allows_comments=True)]
 
@@ -59,7 +59,7 @@ def _goose(options: InstallOptions) -> list[Change]:
     Source: block.github.io/goose/docs/guides/config-files.
     """
     _require_user_scope("Goose", options)
-    command, *words = mcp_command(options.url)
+    command, *words = mcp_command("goose", options.url)
     extension = {
         "type": "stdio",
         "name": NAME,
@@ -81,7 +81,7 @@ def _vscode(options: InstallOptions) -> list[Change]:
     """
     folder = _application_folder(options) / "Code" / "User"
     path = (options.home / ".vscode" if options.is_project else folder) / "mcp.json"
-    server = _server(options)
+    server = _server("vscode", options)
     value = None if server is None else {"type": "stdio", **server}
     return [member_change(path, ("servers", NAME), value, allows_comments=True)]
 
@@ -92,7 +92,7 @@ def _zed(options: InstallOptions) -> list[Change]:
     Source: zed.dev/docs/ai/mcp and zed.dev/docs/configuring-zed.
     """
     folder = options.home / ".zed" if options.is_project else options.config / "zed"
-    server = _server(options)
+    server = _server("zed", options)
     value = None if server is None else {**server, "env": {}}
     names = ("context_servers", NAME)
     return [member_change(folder / "settings.json", names, value, allows_comments=True)]
@@ -108,9 +108,9 @@ HOSTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
 }
 
 
-def _server(options: InstallOptions) -> dict[str, Any] | None:
+def _server(agent: str, options: InstallOptions) -> dict[str, Any] | None:
     """Return the entry that most applications share, or None for a removal."""
-    command, *words = mcp_command(options.url)
+    command, *words = mcp_command(agent, options.url)
     return None if options.remove else {"command": command, "args": words}
 
 

@@ -44,14 +44,14 @@ def headers_command() -> str:
     return _hook_program("remembrancer_headers.py")
 
 
-def mcp_command(url: str, *, beside_hooks: bool = False) -> list[str]:
+def mcp_command(agent: str, url: str, *, beside_hooks: bool = False) -> list[str]:
     """Return the words of the command that serves MCP over standard input and output.
 
-    It reads the key from REMEMBRANCER_KEY or the key file, so no configuration contains a key.
+    It reads the key from REMEMBRANCER_KEY or the agent's key file: no configuration contains one.
     `beside_hooks`: its texts leave to the hooks what they do.
     """
     hooks = ["--beside-hooks"] if beside_hooks else []
-    return [sys.executable, "-m", "remembrancer", "mcp", *hooks, "--url", url]
+    return [sys.executable, "-m", "remembrancer", "mcp", "--agent", agent, *hooks, "--url", url]
 
 
 def folder() -> Path:

@@ -2,8 +2,8 @@
 
 The same text goes to MCP clients, hooks, chat, completions and the runtime. A line of ours begins
 at the margin with a label in brackets; every line of stored text is indented or follows a label,
-so that no stored text can imitate one. Only the standard library is imported, because hooks carry
-a copy of this module.
+so that no stored text can imitate one. Only the standard library is imported, because hooks run
+it without the package.
 """
 
 from __future__ import annotations
