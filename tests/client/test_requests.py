@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -20,7 +20,7 @@ from remembrancer.protocol.files import DownloadQuery, FileCreate
 from remembrancer.protocol.memory import EventWrite, Turn
 from remembrancer.protocol.operation import Operation
 from remembrancer.protocol.operations import Operations
-from remembrancer.protocol.search import MemoryQuery, WorkContext
+from remembrancer.protocol.search import MemoryAnswer, MemoryQuery, WorkContext
 from remembrancer.protocol.summaries import (
     AgentMemoryQuery,
     MapQuery,
@@ -76,6 +76,13 @@ def test_each_operation_is_a_documented_method_of_both_clients(url: str, key: st
 
     assert documented == [operation.description for operation in METHODS.values()]
     assert asyncio.run(methods_of_async_client()) == documented
+
+
+def test_methods_show_their_messages() -> None:
+    with Client("http://127.0.0.1:9") as client:
+        shown = get_type_hints(client.search_memory)
+
+    assert (shown["body"], shown["return"]) == (MemoryQuery, MemoryAnswer)
 
 
 def test_turns_and_events_are_saved_and_found(client: Client) -> None:

@@ -109,6 +109,8 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
         method = self._method(client)
         method.__name__ = method.__qualname__ = self.operation_id
         method.__doc__ = self.description
+        messages = {"body": self.body, "query": self.query, "return": self.answer}
+        method.__annotations__ |= {name: kind for name, kind in messages.items() if kind}
         return method
 
     @property
