@@ -28,8 +28,8 @@ from bench.profile_store import TEXTS, StoreFiller
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
+from remembrancer.memory.maintenance import write_segments
 from remembrancer.memory.recall.recall import recall
-from remembrancer.memory.segments import write_segments
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.settings import read
 

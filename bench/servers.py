@@ -34,7 +34,7 @@ from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import open_records
-from remembrancer.memory.write.batch import write_batch
+from remembrancer.memory.write.events import write_batch
 from remembrancer.protocol.memory import TurnBatch
 from remembrancer.settings import Settings
 from remembrancer.testing.linear import CounterRead, not_one_counter

@@ -36,7 +36,7 @@ EDITS: Mapping[str, tuple[str, str]] = {
     )
 """,
     ),
-    "memory/history/sessions.py": (
+    "memory/history/browse.py": (
         "def session_list(",
         """def session_count(context: Context, caller: Caller, query: SessionsQuery) -> SessionCount:
     return SessionCount(sessions=len(session_list(context, caller, query).sessions))
@@ -52,8 +52,8 @@ EDITS: Mapping[str, tuple[str, str]] = {
 # What the edited files import in addition.
 IMPORTS = {
     "protocol/operations.py": "from .memory import SessionCount\n",
-    "memory/history/sessions.py": "from ...protocol.memory import SessionCount\n",
-    "http/routes.py": "from ..memory.history.sessions import session_count\n",
+    "memory/history/browse.py": "from ...protocol.memory import SessionCount\n",
+    "http/routes.py": "from ..memory.history.browse import session_count\n",
 }
 PROGRAM = """
 import runpy, sys, tempfile

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from console.reader import Reader, words_of
 from service import Http, new_key
 
-from remembrancer.memory.history.sessions import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX
+from remembrancer.memory.history.browse import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX
 from remembrancer.protocol.seal import render
 from remembrancer.testing import FrozenClock
 

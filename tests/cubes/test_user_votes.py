@@ -17,8 +17,8 @@ from remembrancer.agent.compliance import session_compliance
 from remembrancer.context import Context
 from remembrancer.cubes import board
 from remembrancer.cubes.serving import CANDIDATES_MAX
+from remembrancer.memory.history.browse import timeline
 from remembrancer.memory.history.forget import forget
-from remembrancer.memory.history.sessions import timeline
 from remembrancer.memory.summaries.start_pack import start_pack
 from remembrancer.protocol.cubes import SharedCube
 from remembrancer.protocol.forget import Forget

@@ -9,9 +9,9 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import new_id
 from remembrancer.memory.history.forget import erase_event
+from remembrancer.memory.maintenance import check_segments, write_segments
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
-from remembrancer.memory.segments import check_segments, write_segments
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search import SegmentFolder

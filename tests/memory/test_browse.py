@@ -14,7 +14,7 @@ from remembrancer.files.files import create_file
 from remembrancer.memory.history import browse
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, LISTED_CHARACTERS_MAX
 from remembrancer.memory.history.forget import erase_event, forget
-from remembrancer.memory.paging import PageCursor
+from remembrancer.memory.spaces import PageCursor
 from remembrancer.memory.summaries.l1 import summarize
 from remembrancer.memory.write.events import EventUnknown
 from remembrancer.protocol.cubes import CubeCreate

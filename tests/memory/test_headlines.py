@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.memory.summaries.extractive import SENTENCE_CHARACTERS_MAX, headlines, sentences
+from remembrancer.memory.summaries.maps import SENTENCE_CHARACTERS_MAX, headlines, sentences
 
 TEXTS = st.lists(st.text("ab C1.!?,;\n-。字", max_size=120), max_size=5)
 
@@ -95,7 +95,7 @@ def test_text_without_sentence_ends_is_split_into_pieces(text: str) -> None:
 def test_headlines_are_the_same_in_every_process() -> None:
     """Otherwise a map would change although no L1 did."""
     program = (
-        "from remembrancer.memory.summaries.extractive import headlines\n"
+        "from remembrancer.memory.summaries.maps import headlines\n"
         "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba "
         "to Ada in May.' for n in range(60)], 900))"
     )

@@ -17,7 +17,7 @@ from remembrancer.memory.instructions import (
     replaces_instruction,
     topic_words,
 )
-from remembrancer.memory.instructions.sentences import CANDIDATES_MAX
+from remembrancer.memory.instructions.rules import CANDIDATES_MAX
 
 PRECISION_MIN = 0.9
 RECALL_MIN = {"all": 0.95, "held out": 0.9, "unseen": 0.85}  # measured: 0.975, 0.940, 0.906

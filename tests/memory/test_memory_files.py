@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
-from remembrancer.memory.files.commands import charge_bytes, run_command
-from remembrancer.memory.files.versions import erase_files, file_history
+from remembrancer.memory.files.commands import charge_bytes, erase_files, file_history, run_command
 from remembrancer.protocol import limits
 from remembrancer.protocol.files import FileCommand, FileDone, FileQuery
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.memory.files.edits import format_size
+from remembrancer.memory.files.commands import format_size
 from remembrancer.protocol import limits
 from remembrancer.protocol.files import InvalidMemoryPath, memory_path
 

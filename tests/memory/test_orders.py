@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remembrancer.memory.changes import state_keys
-from remembrancer.memory.changes.orders import orders_text
+from remembrancer.memory.changes.comparison import orders_text
 
 ORDERS = (
     "Write a creative post for us. Our main keyword is moving companies in Ajax.",

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from service import Http
 
 from remembrancer.context import Context
-from remembrancer.memory.history.receipts import (
+from remembrancer.memory.history.forget import (
     EventIds,
     ReceiptInvalid,
     receipt_keys,

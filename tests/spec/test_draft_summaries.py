@@ -12,7 +12,7 @@ from endpoint import Endpoint, Play, fails, hangs_up, replies
 from service import Http
 
 from remembrancer.accounts import allow_outside_models
-from remembrancer.memory.summaries.extractive import sentences
+from remembrancer.memory.summaries.maps import sentences
 
 DRAFT = "/api/v7/memory/summarize/draft"
 MAP = "/api/v7/memory/map"

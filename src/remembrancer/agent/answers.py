@@ -16,8 +16,7 @@ from ..claims.extract import keep_refs
 from ..claims.review import CitedEvent, parse_draft, remove_service_lines, review
 from ..context import Caller, Context
 from ..memory.spaces import SQL
-from ..memory.summaries.extractive import sentences
-from ..memory.summaries.maps import MapUnknown, map_version
+from ..memory.summaries.maps import MapUnknown, map_version, sentences
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..protocol import limits

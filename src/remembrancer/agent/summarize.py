@@ -21,7 +21,6 @@ from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..claims.evidence import EventEvidence
 from ..claims.review import EXCERPT_CHARACTERS_MAX, parse_draft
 from ..context import Caller, Context
-from ..memory.summaries.extractive import headlines, sentences
 from ..memory.summaries.l1 import (
     RATIO_LEAST,
     RATIO_MOST,
@@ -34,9 +33,11 @@ from ..memory.summaries.maps import (
     MODEL,
     MapLines,
     extractive_map,
+    headlines,
     headlines_of,
     line_of,
     map_budget,
+    sentences,
     update_map,
 )
 from ..memory.write.events import raw_dialogue

@@ -45,7 +45,7 @@ def verify(
     """
     from pydantic import ValidationError
 
-    from ..memory.history.receipts import ReceiptInvalid, receipt_keys, verify_receipt
+    from ..memory.history.forget import ReceiptInvalid, receipt_keys, verify_receipt
     from ..protocol.forget import ReceiptKeys, SignedReceipt
 
     document = _document(file)
@@ -66,7 +66,7 @@ def verify(
 @app.command("keys")
 def keys(context: typer.Context, data: DataFolder = None) -> None:
     """Print the public keys as a JSON Web Key Set. Store them elsewhere."""
-    from ..memory.history.receipts import receipt_keys
+    from ..memory.history.forget import receipt_keys
 
     with open_store_records(context, data) as records:
         print(_json(receipt_keys(records)))
@@ -75,7 +75,7 @@ def keys(context: typer.Context, data: DataFolder = None) -> None:
 @app.command("rotate")
 def rotate(context: typer.Context, data: DataFolder = None) -> None:
     """Replace the signing key. Earlier receipts still verify."""
-    from ..memory.history.receipts import receipt_keys, rotate_receipt_key
+    from ..memory.history.forget import receipt_keys, rotate_receipt_key
 
     with open_store_records(context, data) as records:
         rotate_receipt_key(records)

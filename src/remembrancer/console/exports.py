@@ -23,10 +23,9 @@ from ..cubes import board
 from ..feedback import list_feedback, own_feedback
 from ..files.files import list_files
 from ..http.dispatch import ThreadPool
-from ..memory.facts.listing import list_facts
-from ..memory.facts.timeline import fact_timeline
-from ..memory.history import activity, browse, sessions
-from ..memory.history.listing import list_events
+from ..memory.facts.listing import fact_timeline, list_facts
+from ..memory.history import activity, browse
+from ..memory.history.browse import list_events
 from ..memory.recall.explain import explain
 from ..memory.summaries.maps import map_history
 from ..permissions.audit import AuditFilter, search_audit
@@ -211,7 +210,7 @@ def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
     user_id = _chosen_user(browser)
-    page = sessions.list_sessions(browser.context, browser.caller(), user_id, behind=position)
+    page = browse.list_sessions(browser.context, browser.caller(), user_id, behind=position)
     return page.sessions, page.next
 
 

@@ -12,8 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fact
-from ..memory.facts.listing import list_facts
-from ..memory.facts.timeline import TIMELINE_MAX, fact_timeline
+from ..memory.facts.listing import TIMELINE_MAX, fact_timeline, list_facts
 from ..memory.facts.write import FactUnknown
 from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits

@@ -18,7 +18,7 @@ from ..accounts import default_user_id
 from ..context import Caller, Context
 from ..http import bodies
 from ..memory.history import browse
-from ..memory.paging import PageCursor
+from ..memory.spaces import PageCursor
 from ..protocol.errors import InvalidRequest
 from ..protocol.limits import ID_CHARACTERS_MAX
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from ..agent.compliance import session_compliance
 from ..memory.duties import L1_TURNS
-from ..memory.history import sessions
+from ..memory.history import browse
 from . import layout
 from .browser_session import BrowserRequest, Page
 from .layout import link_to
@@ -20,7 +20,7 @@ def show(browser: BrowserRequest) -> Response:
     users = layout.users(browser.context, browser.caller(), params)
     if session_id := layout.identifier(params, "session_id"):
         return _one(browser, users.chosen, session_id)
-    page = sessions.list_sessions(
+    page = browse.list_sessions(
         browser.context, browser.caller(), users.chosen, behind=layout.cursor(params, "behind")
     )
     more = link_to(PATH, user_id=users.chosen, behind=page.next) if page.next else None
@@ -36,9 +36,7 @@ def show(browser: BrowserRequest) -> Response:
 
 def _one(browser: BrowserRequest, user_id: str, session_id: str) -> Response:
     until = layout.cursor(browser.request.query_params, "until")
-    timeline = sessions.timeline(
-        browser.context, browser.caller(), user_id, session_id, until=until
-    )
+    timeline = browse.timeline(browser.context, browser.caller(), user_id, session_id, until=until)
     earlier = (
         link_to(PATH, user_id=user_id, session_id=session_id, until=timeline.earlier)
         if timeline.earlier

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from ..accounts.teams import enter
+from ..memory.history.browse import list_events
 from ..memory.history.endings import erase_due
-from ..memory.history.listing import list_events
-from ..memory.history.teams import delete_team
+from ..memory.history.forget import delete_team
 from ..permissions import teams
 from ..protocol.errors import Problem
 from ..protocol.memory import EventsQuery

@@ -15,22 +15,17 @@ from ..feedback import list_feedback, submit_feedback
 from ..files.files import create_file, erase_file
 from ..memory.facts.edit import add_fact, change_fact, remove_fact
 from ..memory.facts.listing import list_facts, list_instructions
-from ..memory.files.commands import run_command
-from ..memory.files.versions import file_history
+from ..memory.files.commands import file_history, run_command
+from ..memory.history.browse import list_events, session_list
 from ..memory.history.endings import change_event, retention, set_retention
-from ..memory.history.forget import erase_event, forget
-from ..memory.history.listing import list_events
-from ..memory.history.receipts import receipt_keys
-from ..memory.history.sessions import session_list
-from ..memory.history.teams import delete_team
+from ..memory.history.forget import delete_team, erase_event, forget, receipt_keys
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall
 from ..memory.remember import remember
 from ..memory.summaries.l1 import summarize
 from ..memory.summaries.maps import map_version
 from ..memory.summaries.start_pack import agent_memory, start_pack
-from ..memory.write.batch import write_batch
-from ..memory.write.events import event_detail, write_event
+from ..memory.write.events import event_detail, write_batch, write_event
 from ..memory.write.runs import execute
 from ..permissions import teams
 from ..permissions.audit import page

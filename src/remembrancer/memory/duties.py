@@ -20,7 +20,7 @@ from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction, load_queries
-from .facts.for_start import note_uses
+from .facts.listing import note_uses
 from .spaces import SQL
 
 SEARCH_SQL = load_queries("remembrancer.memory", "searches.sql")

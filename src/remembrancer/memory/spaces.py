@@ -1,18 +1,15 @@
-"""The search index of a space, updated from its rows before each search.
-
-Every search reads the row of its space first and adds whatever this or another process wrote since
-the last one. A completed write is therefore in the very next search, without any notification.
-"""
+"""The search index of a space, updated from its rows before each search, and pages of rows."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from ..context import Context
+from ..accounts import space_user_id
+from ..context import Caller, Context
 from ..protocol.errors import InvalidRequest
 from ..search import (
     EntryBatch,
@@ -25,6 +22,11 @@ from ..search import (
     unpack_repaired,
 )
 from ..store import Row, Transaction, load_queries
+
+# --- The search index of a space, updated from its rows before each search -------------------
+# Every search reads the row of its space first and adds whatever this or another process wrote
+# since the last one. A completed write is therefore in the very next search, without any
+# notification.
 
 SQL = load_queries("remembrancer.memory", "memory.sql")
 NUMBER_BITS = 32  # low bits of an event's row id: its number; the high bits are its space's id
@@ -238,3 +240,38 @@ def update_index(context: Context, erased: Sequence[ErasedEvents | None]) -> Non
             context.index_cache.erase(events.space_id, events.numbers, **revisions)
             if context.segments is not None:
                 context.segments.advance(events.space_id, events.numbers, **revisions)
+
+
+# --- Pages of rows from the space of a user --------------------------------------------------
+
+AFTER_ALL = 1 << 62  # greater than every row id and every time in ms
+
+
+@dataclass(frozen=True, slots=True)
+class PageCursor:
+    """The last item of a page of a list in descending order; the next page begins after it."""
+
+    ms: int
+    id: int
+
+
+def space_rows(
+    context: Context, caller: Caller, user_id: str, query: Callable[[Transaction, Row], list[Row]]
+) -> list[Row]:
+    """Return the rows that `query` reads from a user's space; none if the user has no space.
+
+    Raises PinnedToOtherUser, StoreUnavailable.
+    """
+    user_id = space_user_id(caller, user_id)
+
+    def read(tx: Transaction) -> list[Row]:
+        space = tx.one_or_none(SQL.space_of, user_id=user_id)
+        return [] if space is None else query(tx, space)
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+def split_page(rows: list[Row], size: int) -> tuple[list[Row], Row | None]:
+    """Return the first `size` rows, and the last of these if more rows follow, else None."""
+    page = rows[:size]
+    return page, page[-1] if len(rows) > size else None

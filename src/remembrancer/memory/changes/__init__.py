@@ -5,8 +5,7 @@ Chinese.
 """
 
 from .comparison import ValueChange, change, change_keys, state_keys
-from .history import names_history
-from .withdrawal import Withdrawal, content_words, is_about, withdrawal_in
+from .withdrawal import Withdrawal, content_words, is_about, names_history, withdrawal_in
 
 __all__ = [
     "ValueChange",

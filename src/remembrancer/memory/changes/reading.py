@@ -7,9 +7,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from .parts import (
+from .scan import (
     IMPLIED,
     NounClass,
+    RelationPlace,
+    Scan,
     Subject,
     before_time,
     content_of,
@@ -21,9 +23,7 @@ from .parts import (
     subject_of,
     value_of,
 )
-from .phrases import Relation
-from .scan import RelationPlace, Scan
-from .tokens import SentenceWord, sentences, tokens
+from .tokens import Relation, SentenceWord, sentences, tokens
 
 LENGTH_MAX = 1_000  # characters of a statement; bounds the time and the cache
 SENTENCES_MAX = 4  # of one statement; longer texts are not facts

@@ -128,3 +128,18 @@ where facts.account_id = :account_id and facts.space_id = :space_id and facts.st
     and facts.valid_from_ms <= :as_of_ms and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
     and (facts.expires_ms is null or facts.expires_ms > :now_ms)
 order by facts.pinned desc, facts.id desc limit :most;
+
+-- timeline: Ids of a fact, of all that it superseded and of all that superseded it, latest start first
+with recursive later (id) as (
+    select cast(:id as bigint)
+    union
+    select facts.superseded_by from facts join later on facts.id = later.id
+    where facts.account_id = :account_id and facts.superseded_by is not null
+), earlier (id) as (
+    select cast(:id as bigint)
+    union
+    select facts.id from facts join earlier on facts.superseded_by = earlier.id where facts.account_id = :account_id
+)
+select facts.id from facts
+where facts.account_id = :account_id and facts.id in (select id from later union select id from earlier)
+order by facts.valid_from_ms desc, facts.id desc limit :most;

@@ -1,10 +1,12 @@
-"""List the facts of a user, now or as they were at an earlier time."""
+"""List facts: those that hold, their timeline, and those for the start of a session."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ...accounts import session_user_id
 from ...accounts.teams import authors_of_facts
@@ -12,10 +14,11 @@ from ...context import Caller, Context
 from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
-from ..paging import AFTER_ALL, split_page
+from ..spaces import AFTER_ALL, past_ms, split_page
 from ..spaces import SQL as SPACES
-from ..spaces import past_ms
-from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED
+from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED, own_fact
+
+# --- List the facts of a user, now or as they were at an earlier time ------------------------
 
 SOURCES_MAX = 20  # events listed with a fact
 _STATUSES: tuple[FactStatus, ...] = ("current", "superseded", "expired", "removed")  # as stored
@@ -105,3 +108,68 @@ def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fac
         written_by=row.written_by,
         created_at=rfc3339(row.created_ms),
     )
+
+
+# --- One fact with its timeline: the facts that it superseded and those that superseded it ---
+
+TIMELINE_MAX = 100  # facts of a timeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactTimeline:
+    """A fact and its timeline: the fact itself and all before and after it, oldest first."""
+
+    user_id: str
+    fact: Fact
+    timeline: Sequence[Fact]  # at most TIMELINE_MAX
+    is_truncated: bool  # older ones are left out
+
+
+def fact_timeline(context: Context, caller: Caller, fact_id: str) -> FactTimeline:
+    """Return a fact with its timeline. Raises FactUnknown, StoreUnavailable."""
+
+    def read(tx: Transaction) -> FactTimeline:
+        row, now_ms = own_fact(tx, caller, fact_id), context.clock()
+        [fact] = read_facts(tx, caller, [row.id], now_ms)
+        rows = tx.all(SQL.timeline, id=row.id, most=TIMELINE_MAX + 1)
+        newest, last = split_page(rows, TIMELINE_MAX)
+        return FactTimeline(
+            user_id=row.user_id,
+            fact=fact,
+            timeline=read_facts(tx, caller, [one.id for one in reversed(newest)], now_ms),
+            is_truncated=last is not None,
+        )
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+# --- The facts of a start pack: pinned ones, then the most useful ----------------------------
+
+FACTS_MAX = 200  # of a pack; candidates of each kind as well
+HALF_LIFE_DAYS = 90.0  # of the usefulness of a fact since it was last shown
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+def start_facts(tx: Transaction, space_id: int, now_ms: int, as_of_ms: int | None) -> list[Row]:
+    """Return the facts that hold, pinned ones first, then the most useful: text and kind.
+
+    Useful are those that searches showed often and lately, and new ones. With `as_of_ms` (ms since
+    1970): the facts that held then, pinned ones first, then the newest.
+    """
+    if as_of_ms is not None:
+        return tx.all(
+            SQL.facts_as_of, space_id=space_id, as_of_ms=as_of_ms, now_ms=now_ms, most=FACTS_MAX
+        )
+    rows = tx.all(SQL.facts_for_start, space_id=space_id, now_ms=now_ms, most=FACTS_MAX)
+    rows.sort(key=lambda row: (row.pinned, _usefulness(row, now_ms), row.id), reverse=True)
+    return rows[:FACTS_MAX]
+
+
+def _usefulness(row: Row, now_ms: int) -> float:
+    days: float = max(now_ms - row.used_ms, 0) / _DAY_MS
+    return float(math.log2(2 + row.uses) * 0.5 ** (days / HALF_LIFE_DAYS))
+
+
+def note_uses(tx: Transaction, fact_ids: Sequence[str], now_ms: int) -> None:
+    """Count that an answer showed facts."""
+    tx.run(SQL.note_uses, fact_ids=json.dumps(list(fact_ids)), now_ms=now_ms)

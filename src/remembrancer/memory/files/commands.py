@@ -1,13 +1,8 @@
-"""Memory files under /memories of a space: the commands of the memory tool, with versioning.
-
-Every change adds a version, which stays until it is forgotten (history/forget.py). A folder exists
-as long as there is a file in it. Texts are returned unchanged to their author; the answer flags
-texts that look like prompt injections or contain a secret.
-"""
+"""Memory files under /memories of a space: the commands of the memory tool, and their versions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,15 +11,159 @@ from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import NotFound
-from ...protocol.files import ROOT, FileCommand, FileDone, InvalidMemoryPath, memory_path
+from ...protocol.files import (
+    ROOT,
+    FileCommand,
+    FileDone,
+    FileHistory,
+    FileQuery,
+    FileVersion,
+    InvalidMemoryPath,
+    memory_path,
+)
+from ...protocol.text import rfc3339
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...search.text.screening import instruction_like
 from ...store import Row, Transaction, load_queries
 from ..intake import Intake
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
-from . import edits as file_texts
-from .edits import CommandRefused
+
+# --- Text operations and messages of the memory tool, as its documentation specifies them ----
+# Pure: no store, no user. Only a line feed ends a line; the text after the last line feed is a line
+# of its own, even if it is empty.
+
+LEVELS_SHOWN = 2
+CONTEXT_LINES = 2  # shown before and after a replacement
+_IGNORED = "node_modules"
+_UNITS = "BKMG"
+
+
+class CommandRefused(Exception):
+    """A command failed; the message is the one that the tool documents."""
+
+
+def contents(path: str, text: str, view_range: Sequence[int] | None) -> str:
+    """Return a file with numbered lines, or the lines in `view_range`.
+
+    `view_range` is the first and last line, counted from 1; -1 means the end. Raises
+    CommandRefused.
+    """
+    lines = text.split("\n")
+    first, last = view_range or (1, -1)
+    if not 1 <= first <= len(lines) or (last != -1 and last < first):
+        valid_range = f"the range of lines of the file: [1, {len(lines)}]"
+        raise CommandRefused(
+            f"Error: Invalid `view_range` parameter: [{first}, {last}]. "
+            f"It should be within {valid_range}"
+        )
+    selection = lines[first - 1 : None if last == -1 else last]
+    return f"Here's the content of {path} with line numbers:\n{number_lines(selection, first)}"
+
+
+def number_lines(lines: Sequence[str], first: int) -> str:
+    """Prefix each line with its number, right-aligned in six columns, and a tab."""
+    return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
+
+
+def listing(path: str, sizes: Mapping[str, int]) -> str:
+    """Return the items of a folder two levels deep with their sizes, without hidden items.
+
+    `sizes` are the sizes in bytes of all files below the folder.
+    """
+    total = sum(sizes.values())
+    rows = [f"{format_size(total)}\t{path}", *_listing_rows(path, sizes, 1)]
+    header = (
+        f"Here're the files and directories up to {LEVELS_SHOWN} levels deep in {path}, "
+        "excluding hidden items and node_modules:"
+    )
+    return "\n".join([header, *rows])
+
+
+def _listing_rows(folder: str, sizes: Mapping[str, int], level: int) -> Iterator[str]:
+    items: dict[str, dict[str, int]] = {}
+    for path, size in sizes.items():
+        name = path[len(folder) + 1 :].partition("/")[0]
+        items.setdefault(name, {})[path] = size
+    for name in sorted(items):
+        if name.startswith(".") or name == _IGNORED:
+            continue
+        item_path = f"{folder}/{name}"
+        is_file = item_path in items[name]
+        yield f"{format_size(sum(items[name].values()))}\t{item_path}{'' if is_file else '/'}"
+        if not is_file and level < LEVELS_SHOWN:
+            yield from _listing_rows(item_path, items[name], level + 1)
+
+
+def format_size(count: int) -> str:
+    """Format a size for people: 512B, 1.5K, 2M."""
+    unit = min(max(count.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
+    size = count / 1024**unit
+    return f"{int(size)}{_UNITS[unit]}" if size == int(size) else f"{size:.1f}{_UNITS[unit]}"
+
+
+def replace(path: str, text: str, old: str, new: str) -> str:
+    """Replace `old`, which must occur exactly once in the text. Raises CommandRefused."""
+    at = text.find(old)
+    if at < 0:
+        raise CommandRefused(
+            f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        )
+    if text.find(old, at + 1) >= 0:
+        line_numbers = _line_numbers(text, old)
+        raise CommandRefused(
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+            f"{line_numbers}. Please ensure it is unique"
+        )
+    return text[:at] + new + text[at + len(old) :]
+
+
+def _line_numbers(text: str, old: str) -> str:
+    lines: list[int] = []
+    line, at, counted_to = 1, text.find(old), 0
+    while at >= 0:
+        line, counted_to = line + text.count("\n", counted_to, at), at
+        lines.append(line)
+        at = text.find(old, at + 1)
+    listed = [str(number) for number in lines[: limits.MEMORY_LINES_NAMED_MAX]]
+    omitted = len(lines) - len(listed)
+    return ", ".join(listed) + (f" and {omitted:,} more" if omitted else "")
+
+
+def edit(before: str, after: str) -> str:
+    """Return the message for a replacement, with the lines around the first change."""
+    old_lines, lines = before.split("\n"), after.split("\n")
+    changed = next(
+        (at for at, (old, new) in enumerate(zip(old_lines, lines, strict=False)) if old != new),
+        min(len(old_lines), len(lines)) - 1,
+    )
+    first = max(0, changed - CONTEXT_LINES)
+    snippet = number_lines(lines[first : changed + CONTEXT_LINES + 1], first + 1)
+    return (
+        "The memory file has been edited. Here is the snippet showing the change "
+        f"(with line numbers):\n{snippet}"
+    )
+
+
+def insert(text: str, line: int, new: str) -> str:
+    """Insert lines after a line; 0 inserts at the beginning. The result ends with a line feed.
+
+    Raises CommandRefused.
+    """
+    lines = text.removesuffix("\n").split("\n") if text else []
+    if not 0 <= line <= len(lines):
+        valid_range = f"the range of lines of the file: [0, {len(lines)}]"
+        raise CommandRefused(
+            f"Error: Invalid `insert_line` parameter: {line}. It should be within {valid_range}"
+        )
+    lines.insert(line, new.removesuffix("\n"))
+    return "\n".join(lines) + "\n"
+
+
+# --- Memory files under /memories of a space: the commands of the memory tool, with versioning
+# Every change adds a version, which stays until it is forgotten (history/forget.py). A folder
+# exists as long as there is a file in it. Texts are returned unchanged to their author; the answer
+# flags texts that look like prompt injections or contain a secret.
 
 SQL = load_queries("remembrancer.memory.files", "files.sql")
 # Attempts to plan a command outside the write transaction; then it is planned inside, and other
@@ -135,7 +274,7 @@ class _Files:
             self.stored_bytes + sum(charge_bytes(size) for size in added)
             > limits.MEMORY_FILES_BYTES_MAX
         ):
-            limit = file_texts.format_size(limits.MEMORY_FILES_BYTES_MAX)
+            limit = format_size(limits.MEMORY_FILES_BYTES_MAX)
             raise CommandRefused(
                 f"Error: All versions of the files together would exceed {limit}. "
                 "The user can erase old versions (forget)"
@@ -317,15 +456,13 @@ def _view(files: _Files, request: FileCommand) -> FileDone:
     path = _normalize(request.path)
     if path in files.sizes:
         row = files.read(path)
-        text = file_texts.contents(path, row.text, request.view_range)
+        text = contents(path, row.text, request.view_range)
         return FileDone(
             text=text, is_error=False, path=path, version=row.version, flags=flag_names(row.flags)
         )
     if not files.exists(path):
         raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
-    return FileDone(
-        text=file_texts.listing(path, files.below(path)), is_error=False, path=path, flags=[]
-    )
+    return FileDone(text=listing(path, files.below(path)), is_error=False, path=path, flags=[])
 
 
 def _create(files: _Files, request: FileCommand) -> FileDone:
@@ -347,12 +484,10 @@ def _str_replace(files: _Files, request: FileCommand) -> FileDone:
     before: str = files.read(path).text
     text = _screened(
         files.context,
-        file_texts.replace(path, before, request.old_str or "", request.new_str or ""),
+        replace(path, before, request.old_str or "", request.new_str or ""),
     )
     files.check_limits([text.bytes])
-    return _edited(
-        file_texts.edit(before, text.text), path, files.put(path, "str_replace", text), text
-    )
+    return _edited(edit(before, text.text), path, files.put(path, "str_replace", text), text)
 
 
 def _insert(files: _Files, request: FileCommand) -> FileDone:
@@ -361,9 +496,7 @@ def _insert(files: _Files, request: FileCommand) -> FileDone:
         raise CommandRefused(f"Error: The path {path} does not exist")
     text = _screened(
         files.context,
-        file_texts.insert(
-            files.read(path).text, request.insert_line or 0, request.insert_text or ""
-        ),
+        insert(files.read(path).text, request.insert_line or 0, request.insert_text or ""),
     )
     files.check_limits([text.bytes])
     return _edited(f"The file {path} has been edited.", path, files.put(path, "insert", text), text)
@@ -427,3 +560,76 @@ _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
     "delete": _delete,
     "rename": _rename,
 }
+
+
+# --- Versions of the memory files: their history, and erasing them ---------------------------
+
+_NO_END = 1 << 62
+
+
+def file_history(context: Context, caller: Caller, request: FileQuery) -> FileHistory:
+    """Return a page of the changes at and below a path, and the text of one version.
+
+    The text is None for a folder. Raises MemoryFileUnknown, PinnedToOtherUser, StoreUnavailable.
+    """
+    user_id = space_user_id(caller, request.user_id)
+    try:
+        path = memory_path(request.path)
+    except InvalidMemoryPath as error:
+        raise MemoryFileUnknown from error
+    page_size = limits.MEMORY_VERSIONS_LISTED_MAX
+
+    def read(tx: Transaction) -> tuple[list[Row], Row | None]:
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
+        if space is None:
+            return [], None
+        location = {"space_id": space.id, "path": path}
+        latest = int(tx.one(SQL.latest_version, **location).version)
+        selected = tx.one_or_none(SQL.version_of, **location, version=request.version or latest)
+        return tx.all(
+            SQL.versions_below, **location, below=request.below or _NO_END, most=page_size + 1
+        ), selected
+
+    rows, selected = context.store.read(read, account_id=caller.account_id)
+    if (not rows and request.below is None and path != ROOT) or (
+        request.version is not None and selected is None
+    ):
+        raise MemoryFileUnknown
+    return FileHistory(
+        user_id=user_id,
+        path=path,
+        version=selected and selected.version,
+        text=selected and selected.text,
+        versions=[_file_version(row) for row in rows[:page_size]],
+        next=rows[page_size - 1].id if len(rows) > page_size else None,
+    )
+
+
+def _file_version(row: Row) -> FileVersion:
+    fields = {
+        "path": row.path,
+        "version": row.version,
+        "change": row.change,
+        "other_path": row.other_path,
+        "bytes": row.bytes,
+    }
+    return FileVersion(
+        **fields,
+        is_gone=bool(row.is_gone),
+        flags=flag_names(row.flags),
+        created_at=rfc3339(row.created_ms),
+    )
+
+
+def erase_files(tx: Transaction, space_id: int, path: str = ROOT) -> int:
+    """Erase every version at or below a path and return how many there were.
+
+    Returns 0 for an invalid path.
+    """
+    try:
+        location = {"space_id": space_id, "path": memory_path(path)}
+    except InvalidMemoryPath:
+        return 0
+    paths = tx.all(SQL.paths_below, **location, least=limits.MEMORY_VERSION_BYTES_MIN)
+    tx.run(SQL.charge_files, space_id=space_id, bytes=-sum(row.bytes for row in paths))
+    return tx.run(SQL.erase_files_below, **location)

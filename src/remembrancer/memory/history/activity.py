@@ -14,7 +14,7 @@ from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.text import beginning
 from ...store import Row, Transaction, load_queries
-from ..paging import AFTER_ALL, PageCursor, space_rows, split_page
+from ..spaces import AFTER_ALL, PageCursor, space_rows, split_page
 
 SQL = load_queries("remembrancer.memory.history", "activity.sql")
 DAY_MS = 86_400_000

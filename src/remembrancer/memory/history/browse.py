@@ -1,26 +1,414 @@
-"""Browse stored data: users of an account, their events page by page, and one event in detail."""
+"""Read what is stored: events, sessions, users, and their pages."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from ...accounts import space_user_id
+from ...accounts import session_user_id, space_user_id
+from ...accounts.teams import authors_of_events
 from ...context import Caller, Context
-from ...cubes import board
+from ...cubes import board, unrated_cubes
 from ...files import files
-from ...protocol.limits import ID_CHARACTERS_MAX
-from ...protocol.memory import Event
-from ...protocol.text import beginning
+from ...protocol.errors import NotFound
+from ...protocol.limits import EVENTS_PAGE_CHARACTERS_MAX, ID_CHARACTERS_MAX
+from ...protocol.memory import (
+    Event,
+    EventList,
+    EventsQuery,
+    ListedEvent,
+    ListedSession,
+    SessionList,
+    SessionsQuery,
+)
+from ...protocol.seal import render
+from ...protocol.text import beginning, rfc3339
 from ...store import Row, Transaction, load_queries
-from ..paging import AFTER_ALL, PageCursor, space_rows, split_page
+from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due, turns_owing_l1
+from ..spaces import (
+    AFTER_ALL,
+    PageCursor,
+    flag_names,
+    milliseconds,
+    number_of,
+    row_id,
+    space_of,
+    space_rows,
+    split_page,
+)
 from ..spaces import SQL as SPACES
-from ..spaces import flag_names, row_id, space_of
 from ..write.events import event_of, own_event
 from .forget import summaries_of_event
 
+# --- List the events of a user page by page, each complete -----------------------------------
+
 SQL = load_queries("remembrancer.memory.history", "browse.sql")
+
+
+def list_events(context: Context, caller: Caller, query: EventsQuery) -> EventList:
+    """Return a page of a user's events, in the order of their times.
+
+    It ends before its limit where its texts would have more than EVENTS_PAGE_CHARACTERS_MAX
+    characters, but has one event at least. Raises PinnedToOtherUser, StoreUnavailable.
+    """
+
+    def read(tx: Transaction) -> EventList:
+        user_id = session_user_id(tx, caller, query.user_id, query.session_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
+        rows = [] if space is None else _event_page(tx, space.id, query)
+        page = _within_characters(rows[: query.limit])
+        following = _cursor(page[-1]) if len(page) < len(rows) else None
+        return EventList(user_id=user_id, events=_complete(tx, caller, page), next=following)
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+def _event_page(tx: Transaction, space_id: int, query: EventsQuery) -> list[Row]:
+    """Return the ids, times and lengths of the events of a page, and of one more."""
+    low, high = (
+        end if moment is None else milliseconds(moment, 0)
+        for moment, end in ((query.after, -AFTER_ALL), (query.before, AFTER_ALL))
+    )
+    # Times with numbers of rows: -1 is before all rows of a time.
+    begin, end = (low, -1), (high, -1)
+    if query.cursor is not None:
+        ms, number = map(int, query.cursor.split("_"))
+        behind = ms, row_id(space_id, number)
+        if query.order == "newest":
+            end = min(end, behind)
+        else:
+            begin = max(begin, behind)
+    bounds = {"low_ms": begin[0], "low_id": begin[1], "high_ms": end[0], "high_id": end[1]}
+    most = query.limit + 1
+    if query.session_id is not None:
+        session = tx.one_or_none(SPACES.session_of, space_id=space_id, session_id=query.session_id)
+        if session is None:
+            return []
+        of_session = SQL.newest_of_session if query.order == "newest" else SQL.oldest_of_session
+        return tx.all(of_session, session=session.id, most=most, **bounds)
+    of_space = SQL.newest_of_space if query.order == "newest" else SQL.oldest_of_space
+    return tx.all(of_space, space_id=space_id, most=most, **bounds)
+
+
+def _cursor(row: Row) -> str:
+    return f"{row.occurred_ms}_{number_of(row.id)}"
+
+
+def _within_characters(rows: list[Row]) -> list[Row]:
+    total = 0
+    for place, row in enumerate(rows):
+        total += row.characters
+        if place and total > EVENTS_PAGE_CHARACTERS_MAX:
+            return rows[:place]
+    return rows
+
+
+def _complete(tx: Transaction, caller: Caller, page: list[Row]) -> list[ListedEvent]:
+    """Return the events of a page, complete and in its order."""
+    if not page:
+        return []
+    ids = json.dumps([row.id for row in page])
+    rows = {row.id: row for row in tx.all(SQL.events_whole, ids=ids)}
+    events = [_listed_event(rows[row.id]) for row in page]
+    if caller.member is None:
+        return events
+    authors = authors_of_events(tx, [one.event_id for one in events])
+    return [one.model_copy(update={"author": authors.get(one.event_id)}) for one in events]
+
+
+def _listed_event(row: Row) -> ListedEvent:
+    return ListedEvent(
+        event_id=row.event_id,
+        session_id=row.session_id,
+        topic=row.topic,
+        query=row.query,
+        response=row.response,
+        flags=flag_names(row.flags),
+        occurred_at=rfc3339(row.occurred_ms),
+        created_at=rfc3339(row.created_ms),
+    )
+
+
+# --- List sessions, and show the timeline of one: searches, turns, summaries, cubes, votes, duties
+
+SESSIONS_LISTED_MAX = 30
+TURNS_SHOWN_MAX = 30  # on one page of a timeline
+OTHERS_SHOWN_MAX = 200  # of each other kind of entry on that page
+TURN_CHARACTERS_MAX = 1_200  # of each side of a turn
+SHOWN_MAX = 1_000  # events that the searches of a page returned
+# Order of entries with the same time.
+_KIND_ORDER = (
+    "search",
+    "turn",
+    "fact",
+    "cube",
+    "vote",
+    "duty",
+    "summary",
+)
+
+_SEAL_WORDS = frozenset({"seal_step", "seal_name", "seal_missing", "seal_malformed"})
+
+
+class SessionUnknown(NotFound):
+    """There is no such session in this memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One session of a list."""
+
+    session_id: str
+    turns: int
+    steps: int  # searches that counted
+    summaries: int
+    is_l1_due: bool
+    task_open: bool
+    last_ms: int
+    created_ms: int
+    topic: str | None  # of its latest turn
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsPage:
+    """One page of sessions, and the cursor of the next page; None on the last page."""
+
+    sessions: list[SessionRow]
+    next: PageCursor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """One entry of a session's timeline.
+
+    `kind` is search, turn, fact, cube, vote, duty or summary; the columns of `row` depend on it.
+    """
+
+    kind: str
+    at_ms: int
+    row: Row
+    flags: Sequence[str] = ()
+    facts: Sequence[str] = ()  # of a turn
+    hits: Sequence[str] = ()  # event_ids that a search returned first
+    # Seal of the reply after a search: right, missing or wrong; empty until the next search.
+    seal: str = ""
+    duties: Sequence[str] = ()  # words of the duty rules that applied at a search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """A session, and a part of its timeline, oldest first."""
+
+    session_id: str
+    row: Row  # current state of the session
+    next_duties: DutyReport  # of the next search, apart from its seal
+    entries: list[TimelineEntry] = field(default_factory=list)
+    earlier: PageCursor | None = None  # of the page before
+    imported: int = 0  # turns that an import brought
+
+
+def list_sessions(
+    context: Context,
+    caller: Caller,
+    user_id: str,
+    *,
+    behind: PageCursor | None = None,
+    size: int = SESSIONS_LISTED_MAX,
+) -> SessionsPage:
+    """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
+
+    def query(tx: Transaction, space: Row) -> list[Row]:
+        return tx.all(SQL.sessions, space_id=space.id, **_session_page(behind, size, 200))
+
+    rows, last = split_page(space_rows(context, caller, user_id, query), size)
+    following = None if last is None else PageCursor(last.last_ms, last.id)
+    return SessionsPage([_session_row(row) for row in rows], following)
+
+
+def session_list(context: Context, caller: Caller, query: SessionsQuery) -> SessionList:
+    """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
+    user_id = space_user_id(caller, query.user_id)
+    behind = None if query.cursor is None else PageCursor(*map(int, query.cursor.split("_")))
+    page = list_sessions(context, caller, user_id, behind=behind, size=query.limit)
+    following = None if page.next is None else f"{page.next.ms}_{page.next.id}"
+    return SessionList(
+        user_id=user_id, sessions=[_listed_session(row) for row in page.sessions], next=following
+    )
+
+
+def _listed_session(row: SessionRow) -> ListedSession:
+    return ListedSession(
+        session_id=row.session_id,
+        turns=row.turns,
+        summaries=row.summaries,
+        steps=row.steps,
+        topic=row.topic,
+        query=row.query,
+        task_open=row.task_open,
+        created_at=rfc3339(row.created_ms),
+        last_turn_at=rfc3339(row.last_ms),
+    )
+
+
+def _session_page(behind: PageCursor | None, size: int, characters: int) -> dict[str, int]:
+    """Return the values of a statement for one page and the row after it."""
+    start = behind or PageCursor(AFTER_ALL, 0)
+    return {
+        "before_ms": start.ms,
+        "before_id": start.id,
+        "characters": characters,
+        "most": size + 1,
+    }
+
+
+def _session_row(row: Row) -> SessionRow:
+    return SessionRow(
+        session_id=row.session_id,
+        turns=row.turns,
+        steps=row.step,
+        summaries=row.summaries,
+        is_l1_due=is_l1_due(turns_owing_l1(row)),
+        task_open=bool(row.task_open),
+        last_ms=row.last_ms,
+        created_ms=row.created_ms,
+        topic=row.topic,
+        query=row.query or "",
+    )
+
+
+def timeline(
+    context: Context,
+    caller: Caller,
+    user_id: str,
+    session_id: str,
+    *,
+    until: PageCursor | None = None,
+) -> Timeline:
+    """Return a page of a session's timeline: its latest TURNS_SHOWN_MAX turns, or those before
+    `until`.
+
+    Turns are sorted by the time they belong to; those of the same time in the order in which they
+    were stored. Queries of searches are not stored. Of second looks, only counters are stored
+    (agent/compliance.py). Raises SessionUnknown, PinnedToOtherUser.
+    """
+    user_id = space_user_id(caller, user_id)
+
+    def read(tx: Transaction) -> Timeline:
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
+        row = space and tx.one_or_none(SQL.session, space_id=space.id, session_id=session_id)
+        if space is None or row is None:
+            raise SessionUnknown
+        page = _session_page(until, TURNS_SHOWN_MAX, TURN_CHARACTERS_MAX + 1)
+        turns = tx.all(SQL.turns, session=row.id, **page)
+        page_turns, last = split_page(turns, TURNS_SHOWN_MAX)
+        earlier = None if last is None else PageCursor(last.occurred_ms, last.id)
+        # The page begins right after the previous turn, so that it includes the search that led to
+        # its first turn.
+        low = -AFTER_ALL if earlier is None else turns[TURNS_SHOWN_MAX].occurred_ms + 1
+        high = AFTER_ALL if until is None else _newest_before(tx, row.id, until) + 1
+        entries = [
+            *_turn_entries(tx, row.id, page_turns[::-1]),
+            *_other_entries(tx, row.id, low, high),
+        ]
+        entries.sort(key=lambda one: (one.at_ms, _KIND_ORDER.index(one.kind)))
+        return Timeline(
+            session_id=session_id,
+            row=row,
+            next_duties=_open_duties(context, tx, row, space),
+            entries=entries,
+            earlier=earlier,
+            imported=int(tx.one(SQL.imported_turns, session=row.id).n),
+        )
+
+    return context.store.read(read, account_id=caller.account_id)
+
+
+def _newest_before(tx: Transaction, session: int, until: PageCursor) -> int:
+    """Return when the last turn before a cursor occurred.
+
+    Entries after that time belong to the following page.
+    """
+    rows = tx.all(
+        SQL.turns, session=session, before_ms=until.ms, before_id=until.id, characters=0, most=1
+    )
+    return int(rows[0].occurred_ms) if rows else until.ms
+
+
+def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[TimelineEntry]:
+    for row in rows:
+        facts = [fact.text for fact in tx.all(SQL.fact_with, event=row.id, session=session)]
+        cut = row._replace(
+            query=beginning(row.query, TURN_CHARACTERS_MAX),
+            response=beginning(row.response, TURN_CHARACTERS_MAX),
+        )
+        yield TimelineEntry(
+            kind="turn", at_ms=row.occurred_ms, row=cut, flags=flag_names(row.flags), facts=facts
+        )
+
+
+def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterator[TimelineEntry]:
+    period = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
+    steps = tx.all(SQL.steps_in, **period)[::-1]
+    event_ids: dict[int, list[str]] = defaultdict(list)
+    if steps:
+        first, last = steps[0].step, steps[-1].step
+        for event in tx.all(
+            SQL.shown_between, session=session, first=first, last=last, most=SHOWN_MAX
+        ):
+            event_ids[event.step].append(event.event_id)
+    for row in steps:
+        duty_words = row.owed.split(",") if row.owed else []
+        yield TimelineEntry(
+            kind="search",
+            at_ms=row.asked_ms,
+            row=row,
+            hits=event_ids[row.step],
+            duties=duty_words,
+            seal=_seal_state(tx, session, row.step),
+        )
+    for kind, sql in (
+        ("summary", SQL.summaries_in),
+        ("fact", SQL.facts_alone),
+        ("duty", SQL.duties_in),
+        ("cube", SQL.cubes_in),
+    ):
+        for row in tx.all(sql, **period):
+            yield TimelineEntry(kind=kind, at_ms=row.created_ms, row=row)
+    for row in tx.all(SQL.votes_in, **period):
+        yield TimelineEntry(kind="vote", at_ms=row.created_ms, row=row)
+
+
+def _seal_state(tx: Transaction, session: int, step: int) -> str:
+    """Return the state of the seal of the reply to a search, as the next search reported it."""
+    following = tx.one_or_none(SQL.step_after, session=session, step=step + 1)
+    if following is None:
+        return ""
+    words = _SEAL_WORDS.intersection(following.owed.split(","))
+    return "missing" if "seal_missing" in words else "wrong" if words else "right"
+
+
+def _open_duties(context: Context, tx: Transaction, row: Row, space: Row) -> DutyReport:
+    name = context.settings.seal_name
+    counts = SessionCounts(
+        step=row.step,
+        remembered_step=row.remembered_step,
+        turns=row.turns,
+        turns_without_l1=turns_owing_l1(row),
+        l1_count=space.l1_count,
+        l1_mapped=space.l1_mapped,
+        unrated=tuple(unrated_cubes(tx, session=row.id, before_step=row.step + 1)),
+        last_seal=render(row.step, name) if row.step else None,
+        seal_name=name,
+    )
+    return check_duties(counts)
+
+
+# --- Browse stored data: users of an account, their events page by page, and one event in detail
+
 USERS_LISTED_MAX = 100
 EVENTS_LISTED_MAX = 25
 LISTED_CHARACTERS_MAX = 400  # of each side of an event in a list

@@ -3,8 +3,7 @@
 Pure: no store, no clock, no language model.
 """
 
-from .critical import standing_instruction
-from .rules import Instruction, instructions_in
+from .rules import Instruction, instructions_in, standing_instruction
 from .topics import applies, replaces_instruction, topic_words
 
 __all__ = [

@@ -14,11 +14,10 @@ from ...protocol.search import MemoryQuery
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import rfc3339, tokens
 from ...store import Transaction
-from ..facts.for_start import start_facts
-from ..paging import AFTER_ALL
+from ..facts.listing import start_facts
 from ..recall.recall import recall
+from ..spaces import AFTER_ALL, past_ms
 from ..spaces import SQL as SPACES
-from ..spaces import past_ms
 from .l1 import SQL
 
 SUMMARIES_MAX, LESSONS_MAX = 20, 10  # candidates, newest or most useful first
