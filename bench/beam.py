@@ -4,8 +4,9 @@
     python -m bench.beam BEAM --size 500K
 
 Tavakoli et al., "Beyond a Million Tokens: Benchmarking and Enhancing Long-Term Memory in LLMs",
-2025. The repository states no licence, and the project does not contain the data. What is measured
-and what is not: docs/explanation/beam.md. The command also reads a file in LoCoMo's format.
+2025. The repository states no licence, and the project does not contain the data. Evidence
+are the messages that a question names; answers, abstention and summarization are not measured. The
+command also reads a file in LoCoMo's format.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
+        self._reminders: set[str] = set()
 
     def write(self, text: str) -> None:
         """Print the text with ids numbered in order of appearance and without dates."""
@@ -87,6 +88,15 @@ class Transcript:
                 r"\b(?:e|c|l1)_[0-9a-z]{13}\b", self._name, re.sub(r"\b\d{4}-\d\d-\d\d ", "", text)
             )
         )
+
+    def note(self, text: str) -> None:
+        """Print a line of a list. A reminder that was printed before is cut at its first colon."""
+        if text.startswith("reminder: "):
+            if text in self._reminders:
+                text = f"again: {text.removeprefix('reminder: ').partition(':')[0]}."
+            else:
+                self._reminders.add(text)
+        self.write(f"- {text}")
 
     def _name(self, match: re.Match[str]) -> str:
         kind = match[0].partition("_")[0]
@@ -110,7 +120,7 @@ def turn(agent: Agent, number: int, page: Transcript, late: list[dict[str, Any]]
         extra = {"l1_summary": L1[number]} if number in L1 else {}
         notes += _remember_notes(agent.remember(content | extra))
     for note in notes:
-        page.write(f"- {note}")
+        page.note(note)
 
 
 def _search_notes(result: dict[str, Any]) -> Iterator[str]:

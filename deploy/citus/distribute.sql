@@ -1,4 +1,4 @@
--- Distribute a store by account over the workers of a Citus cluster. See docs/guides/shards.md.
+-- Distribute a store by account over the workers of a Citus cluster. See docs/guides/several-servers.md.
 -- Run it on the coordinator as the role that owns the store, with the servers stopped:
 --   psql "$STORE" --file deploy/citus/distribute.sql
 -- A repeated run distributes tables added by a later version. Existing rows are moved.

@@ -1,5 +1,5 @@
 """Applications with tools alone connect with what `remembrancer install` writes for them
-(docs/guides/applications.md).
+(docs/guides/coding-agents.md).
 """
 
 from __future__ import annotations

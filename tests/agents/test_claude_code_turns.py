@@ -1,4 +1,4 @@
-"""Claude Code remembers, recalls and checks turns (docs/guides/claude-code.md)."""
+"""Claude Code remembers, recalls and checks turns (docs/guides/coding-agents.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codex remembers, recalls, and touches system files only with a grant (docs/guides/codex.md)."""
+"""Codex remembers, recalls, and touches system files only with a grant (docs/guides/coding-agents.md)."""
 
 from __future__ import annotations
 

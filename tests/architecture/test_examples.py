@@ -71,7 +71,7 @@ def test_two_users_match_their_page(served: RunningServer, tmp_path: Path) -> No
 
 
 def test_memory_tool_example_matches_its_page(served: RunningServer) -> None:
-    page = (ROOT / "docs" / "guides" / "memory-tool.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "mcp.md").read_text("utf-8")
     expected = page.rpartition("```text\n")[2].partition("```\n")[0]
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     key = keys.create(records, account="memory-tool").key.reveal()
@@ -107,7 +107,7 @@ def test_memory_tool_example_matches_its_page(served: RunningServer) -> None:
     ],
 )
 def test_every_adapter_prints_the_same_conversation(served: RunningServer, name: str) -> None:
-    page = (ROOT / "docs" / "guides" / "adapters.md").read_text("utf-8")
+    page = (ROOT / "docs" / "tutorial" / "examples.md").read_text("utf-8")
     expected = page.rpartition("```text\n")[2].partition("```\n")[0]
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     key = keys.create(records, account=name).key.reveal()

@@ -1,4 +1,4 @@
-"""The import rule (docs/explanation/architecture.md) holds for every package."""
+"""The import rule (docs/contribute/architecture.md) holds for every package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_imports_inside_memory_follow_its_order() -> None:
 
 
 def test_documented_import_rules_are_the_checked_ones() -> None:
-    page = " ".join((ROOT / "docs/explanation/architecture.md").read_text("utf-8").split())
+    page = " ".join((ROOT / "docs/contribute/architecture.md").read_text("utf-8").split())
 
     assert IMPORT_RULE in page
     assert MEMORY_RULE in page

@@ -1,6 +1,6 @@
 """Several PostgreSQL instances as one store: each account on one of them, the rest on the first.
 
-It stands for a distributed PostgreSQL (docs/guides/shards.md), which does the same behind one URL:
+It stands for a distributed PostgreSQL (docs/guides/several-servers.md), which does the same behind one URL:
 account tables are distributed by `account_id`, and the tables they all reference are on every
 instance. Statements are not parsed: the account of a transaction selects its instance.
 """

@@ -2,7 +2,7 @@
 
 The duties are to search, remember, seal, rate and pass a second look. The metrics are computed from
 existing rows: the steps of a session with the duties pending at each, the cubes shown and rated,
-the turns, and one row per turn that had a second look. docs/guides/compliance.md explains each
+the turns, and one row per turn that had a second look. docs/guides/monitor.md explains each
 figure and its limits.
 """
 

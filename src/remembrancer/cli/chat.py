@@ -1,7 +1,7 @@
 """The work of `remembrancer chat`: a terminal chat on the agent runtime.
 
 Answers and the details of `--show` go to stdout. Errors and the output of slash commands go to
-stderr. See docs/guides/terminal-chat.md.
+stderr. See docs/guides/chat.md.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _message(result: CopyResult, *, is_finished: bool) -> str:
         return (
             "The copy is finished. Set REMEMBRANCER_STORE to it. The store does not contain the "
             "contents of created files: leave them in the data folder, or copy them by hand "
-            "(docs/guides/move.md)."
+            "(docs/guides/several-servers.md)."
         )
     changes = "The source changed during the copy. " if result.has_moved_on else ""
     return (

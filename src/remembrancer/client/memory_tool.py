@@ -2,7 +2,7 @@
 
 The model knows the tool `memory_20250818`; the client executes its commands. The functions return
 tools for the tool runner of the package `anthropic`, which is imported only when one is called.
-`docs/guides/memory-tool.md` shows an example.
+`docs/guides/mcp.md` shows an example.
 """
 
 from __future__ import annotations

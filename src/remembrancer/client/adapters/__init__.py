@@ -1,6 +1,6 @@
 """Adapters: `draft(messages)` functions for the runtime, made from a model client or an agent.
 
-Each function takes your own SDK client, agent or graph; `docs/guides/adapters.md` shows them. No
+Each function takes your own SDK client, agent or graph; `docs/guides/runtime.md` shows them. No
 SDK is imported unless you pass one of its objects. Exceptions of an SDK are passed on unchanged;
 `NoDraftError` means that an answer contains no text. Users import this package. The terminal chat
 also uses `endpoint` and `extractive`, which need no SDK.

@@ -81,7 +81,7 @@ def migrate(connections: Connections) -> None:
 
 
 def is_spread(connections: Connections) -> bool:
-    """Return True if Citus distributes the store's database (docs/guides/shards.md)."""
+    """Return True if Citus distributes the store's database (docs/guides/several-servers.md)."""
     connection = connections.begin()
     try:
         return (
