@@ -9,9 +9,19 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-from .grammar import CLAUSE, ENGLISH, FILLER, LATE_ORDER, REPORT, TASK, Grammar, LatePattern
-from .languages import CHINESE, GERMAN, RUSSIAN
-from .romance import FRENCH, ITALIAN, SPANISH
+from .grammar import (
+    CLAUSE,
+    ENGLISH,
+    FILLER,
+    GRAMMARS,
+    REPORT,
+    TAGS,
+    TASK,
+    Grammar,
+    LatePattern,
+    across,
+    in_messages,
+)
 
 # --- Find sentences of a message that may state an instruction, outside quotes, code and pastes
 
@@ -187,76 +197,20 @@ def _lower(text: str) -> str:
 # instruction if it is an order that lasts by its own words ("never push ..."), or any order with a
 # condition ("whenever I ...") or words for the future ("from now on").
 
-GRAMMARS = (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, RUSSIAN, CHINESE)
 FILLERS_MAX = 6
 _CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"
-_QUESTION = LatePattern(
-    r"\s*(?:how|why|what|which|who|where|should|shall|do|does|did|is|are|am|can i|could i|must i"
-    r"|warum|wie|soll|sollte|muss|darf|kann ich|was|wieso|pourquoi|comment|dois-je|faut-il|est-ce"
-    r"|por qué|cómo|debo|debería|tengo que|perché|come|devo|dovrei|почему|как|зачем|нужно ли"
-    r"|надо ли"
-    r"|стоит ли|должен ли)\b|\s*为什么|\s*怎么|.{0,8}(?:应该|是否|能否|是不是)"
-)
+_QUESTION = in_messages("question")
 _ENDS_AS_QUESTION = LatePattern(r"[?？]\W*$")
-_POLITE = LatePattern(
-    r"(?:and |but |so |then |also |now )?(?:can|could|would|will) (?:you|u|i|we)\b|any (?:idea"
-    r"|tips|advice)"
-    r"|please|got any|kannst du|könntest du|peux-tu|tu peux|pourrais-tu|puedes|podrías|puoi"
-    r"|potresti"
-    r"|можешь|посмотришь|ты можешь|能|可以|你能"
-)
+_POLITE = in_messages("polite")
 # "Can you always answer ...?" is an order, "can you always see ...?" none.
-_REQUEST = LatePattern(
-    r"(?:can|could|would|will) (?:you|u) |kannst du |könntest du |würdest du |peux-tu |tu peux "
-    r"|pourrais-tu |puedes |podrías |puoi |potresti |можешь "
-)
-_LASTING = LatePattern(
-    r"\b(?:from now on|for now on|from here on|going forward|in (?:the )?future|whenever i"
-    r"|when i ask"
-    r"|by default|ab jetzt|ab sofort|in zukunft|künftig|désormais|à partir de maintenant|à l'avenir"
-    r"|a partir de ahora|de ahora en adelante|en el futuro|d'ora in (?:poi|avanti)|in futuro|впредь"
-    r"|в будущем|с этого момента)\b"
-)
+_REQUEST = in_messages("request")
+_LASTING = in_messages("lasting")
 _FINAL = " \t\r\n.!?。！？…,;*_\"')"
-TAGS = (
-    "ok", "okay", "alright", "right", "please", "pls", "plz", "thanks", "thank you", "thx", "stp",
-    "d'accord", "va bene", "vale", "хорошо", "ладно", "好吗", "可以吗", "in ordnung", "bitte",
-    "s'il te plaît", "por favor", "per favore", "пожалуйста", "lol", "ja", "got it", "deal",
-)  # fmt: skip
-_REQUESTS = LatePattern(
-    r"\b(?:when(?:ever)?|every ?time|each time|any ?time) (?:i|we) (?:ask|mention|say|talk"
-    r"|request|send you"
-    r"|bring up|inquire|discuss|tell you|give you)|\bwhenever i\b|\b(?:wenn|falls) ich (?:dich"
-    r"|nach|frage|über)"
-    r"|\bquand je (?:te|t'|parle|demande|pose)|\bcuando (?:te|pregunt\w+|pida|hable)"
-    r"|\bquando (?:ti|chiedo|parlo)|\bкогда я (?:спрашиваю|прошу|говорю|спрошу)|当我(?:问|提|说)"
-)
+_REQUESTS = in_messages("when_asked")
 # A condition about what the user says or sends, or about every time: an order with it lasts.
-_RECURS = LatePattern(
-    r"\b(?:for me|to me|with me|my (?:code|e-?mails?|texts?)|ask|mention|say|talk|speak|request"
-    r"|write|send|tell|discuss|bring up|share|paste"
-    r"|upload|type"
-    r"|inquire|give you|want|need|plan|whenever|every ?time|each time|any ?time|immer wenn"
-    r"|jedes mal|wann immer"
-    r"|frag\w*|schick\w*|schreib\w*|sag\w*|bitte|erwähn\w*|red\w*|sprech\w*|chaque fois"
-    r"|toutes les fois"
-    r"|demand\w+|envoi\w*|parl\w+|écri\w+|dis|pose|mentionn\w+|cada vez|siempre que|pregunt\w+"
-    r"|pid\w+"
-    r"|mand\w+|habl\w+|escrib\w+|envi\w+|ogni volta|tutte le volte|chied\w+|scriv\w+|domand\w+|dico"
-    r"|каждый раз|всякий раз|спраш\w+|спрош\w+|прош\w+|присыл\w+|говор\w+|пиш\w+|упомин\w+|речь)\b"
-    r"|每当|每次|只要|问|提到|说|发|写|聊|的时候"
-)
-_INNER_ORDER = LatePattern(
-    r"(?<= )(?:please|pls|always|never|you should|you must|just use|use|give|answer|reply"
-    r"|respond|show|include"
-    r"|start|keep|don'?t|do not|bitte|immer|nie|niemals|toujours|siempre|nunca|sempre|dammi|dame"
-    r"|usa"
-    r"|donne|réponds|всегда|никогда|отвечай|пиши|давай|указывай)(?= )|(?<=时候)(?=[请要用都先别不])"
-)
-_COMPARED = LatePattern(
-    r"\b(?:over|rather than|instead of|than|to|in general|always|als|plutôt|que|que a|a|rispetto"
-    r"|чем|вместо)\b|而不是|比"
-)
+_RECURS = in_messages("recurs")
+_INNER_ORDER = in_messages("inner_order")
+_COMPARED = in_messages("compared")
 _ENGLISH_TASTE = LatePattern(
     r"(?<!\bif )(?<!\bdo )(?<!did )(?<!would )(?<!might )(?<!may )(?<!should )(?<!could )"
     r"(?<!can )(?<!whether )"
@@ -269,12 +223,7 @@ _ENGLISH_TASTE = LatePattern(
 _PAUSE = re.compile(r"[,，:：]|\s[-–—]\s")
 WHEN_MIN = 8  # characters of a condition before an order that follows without a comma
 FUTURE_WITHIN = 30  # characters of a clause before "from now on": a name, "so I think"
-_ONCE = re.compile(
-    r"\b(?:this time|just this once|for now(?! on)|for this one|diesmal|dieses mal|cette fois"
-    r"|esta vez"
-    r"|stavolta"
-    r"|questa volta|в этот раз|на этот раз)\b|这次"
-)
+_ONCE = in_messages("once")
 
 
 class Instruction(NamedTuple):
@@ -465,7 +414,7 @@ def _is_statement(sentence: str, grammar: Grammar, start: int, at: int) -> bool:
             or grammar.standing.match(sentence, first)
             or grammar.address.match(sentence, first)
         )
-    return grammar is ENGLISH and not LATE_ORDER.match(sentence, at)
+    return grammar.late_order is not None and not grammar.late_order.match(sentence, at)
 
 
 def _clauses(sentence: str, end: int) -> list[tuple[int, int]]:
@@ -522,32 +471,18 @@ def _is_foreign(sentence: str, at: int) -> bool:
 # Chinese.
 
 _CONDITION = re.compile(
-    r"^(?P<condition>(?:when(?:ever)?|if|wenn|falls|sobald|quand|lorsque|si|cuando|quando|se|если"
-    r"|когда|当|如果)\b[^,，.。;]{3,120})[,，]\s*(?P<rest>.+)$",
+    rf"^(?P<condition>(?:{across('facts', 'condition')})\b[^,，.。;]{{3,120}})"
+    r"[,，]\s*(?P<rest>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _WHEN_CHINESE = re.compile(
     r"^(?P<condition>(?:当|如果|每当)[^,\uff0c\u3002]{2,60})[,\uff0c](?P<rest>.+)$", re.DOTALL
 )
 _ORDER = re.compile(
-    r"^(?:please\s+|bitte\s+|por favor,?\s+|s'il te plaît,?\s+|per favore,?\s+|пожалуйста,?\s+|请)?"
-    r"(?:always|never|from now on|don'?t|do not|answer|reply|respond|write|use|call me|address me"
-    r"|keep (?:it|answers|replies)|speak|ask me before"
-    r"|immer|nie(?:mals)?|ab (?:jetzt|sofort)|antworte|schreib|nenn mich|sprich"
-    r"|toujours|jamais|désormais|à partir de maintenant|réponds|appelle-moi|écris"
-    r"|siempre|nunca|a partir de ahora|responde|llámame|escribe"
-    r"|sempre|mai|d'ora in poi|rispondi|chiamami|scrivi"
-    r"|всегда|никогда|отныне|впредь|отвечай|называй|пиши"
-    r"|总是|永远|一律|从现在起|以后|不要|别|叫我|用)(?![A-Za-zÀ-ÿ])",
+    rf"^(?:{across('facts', 'polite')})?(?:{across('facts', 'order')})(?![A-Za-zÀ-ÿ])",
     re.IGNORECASE,
 )
-_PREFERENCE = re.compile(
-    r"\b(?:(?:i|the user|he|she|they|\w+)\s+)?(?:strongly\s+)?prefers?\b"
-    r"|\bwants? (?:answers|replies|responses|you to|to be (?:called|addressed))\b"
-    r"|\bshould (?:always|never)\b|\bmust (?:always|never)\b"
-    r"|\bbevorzug(?:e|t)\b|\bpréfère\b|\bprefier[eo]\b|\bpreferisc[eo]\b|предпочита|偏好|更喜欢",
-    re.IGNORECASE,
-)
+_PREFERENCE = re.compile(across("facts", "preference"), re.IGNORECASE)
 
 
 def standing_instruction(fact: str) -> Instruction | None:
