@@ -16,7 +16,7 @@ from ..memory.duties import citable_events
 from ..memory.intake import Intake, OnlyEchoedText
 from ..memory.recall.recall import recall
 from ..memory.write.events import EventUnknown, own_event
-from ..memory.write.turns import EventPlace, StoredTurn, answers_step, store_turn_idempotently
+from ..memory.write.turns import IncomingTurn, StoredTurn, answers_step, store_turn_idempotently
 from ..models import Budget, ModelAttempt, ModelFailed
 from ..models.calls import usage_of
 from ..models.port import FAILURE_MESSAGES
@@ -146,17 +146,17 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
         )
     result = _warned(_create_answer(turn, send_event), turn.request.message, send_event)
     seal = render(turn.search_result.step, turn.context.settings.seal_name)
-    place = EventPlace(
+    topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
+    event = IncomingTurn(
         user_id=turn.request.user_id,
         session_id=turn.request.session_id,
         named_session=turn.request.named_session,
-    )
-    topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
-    event = EventText(
-        query=turn.request.message,
-        response=result.stored_text,
-        topic=topic,
-        occurred_ms=turn.context.clock(),
+        text=EventText(
+            query=turn.request.message,
+            response=result.stored_text,
+            topic=topic,
+            occurred_ms=turn.context.clock(),
+        ),
     )
 
     def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
@@ -164,7 +164,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
         return _chat_answer(turn, result, seal, stored.event_id, notice).model_dump_json()
 
     return ChatAnswer.model_validate_json(
-        store_turn_idempotently(turn.context, turn.caller, place, event, turn.idempotency, answer)
+        store_turn_idempotently(turn.context, turn.caller, event, turn.idempotency, answer)
     )
 
 

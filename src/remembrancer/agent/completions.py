@@ -16,7 +16,7 @@ from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
 from ..memory.intake import Intake, OnlyEchoedText
 from ..memory.recall.recall import recall
-from ..memory.write.turns import EventPlace, StoredTurn, answers_step, store_turn_idempotently
+from ..memory.write.turns import IncomingTurn, StoredTurn, answers_step, store_turn_idempotently
 from ..models import (
     Budget,
     ChoiceDelta,
@@ -408,19 +408,19 @@ def _store_answer(
         answers_step(tx, turn.caller, stored)
         return _completed(turn, response, choices, stored.event_id, notice).model_dump_json()
 
-    place = EventPlace(
+    event = IncomingTurn(
         user_id=turn.request.user,
         session_id=turn.request.session_id,
         named_session=turn.request.named_session,
-    )
-    event = EventText(
-        query=turn.request.question.text,
-        response=response.text if topic == QUOTED_TOPIC else text,
-        topic=topic,
-        occurred_ms=turn.context.clock(),
+        text=EventText(
+            query=turn.request.question.text,
+            response=response.text if topic == QUOTED_TOPIC else text,
+            topic=topic,
+            occurred_ms=turn.context.clock(),
+        ),
     )
     return Completed.model_validate_json(
-        store_turn_idempotently(turn.context, turn.caller, place, event, turn.idempotency, answer)
+        store_turn_idempotently(turn.context, turn.caller, event, turn.idempotency, answer)
     )
 
 

@@ -27,9 +27,7 @@ from .summaries.l1 import store_l1
 from .summaries.maps import AGENT, newest_version, store_map
 from .write.turns import (
     NewTurn,
-    SessionAddress,
     StepTurn,
-    TurnTimes,
     add_turn,
     begin_turn,
     new_turn,
@@ -265,21 +263,24 @@ class _TurnWrite:
     def _open(self, now_ms: int) -> Row:
         """Open the space and the session, and count the turn if there is one."""
         text, entry = self.parts.text, self.parts.entry
-        address = SessionAddress(
-            account_id=self.caller.account_id,
-            user_id=self.user_id,
-            session_id=self.turn.session_id,
-        )
+        address = {"user_id": self.user_id, "session_id": self.turn.session_id}
         if text is None or entry is None:
-            return open_place(self.context, self.tx, address)
+            return open_place(self.context, self.tx, **address)
         step = StepTurn(
             in_protocol=self.caller.has_protocol,
             task_open=self._task_open,
             named_ms=self._named_ms,
             since_ms=now_ms - _DUPLICATE_MS,
         )
-        self.new = new_turn(self.tx, self.user_id, text, entry)
-        return begin_turn(self.context, self.tx, address, self.new, step)
+        self.new = new_turn(
+            self.tx,
+            text,
+            entry,
+            **address,
+            offset_minutes=offset_minutes(self.turn.occurred_at),
+            expires_ms=self.expires.turn_ms,
+        )
+        return begin_turn(self.context, self.tx, self.new, step)
 
     @property
     def _named_ms(self) -> int | None:
@@ -302,14 +303,12 @@ class _TurnWrite:
         if session.number is None:
             self._note_duplicate(session, new.text)
         else:
-            times = TurnTimes(offset_minutes(self.turn.occurred_at), self.expires.turn_ms)
             stored = add_turn(
                 self.context,
                 self.tx,
                 session,
                 new,
                 remembered=self.caller.has_protocol,
-                times=times,
                 member=self.caller.member,
             )
             self.event_id, self.event_row = stored.event_id, stored.row

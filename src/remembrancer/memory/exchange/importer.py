@@ -26,7 +26,7 @@ from ..facts.write import NewFact, store_fact
 from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
-from ..write.turns import SessionAddress, TurnTimes, store_turn
+from ..write.turns import new_turn, store_turn
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
 from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey
@@ -309,12 +309,15 @@ def _write(
             existing.append(present)
             continue
         if isinstance(record, ImportedTurn):
-            address = SessionAddress(
-                account_id=caller.account_id, user_id=record.user_id, session_id=record.session_id
+            imported = new_turn(
+                tx,
+                record.text,
+                entry,
+                user_id=record.user_id,
+                session_id=record.session_id,
+                offset_minutes=record.occurred_offset,
             )
-            turn = store_turn(
-                context, tx, address, record.text, entry, times=TurnTimes(record.occurred_offset)
-            )
+            turn = store_turn(context, tx, imported)
             space_id, event = space_of(turn.row), turn.row
             first.setdefault(space_id, event)
             turns += 1

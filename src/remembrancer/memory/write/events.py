@@ -36,11 +36,9 @@ from ..spaces import (
     update_index,
 )
 from .turns import (
-    EventPlace,
-    ScreenedTurn,
+    IncomingTurn,
     SessionUsers,
     StoredTurn,
-    TurnTimes,
     is_long,
     screen_turn,
     store_screened,
@@ -68,25 +66,21 @@ def write_event(
     def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> str:
         return EventWritten(saved=True, event_id=stored.event_id, detail=notice).model_dump_json()
 
-    turn = EventText(
-        query=event.query,
-        response=event.response,
-        topic=event.topic,
-        occurred_ms=milliseconds(event.occurred_at, context.clock()),
-    )
-    place = EventPlace(
-        user_id=event.user_id, session_id=event.session_id, named_session=event.named_session
+    turn = IncomingTurn(
+        user_id=event.user_id,
+        session_id=event.session_id,
+        named_session=event.named_session,
+        text=EventText(
+            query=event.query,
+            response=event.response,
+            topic=event.topic,
+            occurred_ms=milliseconds(event.occurred_at, context.clock()),
+        ),
+        offset_minutes=offset_minutes(event.occurred_at),
+        expires_ms=future_ms(context, event.expires_at),
     )
     return EventWritten.model_validate_json(
-        store_turn_idempotently(
-            context,
-            caller,
-            place,
-            turn,
-            idempotency,
-            answer,
-            TurnTimes(offset_minutes(event.occurred_at), future_ms(context, event.expires_at)),
-        )
+        store_turn_idempotently(context, caller, turn, idempotency, answer)
     )
 
 
@@ -195,9 +189,7 @@ def write_batch(
         users = SessionUsers(context, tx, caller)
         receipts = []
         for turn, entry in zip(turns, entries, strict=True):
-            stored, user_id, notice = store_screened(
-                context, tx, users, turn, entry, account_id=caller.account_id
-            )
+            stored, user_id, notice = store_screened(context, tx, users, turn, entry)
             erased.append(stored.links.erased)
             receipts.append(BatchReceipt(event_id=stored.event_id, user_id=user_id, detail=notice))
         return BatchWritten(saved=True, receipts=receipts).model_dump_json()
@@ -210,9 +202,9 @@ def write_batch(
     return BatchWritten.model_validate_json(answer)
 
 
-def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[ScreenedTurn]:
+def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[IncomingTurn]:
     """Screen every turn. Raises InvalidRequest with the pointers of all that cannot be stored."""
-    screened: list[ScreenedTurn] = []
+    screened: list[IncomingTurn] = []
     faults: list[dict[str, str]] = []
     for place, turn in enumerate(batch.turns):
         try:
@@ -229,23 +221,24 @@ def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[Screen
 
 def _screened_turn(
     context: Context, caller: Caller, batch: TurnBatch, turn: BatchTurn
-) -> ScreenedTurn:
-    place = EventPlace(
+) -> IncomingTurn:
+    incoming = IncomingTurn(
         user_id=turn.user_id or batch.user_id,
         session_id=batch.session_of(turn),
         named_session=batch.named_session_of(turn),
+        text=EventText(
+            query=turn.query,
+            response=turn.response,
+            topic=turn.topic,
+            occurred_ms=milliseconds(turn.occurred_at, context.clock()),
+        ),
+        offset_minutes=offset_minutes(turn.occurred_at),
+        expires_ms=future_ms(context, turn.expires_at),
     )
-    text = EventText(
-        query=turn.query,
-        response=turn.response,
-        topic=turn.topic,
-        occurred_ms=milliseconds(turn.occurred_at, context.clock()),
-    )
-    times = TurnTimes(offset_minutes(turn.occurred_at), future_ms(context, turn.expires_at))
-    return screen_turn(context, caller, place, text, times)
+    return screen_turn(context, caller, incoming)
 
 
-def _entries(context: Context, turns: Sequence[ScreenedTurn]) -> list[IndexEntry]:
+def _entries(context: Context, turns: Sequence[IncomingTurn]) -> list[IndexEntry]:
     """Return the index entries of turns, embedded piece by piece.
 
     After an endpoint failed it is not asked again: the entries have words alone, as while it is
@@ -265,7 +258,7 @@ def _entries(context: Context, turns: Sequence[ScreenedTurn]) -> list[IndexEntry
     ]
 
 
-def _pieces(turns: Sequence[ScreenedTurn]) -> Iterator[Sequence[ScreenedTurn]]:
+def _pieces(turns: Sequence[IncomingTurn]) -> Iterator[Sequence[IncomingTurn]]:
     """Cut turns into pieces of at most PIECE_TURNS; a long turn is a piece of its own."""
     start = 0
     for place in range(1, len(turns) + 1):

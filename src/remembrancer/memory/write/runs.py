@@ -18,7 +18,7 @@ from ...repair.programs import run_program
 from ...sandbox.port import ProgramSandbox
 from ...search import EventText
 from ...store import Transaction
-from .turns import EventPlace, store_turn_idempotently
+from .turns import IncomingTurn, store_turn_idempotently
 
 _TOPIC = "program run"
 # Control characters that would affect a terminal, or that a text must not contain.
@@ -149,21 +149,20 @@ def _write(
                 f"{name} ({file.filename})"
                 for (name, _), file in zip(files, stored_files, strict=True)
             ]
-            turn = EventText(
-                query=request.code,
-                response=run_text(executed, names),
-                topic=_TOPIC,
-                occurred_ms=context.clock(),
-            )
-            place = EventPlace(
+            turn = IncomingTurn(
                 user_id=request.user_id,
                 session_id=request.session_id,
                 named_session=request.named_session,
+                text=EventText(
+                    query=request.code,
+                    response=run_text(executed, names),
+                    topic=_TOPIC,
+                    occurred_ms=context.clock(),
+                ),
             )
             answer_json = store_turn_idempotently(
                 context,
                 caller,
-                place,
                 turn,
                 idempotency,
                 lambda tx, stored, _: answer(tx, stored.event_id),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
@@ -38,25 +37,6 @@ class StoredTurn:
     links: TurnLinks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionAddress:
-    """The session of a space, by public names."""
-
-    account_id: int
-    user_id: str
-    session_id: str
-
-
-class TurnTimes(NamedTuple):
-    """The zone of the time a turn belongs to, and the time at which it is erased."""
-
-    offset_minutes: int = 0  # east of UTC
-    expires_ms: int | None = None  # ms since 1970
-
-
-NOW_FOR_EVER = TurnTimes()
-
-
 def turn_entry(context: Context, text: EventText, flags: tuple[str, ...]) -> IndexEntry:
     """Return the index entry of a turn, with further flags. Raises EmbedderUnavailable.
 
@@ -72,38 +52,32 @@ def is_long(text: EventText) -> bool:
     return len(text.query) + len(text.response) > EMBEDDED_CHARACTERS_MAX
 
 
-def store_turn(
-    context: Context,
-    tx: Transaction,
-    address: SessionAddress,
-    text: EventText,
-    entry: IndexEntry,
-    *,
-    times: TurnTimes = NOW_FOR_EVER,
-    member: TeamMember | None = None,
-) -> StoredTurn:
-    """Write one turn that belongs to no step. It is durable and searchable once the transaction is.
-
-    The turn opens no task and ends none.
-    """
-    turn = new_turn(tx, address.user_id, text, entry)
-    place = begin_turn(context, tx, address, turn)
-    return add_turn(context, tx, place, turn, times=times, member=member)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
     """A turn to be stored, and what its message is about."""
 
+    user_id: str
+    session_id: str
     text: EventText
     entry: IndexEntry
+    offset_minutes: int  # of the zone of its time, east of UTC
+    expires_ms: int | None  # when it is erased, ms since 1970
     message: str  # of the user, without machine notices
     withdrawal: Withdrawal | None
     keys: list[str]
     related: Callable[[], list[Row]]  # earlier turns that it may change
 
 
-def new_turn(tx: Transaction, user_id: str, text: EventText, entry: IndexEntry) -> NewTurn:
+def new_turn(
+    tx: Transaction,
+    text: EventText,
+    entry: IndexEntry,
+    *,
+    user_id: str,
+    session_id: str,
+    offset_minutes: int = 0,
+    expires_ms: int | None = None,
+) -> NewTurn:
     """Return a turn of a user that is to be stored.
 
     Call it before `begin_turn`, which sends its request for related turns.
@@ -112,13 +86,27 @@ def new_turn(tx: Transaction, user_id: str, text: EventText, entry: IndexEntry) 
     withdrawal = withdrawal_in(message)
     keys = [] if withdrawal else sorted(state_keys(message))
     return NewTurn(
+        user_id=user_id,
+        session_id=session_id,
         text=text,
         entry=entry,
+        offset_minutes=offset_minutes,
+        expires_ms=expires_ms,
         message=message,
         withdrawal=withdrawal,
         keys=keys,
         related=related_turns(tx, keys, user_id=user_id),
     )
+
+
+def store_turn(
+    context: Context, tx: Transaction, turn: NewTurn, *, member: TeamMember | None = None
+) -> StoredTurn:
+    """Write one turn that belongs to no step. It is durable and searchable once the transaction is.
+
+    The turn opens no task and ends none.
+    """
+    return add_turn(context, tx, begin_turn(context, tx, turn), turn, member=member)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +120,7 @@ class StepTurn:
 
 
 def begin_turn(
-    context: Context,
-    tx: Transaction,
-    address: SessionAddress,
-    turn: NewTurn,
-    step: StepTurn | None = None,
+    context: Context, tx: Transaction, turn: NewTurn, step: StepTurn | None = None
 ) -> Row:
     """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
 
@@ -147,8 +131,8 @@ def begin_turn(
     is_silent = own.task_open is None or (own.task_open and entry.is_machine_notice)
     place = tx.one(
         TURN_SQL.begin_turn,
-        user_id=address.user_id,
-        session_id=address.session_id,
+        user_id=turn.user_id,
+        session_id=turn.session_id,
         now_ms=now_ms,
         # An imported turn leaves its session as old as it is.
         last_ms=now_ms if step else min(now_ms, text.occurred_ms),
@@ -167,12 +151,12 @@ def begin_turn(
     return place
 
 
-def open_place(context: Context, tx: Transaction, address: SessionAddress) -> Row:
+def open_place(context: Context, tx: Transaction, *, user_id: str, session_id: str) -> Row:
     """Open the space and the session of a request without a turn. Returns a row of `open_place`."""
     return tx.one(
         TURN_SQL.open_place,
-        user_id=address.user_id,
-        session_id=address.session_id,
+        user_id=user_id,
+        session_id=session_id,
         now_ms=context.clock(),
     )
 
@@ -184,7 +168,6 @@ def add_turn(
     turn: NewTurn,
     *,
     remembered: bool = False,
-    times: TurnTimes = NOW_FOR_EVER,
     member: TeamMember | None = None,
 ) -> StoredTurn:
     """Write a counted turn, of its session's step if `remembered`, by a `member` of a team."""
@@ -206,9 +189,9 @@ def add_turn(
         twin=None if entry.twin is None else entry.twin.number,
         repeats=place.original,
         occurred_ms=text.occurred_ms,
-        occurred_offset=times.offset_minutes,
+        occurred_offset=turn.offset_minutes,
         created_ms=context.clock(),
-        expires_ms=times.expires_ms,
+        expires_ms=turn.expires_ms,
         keys=json.dumps(turn.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
@@ -292,45 +275,33 @@ def add_index(tx: Transaction, row: int, session: int, occurred_ms: int, entry: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventPlace:
-    """The space and session to store a turn in; `user_id` None means the session's user.
+class IncomingTurn:
+    """A turn that belongs to no step, as a request brings it, or as `screen_turn` returns it."""
 
-    `named_session` is the session that the request itself names, None for the default.
-    """
-
-    user_id: str | None
+    user_id: str | None  # None means the session's user
     session_id: str
-    named_session: str | None
+    named_session: str | None  # by the request itself; None for the default
+    text: EventText
+    offset_minutes: int = 0  # of the zone of its time, east of UTC
+    expires_ms: int | None = None  # when it is erased, ms since 1970
+    flags: tuple[str, ...] = ()  # set while screening its texts
+    notice: str | None = None  # about removed text and secrets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreenedTurn:
-    """A turn that belongs to no step, ready to be embedded and stored."""
-
-    place: EventPlace
-    text: EventText  # as it is stored
-    times: TurnTimes
-    flags: tuple[str, ...]  # set while screening its texts
-    notice: str | None  # about removed text and secrets
-
-
-def screen_turn(
-    context: Context, caller: Caller, place: EventPlace, turn: EventText, times: TurnTimes
-) -> ScreenedTurn:
+def screen_turn(context: Context, caller: Caller, turn: IncomingTurn) -> IncomingTurn:
     """Remove text that this service returned from a turn, and look for secrets in it.
 
     Raises OnlyEchoedText, PinnedToOtherUser.
     """
-    space_user_id(caller, place.user_id)  # first: an invalid one is refused before any work
-    intake = Intake(settings=context.settings)
-    query, response = intake.take(turn.query), intake.take(turn.response)
+    space_user_id(caller, turn.user_id)  # first: an invalid one is refused before any work
+    intake, text = Intake(settings=context.settings), turn.text
+    query, response = intake.take(text.query), intake.take(text.response)
     if not query.strip() and not response.strip():
         raise OnlyEchoedText
-    topic = None if turn.topic is None else intake.screen(turn.topic)
-    return ScreenedTurn(
-        place=place,
-        text=replace(turn, query=query, response=response, topic=topic),
-        times=times,
+    topic = None if text.topic is None else intake.screen(text.topic)
+    return replace(
+        turn,
+        text=replace(text, query=query, response=response, topic=topic),
         flags=intake.flags,
         notice=intake.notice,
     )
@@ -343,35 +314,33 @@ class SessionUsers:
         self._context, self._tx, self.caller = context, tx, caller
         self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
 
-    def user_of(self, place: EventPlace) -> tuple[str, Callable[[], str | None]]:
+    def user_of(self, turn: IncomingTurn) -> tuple[str, Callable[[], str | None]]:
         """Return the user_id to store a turn under, and a function that returns a reminder or
         None.
         """
-        tx, caller, session = self._tx, self.caller, place.named_session
-        user_id = session_user_id(tx, caller, place.user_id, session)
-        if place.user_id is None or self._recorded.get(session) == user_id:
+        tx, caller, session = self._tx, self.caller, turn.named_session
+        user_id = session_user_id(tx, caller, turn.user_id, session)
+        if turn.user_id is None or self._recorded.get(session) == user_id:
             return user_id, lambda: None
         self._recorded[session] = user_id
         return user_id, name_session_user(tx, caller, user_id, session, self._context.clock())
 
 
 def store_screened(
-    context: Context,
-    tx: Transaction,
-    users: SessionUsers,
-    turn: ScreenedTurn,
-    entry: IndexEntry,
-    *,
-    account_id: int,
+    context: Context, tx: Transaction, users: SessionUsers, turn: IncomingTurn, entry: IndexEntry
 ) -> tuple[StoredTurn, str, str | None]:
     """Write a screened turn; return it, its user_id and the notice for its receipt."""
-    user_id, reminder = users.user_of(turn.place)
-    address = SessionAddress(
-        account_id=account_id, user_id=user_id, session_id=turn.place.session_id
+    user_id, reminder = users.user_of(turn)
+    new = new_turn(
+        tx,
+        turn.text,
+        entry,
+        user_id=user_id,
+        session_id=turn.session_id,
+        offset_minutes=turn.offset_minutes,
+        expires_ms=turn.expires_ms,
     )
-    stored = store_turn(
-        context, tx, address, turn.text, entry, times=turn.times, member=users.caller.member
-    )
+    stored = store_turn(context, tx, new, member=users.caller.member)
     notices = (turn.notice, reminder(), stored.links.notice)
     return stored, user_id, " ".join(filter(None, notices)) or None
 
@@ -383,11 +352,9 @@ Answer = Callable[[Transaction, StoredTurn, str | None], str]
 def store_turn_idempotently(
     context: Context,
     caller: Caller,
-    place: EventPlace,
-    turn: EventText,
+    turn: IncomingTurn,
     idempotency: IdempotentRequest | None,
     answer: Answer,
-    times: TurnTimes = NOW_FOR_EVER,
 ) -> str:
     """Store a turn and return the answer (JSON) that `answer` builds in the same transaction, or
     the first answer if the request was repeated.
@@ -396,15 +363,13 @@ def store_turn_idempotently(
     StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
-    screened = screen_turn(context, caller, place, turn, times)
+    screened = screen_turn(context, caller, turn)
     entry = turn_entry(context, screened.text, screened.flags)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> str:
         users = SessionUsers(context, tx, caller)
-        stored, _, notice = store_screened(
-            context, tx, users, screened, entry, account_id=caller.account_id
-        )
+        stored, _, notice = store_screened(context, tx, users, screened, entry)
         erased[:] = [stored.links.erased]
         return answer(tx, stored, notice)
 
