@@ -1,4 +1,4 @@
-"""What the documentation says about the code is true: commands, files, functions and counts."""
+"""Claims of the documentation about the code hold: commands, files, functions and counts."""
 
 from __future__ import annotations
 
