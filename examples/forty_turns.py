@@ -25,6 +25,7 @@ TURNS = [
     for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines()
 ]
 SESSION = "opening-the-shop"
+SHOWN_CHARACTERS = 30  # of a hit
 MISSED_TURN = 8  # the turn that the agent does not remember in time
 FIRST_L1, SECOND_L1 = 16, 31  # the turns that send an L1
 L1 = {
@@ -90,13 +91,11 @@ class Transcript:
         )
 
     def note(self, text: str) -> None:
-        """Print a line of a list. A reminder that was printed before is cut at its first colon."""
+        """Print a line of a list; a reminder only the first time."""
+        if text not in self._reminders:
+            self.write(f"- {text}")
         if text.startswith("reminder: "):
-            if text in self._reminders:
-                text = f"again: {text.removeprefix('reminder: ').partition(':')[0]}."
-            else:
-                self._reminders.add(text)
-        self.write(f"- {text}")
+            self._reminders.add(text)
 
     def _name(self, match: re.Match[str]) -> str:
         kind = match[0].partition("_")[0]
@@ -126,7 +125,7 @@ def turn(agent: Agent, number: int, page: Transcript, late: list[dict[str, Any]]
 def _search_notes(result: dict[str, Any]) -> Iterator[str]:
     """Yield the hits, reminders and cubes of a search."""
     for hit in result["hits"]:
-        yield f"hit: {hit['response']} (ref: {hit['event_id']})"
+        yield f"hit: {hit['event_id']}, {hit['response'][:SHOWN_CHARACTERS]}…"
     if result.get("duty_error"):
         yield f"`duty_error`: {result['duty_error']}"
     for reminder in result.get("reminders", []):
@@ -174,6 +173,7 @@ def main() -> None:
     page.write(
         "This is the transcript of `examples/forty_turns.py`: an agent plans a shop opening.\n"
         "The list below each turn contains the messages of the service, hidden from the user.\n"
+        "A reminder that comes again is not repeated here.\n"
         "Every test run repeats the session and compares the transcript.\n\n## The session"
     )
     late: list[dict[str, Any]] = []
