@@ -55,7 +55,7 @@ def trust(home: Path, keys: list[str]) -> None:
 def test_removal_deletes_settings_state_and_key(
     cli: Cli, home: Path, login: dict[str, str], dead_url: str
 ) -> None:
-    """What `remembrancer login` saved is not the agent's."""
+    """The key that `remembrancer login` saved is not the agent's."""
     cli("install", "claude-code", "--yes")
     key_file = write_key_file(home, "claude-code.key")
     assert dead_url in (home / ".claude" / "settings.json").read_text("utf-8")
