@@ -99,9 +99,13 @@ class _Table:
         )
 
     def pattern(self, table: str, name: str) -> str | None:
-        """Return a pattern of `[messages]` or `[facts]`, None if the language has none."""
+        """Return a pattern of another table, None if the language has none."""
         pattern = self._table[table].get(name)
         return None if pattern is None else self._filled(pattern)
+
+    def words(self, table: str, name: str) -> list[str]:
+        """Return the words of a list, none if the language has no such list."""
+        return str(self._table[table].get(name, "")).split()
 
     def tags(self) -> list[str]:
         """Return what may follow an order, such as "ok?"."""
@@ -122,6 +126,11 @@ TAGS = tuple(tag for table in _TABLES for tag in table.tags())
 def across(table: str, name: str) -> str:
     """Return the alternatives of a pattern in all languages: messages mix them."""
     return "|".join(filter(None, (one.pattern(table, name) for one in _TABLES)))
+
+
+def words_across(table: str, name: str) -> frozenset[str]:
+    """Return the words of this name in all languages."""
+    return frozenset(word for one in _TABLES for word in one.words(table, name))
 
 
 def in_messages(name: str) -> LatePattern:

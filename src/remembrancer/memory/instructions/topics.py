@@ -11,68 +11,24 @@ from typing import NamedTuple
 from ...search import normalize, parse_query
 from ...search.text.analysis import words
 from ...search.text.languages import detect
-from .grammar import LatePattern
+from .grammar import CODES, LatePattern, across, words_across
 from .rules import Instruction
 
 SAME_TOPIC_MIN = 0.6  # common words, as a share of all words of both
 SAME_CONDITION_MIN = 0.5  # share of the topic words of one condition that are in the other
 
 
-def _word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # Words of a condition that name no topic: "when I ask you about ...".
-_FRAME = _word_set(
-    "ask asks asked asking question questions mention mentioned talk talking speak say"
-    " tell write writing request want need give send discuss discussing regarding topic"
-    " topics help use using when whenever if every each any time times for about you me"
-    " please provide suggest show it its wenn immer ich dich nach frage fragen fragst über"
-    " bitte schreibe schreibst schicke falls thema gebe gibst sage spreche jedes mal bei"
-    " quand je te tu demande parle écris pose chaque fois envoie si pour sujet propos"
-    " cuando pregunte pregunto pida pido hable hablo escriba cada vez mande para tema"
-    " sobre quando ti chiedo parlo scrivo ogni volta mando se per domanda когда я тебя"
-    " спрашиваю прошу говорю пишу каждый раз присылаю если для про"
-)
+_FRAME = words_across("topics", "frame")
 _CHINESE_FRAME = re.compile(
     "当我?|如果我?|每当我?|每次我?|只要我?|问到?你?|提到|说到?|写|的时候|时|的话|我|你|请|对于|关于"
 )
-_NEGATION = LatePattern(
-    r"\b(?:never|don'?t|do not|stop|no|not|avoid|without|skip|nie|niemals|nicht|kein\w*|ohne"
-    r"|jamais|pas"
-    r"|plus|sans|nunca|jamás|sin|non|mai|senza|smetti|никогда|не|без|никаких)\b|\bn'|不要|别|不用|不许|不得"
-)
+_NEGATION = LatePattern(across("topics", "negation"))
 # Words that say how long or how strictly an order holds, not what about.
-_MANNER = _word_set(
-    "always never ever stop please pls from now on going forward future do don't dont t"
-    " not no avoid immer nie niemals nicht bitte ab jetzt sofort künftig zukunft mehr kein"
-    " keine toujours jamais désormais partir maintenant avenir plus pas ne siempre nunca"
-    " ahora adelante sempre mai ora poi avanti non всегда никогда впредь теперь не"
-    " пожалуйста"
-)
-_ANSWERING = LatePattern(
-    r"\b(?:answer|reply|replies|respond|response|write|speak|talk|explain|antwort|schreib|sprich"
-    r"|sprech"
-    r"|répon|repon|écri|parle|respond|respuesta|contest|escrib|habl|rispo|scriv|parl|отве|пиш"
-    r"|говор)|回答|回复|写|说"
-)
-_ANSWERS = LatePattern(
-    r"\b(?:answer|repl(?:y|ies)|respon[ds]|explanation|antwort|erklärung|répon|repon|respuesta"
-    r"|respond|contest|rispost|rispond|ответ|отвеч|объясн)|回答|回复|解释|\bwrite (?:long|short)"
-)
-_COMPARED = LatePattern(r"\b(?:than|rather|als|plutôt|que|чем|invece)\b|比")
-_LANGUAGE_NAMES = {
-    "en": r"english|englisch\w*|anglais\w*|ingl[eé]s|inglese|английск\w+|по-английски|英文|英语",
-    "de": r"german|deutsch\w*|allemand\w*|alem[aá]n|tedesco|немецк\w+|по-немецки|德文|德语",
-    "fr": r"french|französisch\w*|fran[cç]ais\w*|franc[eé]s|francese|французск\w+|法文|法语",
-    "es": r"spanish|spanisch\w*|espagnol\w*|espa[nñ]ol|castellano|spagnolo|испанск\w+|西班牙[文语]",
-    "it": r"italian|italienisch\w*|italien\w*|italiano|итальянск\w+|意大利[文语]",
-    "ru": r"russian|russisch\w*|russe|ruso|russo|русск\w+|по-русски|俄文|俄语",
-    "zh": r"chinese|chinesisch\w*|chinois\w*|chino|cinese|китайск\w+|中文|汉语",
-    "pt": r"portuguese|portugiesisch\w*|portugais\w*|portugu[eé]s|portoghese|португальск\w+"
-    r"|葡萄牙[文语]",
-    "ja": r"japanese|japanisch\w*|japonais\w*|japon[eé]s|giapponese|японск\w+|日文|日语",
-}
+_MANNER = words_across("topics", "manner")
+_ANSWERING = LatePattern(across("topics", "answering"))
+_ANSWERS = LatePattern(across("topics", "answers"))
+_COMPARED = LatePattern(across("topics", "than"))
 _NAME = LatePattern(
     r"(?:call(?:ing)? me|address(?:ing)? me as|refer to me as|i go by|nenne? mich"
     r"|appelle[sz]?-?(?: |)moi"
@@ -124,8 +80,8 @@ _WISH_PATTERNS = {
     for name, wishes in _WISHES.items()
 }
 _LANGUAGE_PATTERNS = {
-    code: LatePattern(rf"(?<![^\W一-龥])(?:{p})(?![^\W一-龥])")
-    for code, p in _LANGUAGE_NAMES.items()
+    code: LatePattern(rf"(?<![^\W一-龥])(?:{across('languages', code)})(?![^\W一-龥])")
+    for code in (*CODES, "pt", "ja")
 }
 _COMPARISON = LatePattern(
     r"(?:prefer|prefers|préfère|prefiero|preferisco|предпочитаю|bevorzuge|rather (?:have|use|get"
