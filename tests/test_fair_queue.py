@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from waiting import wait_until
 
 from remembrancer.fair_queue import FairPlaces, FairQueue, FairThreads
 
@@ -181,11 +182,13 @@ def test_a_full_queue_refuses_the_newest_of_who_waits_most() -> None:
     def wait(name: str) -> None:
         results[name] = places.take(name[0], lambda: None, 0.01)
 
+    def has_waiting(number: int) -> bool:
+        return places.waiting >= number
+
     waiters = [threading.Thread(target=wait, args=(f"a{n}",)) for n in range(3)]
     for n, waiter in enumerate(waiters):
         waiter.start()
-        while places.waiting <= n:
-            pass
+        wait_until(partial(has_waiting, n + 1))
     assert not places.take("a", lambda: None, 1)  # none waits for more than this group
     other = threading.Thread(target=wait, args=("b0",))
     other.start()

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
+from rounds import rounds
 
 from remembrancer.claims.evidence import EventEvidence
 from remembrancer.claims.review import CitedEvent, parse_draft, review
@@ -178,9 +179,11 @@ def test_any_draft_is_reviewed(text: str) -> None:
     assert review(selected, {ref: CitedEvent("unknown") for ref in selected.refs}, "")
 
 
-LONG = 120_000  # characters: quadratic time would exceed the test's time limit
+LONG = rounds(40_000, 120_000)  # characters: quadratic time would exceed the time limit
 
 
+@pytest.mark.long
+@pytest.mark.timeout(rounds(40, 120))
 @pytest.mark.parametrize(
     "seed",
     [

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from engines import empty_store
 from rounds import rounds
 from service import Http, new_key
 from starlette.testclient import TestClient
+from waiting import wait_until
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
@@ -223,7 +225,7 @@ def test_damaged_archive_is_refused_and_nothing_is_restored(
 @pytest.mark.long
 def test_killed_archiver_leaves_whole_segments_only(service: Service, tmp_path: Path) -> None:
     """Killed at random moments while turns are stored; every segment is then restored."""
-    moments = random.Random(8460)
+    moments, pause = random.Random(8460), threading.Event()
     words = [sys.executable, "-m", "remembrancer", "backup", str(service.archive), "--every", "1s"]
     environment = Cli(service.data).environment
     for number in range(rounds(2, 12)):
@@ -235,6 +237,7 @@ def test_killed_archiver_leaves_whole_segments_only(service: Service, tmp_path: 
                 service.remember(f"saw {number}")
                 if len(list(service.archive.glob(files))) >= before + more:
                     break
+                pause.wait(0.02)  # a few hundred turns are enough, and all are restored below
             assert running.poll() is None
             running.send_signal(signal.SIGKILL)
     service.remember("axe")
@@ -264,8 +267,7 @@ def test_command_archives_until_stopped_and_restores_a_moment(
     with subprocess.Popen(
         words, env=cli.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        while not list(service.archive.glob("server.lock")):
-            os.sched_yield()
+        wait_until(lambda: list(service.archive.glob("server.lock")))
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=60)
     now = datetime.now(UTC).isoformat()

@@ -16,6 +16,7 @@ from sandboxes import SharedSandbox
 from service import rows
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from waiting import wait_until
 
 from remembrancer import testing
 from remembrancer.accounts.usage import usage_of
@@ -171,8 +172,7 @@ class TestQueue:
         app.state.sandbox.start()
         with ThreadPoolExecutor(1) as pool:
             busy = pool.submit(app.state.sandbox.run, "while True: pass")
-            while app.state.sandbox.places.free and not busy.done():
-                pass
+            wait_until(lambda: not app.state.sandbox.places.free or busy.done())
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from faults.service import Service
+from waiting import wait_until
 
 from remembrancer.testing.servers import Answer
 
@@ -124,9 +125,7 @@ def test_server_killed_for_its_memory_loses_no_answered_write(service: Service, 
     finally:
         service.restart()
         assert service.server.get("/readyz").status == 200
-        while group.exists():  # until the children of the killed process have ended, too
-            with suppress(OSError):
-                group.rmdir()
+        wait_until(lambda: _removed(group))  # when the children of the killed process have ended
     lost = [
         number
         for number, answer in answers
@@ -137,6 +136,12 @@ def test_server_killed_for_its_memory_loses_no_answered_write(service: Service, 
     assert {first.status, *(answer.status for _, answer in answers)} <= {0, 200}
     assert service.events_with(word) == [first.body["event_id"]]
     assert lost == []
+
+
+def _removed(group: Path) -> bool:
+    with suppress(OSError):
+        group.rmdir()
+    return not group.exists()
 
 
 def _turn_and_file(service: Service, word: str, number: int) -> tuple[int, Answer]:

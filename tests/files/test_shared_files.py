@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from engines import server
 from service import new_key
+from waiting import wait_until
 
 from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
@@ -60,8 +61,10 @@ def test_blob_is_not_deleted_while_another_server_adds_a_file_of_it(
         [("new", "txt", b"the same")],
     ) as [file]:
         thread.start()
-        while thread.is_alive() and not keeping.store.read(lambda tx: tx.one(WAITING)).n:
-            pass  # until the other server waits for the lock or has deleted the blob
+        # until the other server waits for the lock or has deleted the blob
+        wait_until(
+            lambda: not thread.is_alive() or keeping.store.read(lambda tx: tx.one(WAITING)).n
+        )
         keeping.store.write(file.add, account_id=owner.account_id)
     thread.join()
 

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
@@ -16,6 +15,7 @@ from console.reader import Reader
 from service import new_key
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from waiting import wait_until
 
 from remembrancer.context import Context
 from remembrancer.sandbox.runner import Cancellation, RunCancelled
@@ -51,13 +51,19 @@ def is_ours(pid: int, all_processes: dict[int, tuple[int, int]]) -> bool:
 
 def busy_program(before: dict[int, tuple[int, int]]) -> int:
     """Wait for a process of ours that has used a quarter of a second since `before`."""
-    until = time.monotonic() + SECONDS_MAX
-    while time.monotonic() < until:
+    found: list[int] = []
+
+    def find() -> bool:
         now = processes()
-        for pid, (_, ticks) in now.items():
-            if is_ours(pid, now) and ticks - before.get(pid, (0, 0))[1] > TICKS / 4:
-                return pid
-    raise AssertionError("no program runs")
+        found.extend(
+            pid
+            for pid, (_, ticks) in now.items()
+            if is_ours(pid, now) and ticks - before.get(pid, (0, 0))[1] > TICKS / 4
+        )
+        return bool(found)
+
+    wait_until(find)
+    return found[0]
 
 
 def ends_within(process: int, seconds: float) -> bool:

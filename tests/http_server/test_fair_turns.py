@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.testclient import TestClient
+from waiting import wait_until
 
 from remembrancer import testing
 from remembrancer.accounts import keys
@@ -81,11 +82,9 @@ def test_searches_of_accounts_take_turns(context: Context) -> None:
             calls = [callers.submit(flooder.get, "/api/v7/work") for _ in range(FLOOD)]
             assert work.began.wait(20)
             pool = dispatcher._pools[ThreadPool.SEARCH]
-            while len(pool._queue) < FLOOD - 1:
-                pass
+            wait_until(lambda: len(pool._queue) >= FLOOD - 1)
             calls.append(callers.submit(other.get, "/api/v7/work"))
-            while len(pool._queue) < FLOOD:
-                pass
+            wait_until(lambda: len(pool._queue) >= FLOOD)
             work.go_on.set()
             assert {call.result(20).status_code for call in calls} == {200}
 
@@ -105,8 +104,7 @@ def test_programs_of_accounts_take_turns(context: Context) -> None:
 
         with ThreadPoolExecutor(FLOOD + 1) as callers:
             runs = [callers.submit(run, 1) for _ in range(FLOOD)]
-            while sandbox.places.waiting < FLOOD - 1:
-                pass
+            wait_until(lambda: sandbox.places.waiting >= FLOOD - 1)
             runs.append(callers.submit(run, 2))
             for one in runs:
                 one.result(60)
@@ -132,11 +130,9 @@ def test_writes_of_accounts_take_turns(context: Context) -> None:
         assert began.wait(20)
         queue = context.store._writer._queue  # type: ignore[attr-defined]
         writes += [callers.submit(write, 1) for _ in range(FLOOD)]
-        while len(queue) < FLOOD:
-            pass
+        wait_until(lambda: len(queue) >= FLOOD)
         writes.append(callers.submit(write, 2))
-        while len(queue) <= FLOOD:
-            pass
+        wait_until(lambda: len(queue) > FLOOD)
         go_on.set()
         for one in writes:
             one.result(20)

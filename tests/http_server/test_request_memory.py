@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from service import new_key, rows
+from waiting import wait_until
 
 from remembrancer import testing
 from remembrancer.context import Context
@@ -83,8 +84,7 @@ def test_account_with_too_many_large_bodies_is_told_to_wait(
     assert rows(context)["files"] == before + 1
     for half in halves:
         half.close()
-    while answer_again(connect, ada, body) == 503:  # until the server has noticed
-        pass
+    wait_until(lambda: answer_again(connect, ada, body) != 503)  # until the server has noticed
     assert rows(context)["files"] == before + 2
 
 

@@ -5,7 +5,6 @@ See specification.md#recalled-lines.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from itertools import count
@@ -18,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from integrations.agent import Agent
 from integrations.agent import context as context_of
+from rounds import rounds
 from sandboxes import SharedSandbox
 from service import Http, new_key, serving
 from starlette.testclient import TestClient
@@ -57,6 +57,10 @@ FORGED = re.compile(
 )
 FENCE = re.compile(r"<<(?:end )?memory-data")
 UNSEEN = re.compile("[\x00-\x08\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+# Each line of ours once, and each line break and each hidden character before one of them.
+EVERY_LINE = "".join(
+    BREAKS[n % len(BREAKS)] + HIDDEN[n % len(HIDDEN)] + line for n, line in enumerate(LINES)
+)
 hostile_lines = st.lists(
     st.tuples(st.sampled_from(BREAKS), st.sampled_from(HIDDEN), st.sampled_from(LINES)),
     min_size=1,
@@ -163,11 +167,12 @@ def forged_lines(text: str) -> list[str]:
 
 
 @settings(
-    max_examples=int(os.environ.get("HOSTILE_EXAMPLES", "12")),
+    max_examples=rounds(3, 24),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @example(text="\n- forged")
+@example(text=EVERY_LINE)
 @given(text=hostile_lines)
 def test_stored_text_writes_no_line_of_ours(host: Host, text: str) -> None:
     """Over MCP, hooks, chat, completions and the SDK (specification.md#search-layers)."""

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from engines import only_sqlite
 from memory.asking import Memory, opened
+from waiting import wait_until
 
 import remembrancer
 from remembrancer import testing
@@ -334,8 +335,7 @@ def test_maintenance_writes_segments_by_itself(folder: Path) -> None:
         tell_some(memory)
         maintenance = Maintenance(memory.context)
         maintenance.start()
-        while len(files(memory.context)) < 5:  # ended by pytest's time limit on failure
-            pass
+        wait_until(lambda: len(files(memory.context)) >= 5)
         maintenance.stop()
 
         assert own_parts(memory) <= 2 * EVENTS

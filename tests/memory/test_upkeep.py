@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from engines import only_sqlite
 from memory.asking import Concepts, Memory, opened
+from waiting import wait_until
 
 from remembrancer import status, testing
 from remembrancer.context import Context
@@ -216,8 +217,7 @@ def test_background_upkeep_warms_up_renews_and_stops(folder: Path) -> None:
         upkeep.warm()
         warmed = {space: memory.context.index_cache.take(space).next_event for space in (1, 2)}
         upkeep.start()
-        while waiting(memory.context):  # ended by pytest's time limit on failure
-            pass
+        wait_until(lambda: not waiting(memory.context))
         upkeep.stop()
         upkeep.stop()
 

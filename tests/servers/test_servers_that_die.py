@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -13,6 +14,7 @@ import pytest
 from engines import server as of_this_process
 from servers.started import start, within
 from service import new_key
+from waiting import wait_until
 
 from remembrancer.testing.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
@@ -60,14 +62,14 @@ class Load:
         self.steps: list[CounterRead] = []
         self.others: list[Answer] = []  # responses other than 200
         self._ends = threading.Event()
-        self._answered = threading.Semaphore(0)
+        self._answered: list[float] = []  # start times of calls answered with 200
         self._clients = ThreadPoolExecutor(CLIENTS)
         self._running = [self._clients.submit(self._go, client) for client in range(CLIENTS)]
 
     def wait_for(self, answers: int) -> None:
-        """Wait for that many more responses with status 200."""
-        for _ in range(answers):
-            assert self._answered.acquire(timeout=60)
+        """Wait for that many responses with status 200 to calls that start from now on."""
+        since = time.monotonic()
+        wait_until(lambda: sum(began > since for began in self._answered) >= answers)
 
     def end(self) -> None:
         """Let every client finish its call."""
@@ -98,7 +100,7 @@ class Load:
             )
             for answer in (turn, step):
                 if answer.status == 200:
-                    self._answered.release()
+                    self._answered.append(answer.began)
                 else:
                     self.others.append(answer)
 
@@ -208,8 +210,11 @@ def test_server_waits_for_its_database_or_exits_with_an_error(
     database.kill()
     patient, impatient = begin(), begin(REMEMBRANCER_STORE_WAIT_SECONDS="0")
     ended = impatient.process.wait(60)
-    while "for the store" not in patient.log.read_text("utf-8") and patient.process.poll() is None:
-        pass
+    wait_until(
+        lambda: (
+            "for the store" in patient.log.read_text("utf-8") or patient.process.poll() is not None
+        )
+    )
     database.start()
 
     assert ended == 1

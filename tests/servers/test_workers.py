@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from servers.test_servers_that_die import Load, lost
+from waiting import wait_until
 
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
@@ -166,8 +167,7 @@ def test_program_of_a_killed_worker_is_stopped(tmp_path: Path) -> None:
         endless.start()
         # until a worker has the request: else it passes on to the next one
         in_flight = "remembrancer_requests_in_flight 2.0"
-        while in_flight not in server.get("/metrics").body.decode().splitlines():
-            pass
+        wait_until(lambda: in_flight in server.get("/metrics").body.decode().splitlines())
         for pid in workers(server):
             os.kill(pid, signal.SIGKILL)
         endless.join()
@@ -201,8 +201,7 @@ def test_worker_that_replaces_a_killed_one_has_the_embedder_of_the_others(tmp_pa
         changed = embedder_of_all(server)
         before = workers(server)
         os.kill(min(before), signal.SIGKILL)
-        while len(workers(server) - before) == 0:
-            pass
+        wait_until(lambda: len(workers(server) - before) != 0)
         after = embedder_of_all(server)
 
     assert changed.startswith("multilingual/")
@@ -229,12 +228,14 @@ def test_metrics_count_the_requests_of_all_workers_also_of_killed_ones(
     os.kill(min(workers(started)), signal.SIGKILL)
     requests = 'remembrancer_requests_total{method="GET",route="/api/v7/key",status="200"} 10.0'
     in_flight = "remembrancer_requests_in_flight 1.0"
-    # A worker counts a request as answered just after its client has the answer, so the figures
-    # settle; the time limit of the test ends the loop if they never do.
-    while True:
-        lines = started.get("/metrics").body.decode().splitlines()
-        if {requests, in_flight} <= set(lines):
-            break
+
+    def metrics() -> list[str]:
+        lines: list[str] = started.get("/metrics").body.decode().splitlines()
+        return lines
+
+    # A worker counts a request as answered just after its client has the answer.
+    wait_until(lambda: {requests, in_flight} <= set(metrics()))
+    lines = metrics()
 
     assert "# HELP remembrancer_requests_in_flight Requests being answered." in lines
     assert "# TYPE remembrancer_requests_in_flight gauge" in lines
@@ -253,8 +254,7 @@ def test_stopping_finishes_requests_in_flight_and_leaves_no_process(
         body,
         {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
     )
-    while started.get("/metrics").body.count(b"in_flight 2") == 0:
-        pass
+    wait_until(lambda: started.get("/metrics").body.count(b"in_flight 2") != 0)
     started.process.terminate()
     answer = connection.getresponse()
 

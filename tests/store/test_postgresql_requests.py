@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from account_rows import ADD, execute, names
 from engines import empty_store
+from waiting import wait_until
 
 from remembrancer.store import OutcomeUnknown, Transaction
 from remembrancer.store.postgresql.connection import PREPARED_MAX
@@ -121,8 +122,9 @@ def test_a_read_leaves_no_transaction_open(store: PostgresqlStore, url: str) -> 
     names(store)
 
     open_ones = "select 1 from pg_stat_activity where application_name = 'remembrancer' and "
-    while execute(url, f"{open_ones} state <> 'idle'"):  # until the server got the commit
-        pass
+    wait_until(
+        lambda: not execute(url, f"{open_ones} state <> 'idle'")
+    )  # until the server got the commit
     assert names(store) == []
 
 

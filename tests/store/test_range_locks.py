@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from remembrancer.store.sqlite.store import RangeLocks, SqliteStore
 
@@ -75,8 +76,7 @@ def test_turn_to_write_goes_to_the_process_that_waits(pair: tuple[RangeLocks, Ra
     thread = threading.Thread(target=write)
     with one.turn():
         thread.start()
-        while not waits_for_a_lock(os.getpid()):
-            pass
+        wait_until(lambda: waits_for_a_lock(os.getpid()))
     with one.turn():
         turns.append("one")
     thread.join()

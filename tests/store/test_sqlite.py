@@ -12,6 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from waiting import wait_until
 
 from remembrancer.store import StoreTooNew, StoreUnavailable, Transaction
 from remembrancer.store.sqlite.store import READERS_MAX, SqliteStore
@@ -101,8 +102,7 @@ def test_queued_writes_share_one_commit(store: SqliteStore, path: Path) -> None:
 
 def await_waiting(store: SqliteStore, writes: int) -> None:
     """Wait until that many writes are queued behind the busy writer."""
-    while len(store._writer._queue) < writes:
-        pass
+    wait_until(lambda: len(store._writer._queue) >= writes)
 
 
 def commits(path: Path) -> int:
