@@ -78,9 +78,9 @@ def _texts(value: Any) -> list[str]:
     return [text for item in value for text in _texts(item)] if isinstance(value, list) else []
 
 
-def write_key_file(home: Path, key: str) -> None:
-    """Write the key where the guides say."""
-    path = home / ".config" / "remembrancer" / "claude-code.key"
+def write_key_file(home: Path, agent: str, key: str) -> None:
+    """Write the key of an agent where the guides say."""
+    path = home / ".config" / "remembrancer" / f"{agent}.key"
     path.parent.mkdir(parents=True)
     path.touch(mode=0o600)
     path.write_text(key, "utf-8")
@@ -93,7 +93,7 @@ class ClaudeCode:
         self.program, self.home, self.project = program, home, home / "project"
         self.project.mkdir()
         if key is not None:
-            write_key_file(home, key)
+            write_key_file(home, "claude-code", key)
         self.key = key
 
     def run(self, prompt: str, replies: list[Reply], *words: str, **variables: str) -> ClaudeRun:

@@ -53,7 +53,7 @@ class Codex:
         self.program, self.home, self.project = program, home, home / "project"
         self.project.mkdir()
         if key is not None:
-            write_key_file(home, key)
+            write_key_file(home, "codex", key)
 
     def run(
         self,

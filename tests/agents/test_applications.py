@@ -65,7 +65,7 @@ def test_application_connects_and_removal_restores_its_file(
     application: str, service: RunningService
 ) -> None:
     with new_home() as home:
-        write_key_file(home, new_key(service.context, "applications"))
+        write_key_file(home, application, new_key(service.context, "applications"))
         name, before = CONFIGURATION[application]
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)

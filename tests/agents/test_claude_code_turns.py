@@ -61,8 +61,11 @@ def wrong_once(claude: ClaudeCode, first: ClaudeRun) -> ClaudeRun:
 
 
 @pytest.fixture(scope="module")
-def wrong_always(claude: ClaudeCode, first: ClaudeRun) -> ClaudeRun:
-    """A turn whose answers all contradict the event that they cite."""
+def wrong_always(claude: ClaudeCode, wrong_once: ClaudeRun) -> ClaudeRun:
+    """A turn whose answers all contradict the event that they cite.
+
+    The last one is stored, so a later turn could cite it.
+    """
     replies = [cites("Port 7777")] * 3
     return claude.run("Once more, the port of the Borealis staging database?", [*replies])
 

@@ -18,15 +18,15 @@ import remembrancer
 
 pytestmark = pytest.mark.agents
 
-GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "coding-agents.md"
 START_PACK = "# Constitution and protocol"
 
 
-def commands(page: str, heading: str) -> str:
-    """Return the shell commands below a heading of a guide."""
-    text = (GUIDES / page).read_text("utf-8")
-    section = re.split(r"^## ", text.partition(f"## {heading}\n")[2], flags=re.MULTILINE)[0]
-    return "\n".join(re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
+def commands(heading: str) -> str:
+    """Return the first shell commands below a heading of the guide."""
+    text = GUIDE.read_text("utf-8")
+    section = re.split(r"^## ", text.partition(f"\n## {heading}\n")[2], flags=re.MULTILINE)[0]
+    return str(re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0])
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def traces(home: Path) -> list[str]:
 def test_guide_for_claude_code_works_as_written(service: RunningService, empty_home: Path) -> None:
     claude = ClaudeCode(program("claude-code"), empty_home, key=None)
 
-    run_commands(commands("claude-code.md", "Install"), empty_home, service)
+    run_commands(commands("Claude Code"), empty_home, service)
     run = claude.run("Hello?", ["Hello."])
-    run_commands(commands("claude-code.md", "Uninstall"), empty_home, service)
+    run_commands(commands("Uninstall").replace("zed", "claude-code"), empty_home, service)
     after = claude.run("Hello?", ["Hello."])
 
     assert START_PACK in run.model_text()
@@ -89,10 +89,10 @@ def test_guide_for_claude_code_works_as_written(service: RunningService, empty_h
 def test_guide_for_codex_works_as_written(service: RunningService, empty_home: Path) -> None:
     codex = Codex(program("codex"), empty_home, key=None)
 
-    run_commands(commands("codex.md", "Install"), empty_home, service)
+    run_commands(commands("Codex"), empty_home, service)
     trust_hooks(codex)
     run = codex.run("Hello?", ["Hello."], is_trusted=False)
-    run_commands(commands("codex.md", "Uninstall"), empty_home, service)
+    run_commands(commands("Uninstall").replace("zed", "codex"), empty_home, service)
 
     assert START_PACK in run.model_text()
     assert traces(empty_home) == []
