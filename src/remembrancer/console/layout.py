@@ -138,14 +138,14 @@ _MESSAGES = {
     "too_short": "Choose at least one.",
     "greater_than_equal": "Must be at least {ge}.",
     "less_than_equal": "Must be at most {le}.",
-    "int_type": "Must be a whole number_in.",
-    "int_parsing": "Must be a whole number_in.",
+    "int_type": "Must be a whole number.",
+    "int_parsing": "Must be a whole number.",
     "literal_error": "Must be one of {expected}.",
 }
 
 
 def number_in(text: str) -> int | str:
-    """Return a whole number_in, or the text itself, which the model then rejects."""
+    """Return a whole number, or the text itself, which the model then rejects."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else text
 
