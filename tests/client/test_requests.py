@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
 import pytest
+from pydantic import BaseModel
 
 from remembrancer.client import AsyncClient, Client
 from remembrancer.client.api_request import request_of
@@ -62,6 +63,16 @@ def test_a_request_that_must_not_run_twice_is_not_retried() -> None:
         Operations.search_memory, MemoryQuery(query_text="a", user_id="b", interact=False)
     )
 
+    class OtherQuery(BaseModel):
+        """A query of the other package, which has classes of its own."""
+
+        query_text: str = "a"
+        user_id: str = "b"
+        interact: bool = True
+
+    other: Any = OtherQuery()
+
+    assert not request_of(Operations.search_memory, other).is_retry_safe
     assert once == {"check_permission", "draft_summary", "invite_member"}
     assert (step.is_retry_safe, read.is_retry_safe) == (False, True)
 

@@ -14,7 +14,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from ..protocol.operation import AnyOperation, Operation
-from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..protocol.search import MemoryAnswer
 from ..protocol.teams import TeamQuery
 from .errors import (
     ClientError,
@@ -106,14 +106,13 @@ def request_of(
     if operation.takes_idempotency_key:
         key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
         headers["Idempotency-Key"] = key
-    # A search that counts as a step would count twice.
-    is_step = isinstance(message, MemoryQuery) and message.interact
+    # A search that counts as a step would count twice. Its message may be of the other package.
+    is_step = operation.answer is MemoryAnswer and getattr(message, "interact", True)
     return ApiRequest(
         method=operation.method,
         path=_PLACE.sub(lambda _: path_segment(item_id), operation.path),
         parse=_parser(operation),
-        is_retry_safe=operation.is_retry_safe
-        and not (is_step and operation.answer is MemoryAnswer),
+        is_retry_safe=operation.is_retry_safe and not is_step,
         query=query,
         body=body,
         headers=headers,
@@ -122,12 +121,12 @@ def request_of(
 
 def _check_message(operation: AnyOperation, message: Any) -> None:
     """Raise TypeError, with the call to write, for a message that is something else."""
+    # a message of the other package (`remembrancer`, `remembrancer_client`) will do
+    if isinstance(message, BaseModel):
+        return
     model = operation.body or operation.query or TeamQuery
     required = [name for name, field in model.model_fields.items() if field.is_required()]
-    # a message of the other package (`remembrancer`, `remembrancer_client`) will do
-    if isinstance(message, BaseModel) or (
-        message is None and operation.body is None and not required
-    ):
+    if message is None and operation.body is None and not required:
         return
     fields = ", ".join(f"{name}=…" for name in required) or "…"
     raise TypeError(

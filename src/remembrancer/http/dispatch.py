@@ -135,8 +135,12 @@ def handles(
     pool: ThreadPool = ThreadPool.WRITE,
     usage: Kind | None = None,
 ) -> Endpoint:
-    """Bind an operation to a handler that needs the HTTP request itself."""
-    return Endpoint(operation, pool, usage, handle=handler)
+    """Bind an operation to a handler that needs the HTTP request itself.
+
+    One that is constant runs on the event loop.
+    """
+    own = ThreadPool.LOOP if operation.is_constant else pool
+    return Endpoint(operation, own, usage, handle=handler)
 
 
 # --- Requests that name a team: they work in its space, with the role of the member ----------
