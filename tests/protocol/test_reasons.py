@@ -26,7 +26,7 @@ def test_an_unknown_signal_keeps_its_name() -> None:
 
 def test_every_published_signal_has_plain_words() -> None:
     """The description of the field lists the signals; none is shown by its name alone."""
-    description = Signal.model_fields["signal"].description or ""
+    description = Signal.model_json_schema()["properties"]["signal"]["description"]
     names = description.split("Signal: ")[1].replace(" or a flag:", ",").replace(" or ", ", ")
     signals = [name.strip(" .;") for name in names.replace(";", ",").split(",")]
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 from . import limits
 from .facts import FactChange, FactRemoved, FactStored
 from .forget import EventErased, Forget, Forgotten
-from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
+from .message import Id, Message, Misfit, OrAbsent, example
 from .search import MemoryQuery, WorkContext
 from .text import Telling, Text
 
@@ -22,19 +22,17 @@ class ToolsQuery(Message):
 
     model_config = example({"format": "openai"})
 
-    format: Annotated[
-        Literal["openai", "anthropic", "mcp"],
-        Field(description="Format: OpenAI (chat completions), Anthropic (messages) or MCP."),
-    ] = "openai"
+    format: Literal["openai", "anthropic", "mcp"] = "openai"
+    """Format: OpenAI (chat completions), Anthropic (messages) or MCP."""
 
 
 class ToolsListed(Message):
     """Answer of `GET /api/v7/tools`."""
 
-    format: Annotated[str, Field(description="Format of the tools.")]
-    tools: Annotated[
-        list[dict[str, Any]], Field(description="Tool definitions, ready to pass to that API.")
-    ]
+    format: str
+    """Format of the tools."""
+    tools: list[dict[str, Any]]
+    """Tool definitions, ready to pass to that API."""
 
 
 class Recall(WorkContext, MemoryQuery):
@@ -54,7 +52,8 @@ class Recall(WorkContext, MemoryQuery):
 class EventNamed(Message):
     """An event id."""
 
-    event_id: Annotated[Id, Field(description="Event id, as returned by recall or remember.")]
+    event_id: Id
+    """Event id, as returned by recall or remember."""
 
 
 class FactCorrection(FactChange):
@@ -62,21 +61,19 @@ class FactCorrection(FactChange):
 
     model_config = ConfigDict(json_schema_extra={})
 
-    fact_id: Annotated[Id, Field(description="Fact id, as returned by recall or list_facts.")]
-    remove: Annotated[
-        bool, Field(description="True: erase its text for good; leave the other fields out.")
-    ] = False
+    fact_id: Id
+    """Fact id, as returned by recall or list_facts."""
+    remove: bool = False
+    """True: erase its text for good; leave the other fields out."""
 
 
 class FactCorrected(Message):
     """Output of `correct_fact`: one of both."""
 
-    changed: Annotated[
-        FactStored | None, ABSENT_IF_NONE, Field(description="The fact as it is now.")
-    ] = None
-    removed: Annotated[
-        FactRemoved | None, ABSENT_IF_NONE, Field(description="Receipt of the deletion.")
-    ] = None
+    changed: OrAbsent[FactStored] = None
+    """The fact as it is now."""
+    removed: OrAbsent[FactRemoved] = None
+    """Receipt of the deletion."""
 
 
 class ForgetAsked(Forget):
@@ -84,9 +81,8 @@ class ForgetAsked(Forget):
 
     model_config = ConfigDict(json_schema_extra={})
 
-    event_id: Annotated[
-        Id | None, Field(description="Forget this event only; leave the other fields out.")
-    ] = None
+    event_id: Id | None = None
+    """Forget this event only; leave the other fields out."""
 
     @model_validator(mode="after")
     def _is_one(self) -> ForgetAsked:
@@ -101,52 +97,54 @@ class ForgetAsked(Forget):
 class Erasing(Message):
     """Output of `forget`: one of the two fields."""
 
-    event: Annotated[
-        EventErased | None, ABSENT_IF_NONE, Field(description="Result when one event was named.")
-    ] = None
-    memory: Annotated[Forgotten | None, ABSENT_IF_NONE, Field(description="Result otherwise.")] = (
-        None
-    )
+    event: OrAbsent[EventErased] = None
+    """Result when one event was named."""
+    memory: OrAbsent[Forgotten] = None
+    """Result otherwise."""
 
 
 class Wanted(Message):
     """Input of `search`."""
 
-    query: Annotated[
-        Telling,
-        Field(max_length=limits.QUERY_CHARACTERS_MAX, description="Search query, in any language."),
-    ]
+    query: Annotated[Telling, Field(max_length=limits.QUERY_CHARACTERS_MAX)]
+    """Search query, in any language."""
 
 
 class Found(Message):
     """One search result."""
 
-    id: Annotated[str, Field(description="Id to pass to `fetch`.")]
-    title: Annotated[str, Field(description="Topic, or the beginning of the user's message.")]
-    url: Annotated[str, Field(description="Address of the event in the console.")]
+    id: str
+    """Id to pass to `fetch`."""
+    title: str
+    """Topic, or the beginning of the user's message."""
+    url: str
+    """Address of the event in the console."""
 
 
 class FoundAll(Message):
     """Output of `search`."""
 
-    results: Annotated[list[Found], Field(description="Events found, best first.")]
+    results: list[Found]
+    """Events found, best first."""
 
 
 class Named(Message):
     """Input of `fetch`."""
 
-    id: Annotated[Id, Field(description="An id that `search` returned.")]
+    id: Id
+    """An id that `search` returned."""
 
 
 class Document(Message):
     """Output of `fetch`."""
 
-    id: Annotated[str, Field(description="Identifier.")]
-    title: Annotated[str, Field(description="Topic, or the beginning of the user's message.")]
-    text: Annotated[
-        Text, Field(description="Both sides of the turn, word for word, each with its role.")
-    ]
-    url: Annotated[str, Field(description="Address of the event in the console.")]
-    metadata: Annotated[
-        dict[str, str], Field(description="`occurred_at`, `session_id`, `user_id`.")
-    ]
+    id: str
+    """Identifier."""
+    title: str
+    """Topic, or the beginning of the user's message."""
+    text: Text
+    """Both sides of the turn, word for word, each with its role."""
+    url: str
+    """Address of the event in the console."""
+    metadata: dict[str, str]
+    """`occurred_at`, `session_id`, `user_id`."""

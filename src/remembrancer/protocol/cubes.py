@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from . import limits
 from .line import CubeKind, says_none
-from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit
+from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit, OrAbsent
 from .text import UNLABELLED, Saying, Telling, Text
 
 # --- The kind of a cube as clients write it: under one of two names, in any case -------------
@@ -71,26 +71,24 @@ class CubeCreate(Body):
         }
     )
 
-    topic: Annotated[Topic, Field(description="Topic, in a few words.")]
-    essence: Annotated[Essence, Field(description="The lesson, in one sentence.")]
-    rules_markdown: Annotated[
-        Rules,
-        Field(description="Rules for the future: a Markdown list, each item with MUST or SHALL."),
-    ]
-    evidence: Annotated[
-        Evidence,
-        Field(description="Evidence: an event_id of the account, or a label such as `docs`."),
-    ]
-    session_id: Annotated[Id | None, Field(description="Session in which it was learned.")] = None
-    kind: Annotated[AnyKind, Field(description="Kind of lesson, in any case. Default: fact.")] = (
-        None
-    )
-    cube_type: Annotated[AnyKind, Field(description="Another name of `kind`.")] = None
-    model: Annotated[Model | None, Field(description="Language model that wrote the cube.")] = None
-    improves: Annotated[
-        Id | None,
-        Field(description="Own cube that this one improves: it takes its place and is rated anew."),
-    ] = None
+    topic: Topic
+    """Topic, in a few words."""
+    essence: Essence
+    """The lesson, in one sentence."""
+    rules_markdown: Rules
+    """Rules for the future: a Markdown list, each item with MUST or SHALL."""
+    evidence: Evidence
+    """Evidence: an event_id of the account, or a label such as `docs`."""
+    session_id: Id | None = None
+    """Session in which it was learned."""
+    kind: AnyKind = None
+    """Kind of lesson, in any case. Default: fact."""
+    cube_type: AnyKind = None
+    """Another name of `kind`."""
+    model: Model | None = None
+    """Language model that wrote the cube."""
+    improves: Id | None = None
+    """Own cube that this one improves: it takes its place and is rated anew."""
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> CubeCreate:
@@ -101,11 +99,11 @@ class CubeCreate(Body):
 class CubeCreated(Message):
     """Answer of `POST /api/v7/experience/create`."""
 
-    saved: Annotated[
-        bool, Field(description="True once the cube is durable and the next search can return it.")
-    ]
+    saved: bool
+    """True once the cube is durable and the next search can return it."""
     cube_id: CubeId
-    visibility: Annotated[Visibility, Field(description="`private`: visible to the account only.")]
+    visibility: Visibility
+    """`private`: visible to the account only."""
     cube_status: Status
     merged_into: MergedInto = None
     detail: Detail = None
@@ -121,13 +119,8 @@ class CubeMade(Message):
     """A cube created by `remember`."""
 
     cube_id: CubeId
-    visibility: Annotated[
-        Visibility,
-        Field(
-            description="`private`: visible to the account only. `published`: visible to all "
-            "accounts."
-        ),
-    ]
+    visibility: Visibility
+    """`private`: visible to the account only. `published`: visible to all accounts."""
     merged_into: MergedInto = None
 
 
@@ -147,30 +140,17 @@ class CubeVote(Body):
         }
     )
 
-    cube_id: Annotated[Id, Field(description="Cube id, as a search returned it.")]
-    user_id: Annotated[
-        Id,
-        Field(
-            description="User whose agent votes. Each user has one vote per cube; an account "
-            "counts once, by the majority of its users. After -1, this user's searches no longer "
-            "return the cube."
-        ),
-    ]
-    vote: Annotated[
-        int,  # not a Literal, which accepts true for 1
-        AfterValidator(_counts),
-        Field(
-            description="1 = useful, -1 = irrelevant or wrong.", json_schema_extra={"enum": [1, -1]}
-        ),
-    ]
-    reason: Annotated[
-        Annotated[Text, Field(max_length=limits.REASON_CHARACTERS_MAX)] | None,
-        Field(description="Reason. Required for -1."),
-    ] = None
-    session_id: Annotated[
-        Id | None,
-        Field(description="Session that was shown the cube. It then belongs to this user."),
-    ] = None
+    cube_id: Id
+    """Cube id, as a search returned it."""
+    user_id: Id
+    """User whose agent votes. Each user has one vote per cube; an account counts once, by the
+    majority of its users. After -1, this user's searches no longer return the cube."""
+    vote: Annotated[int, AfterValidator(_counts), Field(json_schema_extra={"enum": [1, -1]})]
+    """1 = useful, -1 = irrelevant or wrong."""
+    reason: Annotated[Text, Field(max_length=limits.REASON_CHARACTERS_MAX)] | None = None
+    """Reason. Required for -1."""
+    session_id: Id | None = None
+    """Session that was shown the cube. It then belongs to this user."""
 
     @model_validator(mode="after")
     def _has_reason(self) -> CubeVote:
@@ -182,28 +162,23 @@ class CubeVote(Body):
 class Votes(Message):
     """Votes of accounts other than the author's."""
 
-    useful: Annotated[
-        int, Field(ge=0, description="Accounts most of whose voting users found it useful.")
-    ]
-    useless: Annotated[
-        int,
-        Field(
-            ge=0, description="Accounts most of whose voting users found it irrelevant or wrong."
-        ),
-    ]
+    useful: Annotated[int, Field(ge=0)]
+    """Accounts most of whose voting users found it useful."""
+    useless: Annotated[int, Field(ge=0)]
+    """Accounts most of whose voting users found it irrelevant or wrong."""
 
 
 class CubeVoted(Message):
     """Answer of `POST /api/v7/experience/vote`."""
 
-    voted: Annotated[bool, Field(description="True once the vote is counted.")]
+    voted: bool
+    """True once the vote is counted."""
     cube_id: CubeId
-    user_id: Annotated[str, Field(description="User whose vote it is.")]
+    user_id: str
+    """User whose vote it is."""
     cube_status: Status
-    votes: Annotated[
-        Votes,
-        Field(description="Counted accounts. Votes of the author's account are not counted."),
-    ]
+    votes: Votes
+    """Counted accounts. Votes of the author's account are not counted."""
     detail: Detail = None
 
 
@@ -214,34 +189,25 @@ class SharedCube(Message):
     """
 
     cube_id: CubeId
-    kind: Annotated[CubeKind, Field(description="Kind of lesson.")]
-    topic: Annotated[str, Field(description="Topic.")]
-    essence: Annotated[str, Field(description="The lesson, in one sentence.")]
-    rules_markdown: Annotated[str, Field(description="Rules.")]
-    evidence: Annotated[
-        str, Field(description="Evidence of the author: an event_id of theirs, or a label.")
-    ]
-    score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
-    note: Annotated[
-        str,
-        Field(
-            description="Starts with `new` until this user has rated the cube, and says how to "
-            "rate it. Then its status."
-        ),
-    ]
-    why: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Why it is served: the words in common.")
-    ] = None
-    record: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(
-            description="How the account's turns that used it ended, as `helped 7 of 9`; absent "
-            "while none is known."
-        ),
-    ] = None
-    model: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Language model that wrote the cube, if known."),
-    ] = None
+    kind: CubeKind
+    """Kind of lesson."""
+    topic: str
+    """Topic."""
+    essence: str
+    """The lesson, in one sentence."""
+    rules_markdown: str
+    """Rules."""
+    evidence: str
+    """Evidence of the author: an event_id of theirs, or a label."""
+    score: Annotated[float, Field(ge=0, le=1)]
+    """0..1, higher is better."""
+    note: str
+    """Starts with `new` until this user has rated the cube, and says how to rate it. Then its
+    status."""
+    why: OrAbsent[str] = None
+    """Why it is served: the words in common."""
+    record: OrAbsent[str] = None
+    """How the account's turns that used it ended, as `helped 7 of 9`; absent while none is known.
+    """
+    model: OrAbsent[str] = None
+    """Language model that wrote the cube, if known."""

@@ -27,7 +27,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from .message import Described
 
 URN = "urn:remembrancer:error:"
 MEDIA_TYPE = "application/problem+json"
@@ -190,41 +192,36 @@ PROBLEMS: tuple[type[Problem], ...] = (
 )
 
 
-class Fault(BaseModel):
+class Fault(Described):
     """One invalid field: a JSON pointer (RFC 6901) into the body, or `/` and a parameter's name.
 
     The pointer is empty for the body as a whole.
     """
 
-    pointer: Annotated[str, Field(description="JSON pointer, such as `/focus_words/1`.")]
-    detail: Annotated[str, Field(description="What is wrong.")]
+    pointer: str
+    """JSON pointer, such as `/focus_words/1`."""
+    detail: str
+    """What is wrong."""
 
 
-class ProblemBody(BaseModel):
+class ProblemBody(Described):
     """Body of every error response (RFC 9457). Programs use `error`, people read `detail`."""
 
     model_config = ConfigDict(
         title="Problem", json_schema_extra={"examples": [NotFound().body("01hzy4k6t7v2w")]}
     )
 
-    type: Annotated[
-        str, Field(description="`urn:remembrancer:error:` followed by the value of `error`.")
-    ]
-    title: Annotated[str, Field(description="Kind of error, for people.")]
-    status: Annotated[int, Field(description="The HTTP status.")]
-    detail: Annotated[str, Field(description="Explanation, for people.")]
-    instance: Annotated[
-        str,
-        Field(description="Request id, also in the header `X-Request-Id` and in the server's log."),
-    ]
-    error: Annotated[
-        str,
-        Field(
-            description="Stable error code.",
-            json_schema_extra={"enum": [kind.error for kind in PROBLEMS]},
-        ),
-    ]
-    errors: Annotated[
-        list[Fault],
-        Field(description="For `invalid_request`: each invalid field or parameter."),
-    ] = []
+    type: str
+    """`urn:remembrancer:error:` followed by the value of `error`."""
+    title: str
+    """Kind of error, for people."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """Explanation, for people."""
+    instance: str
+    """Request id, also in the header `X-Request-Id` and in the server's log."""
+    error: Annotated[str, Field(json_schema_extra={"enum": [kind.error for kind in PROBLEMS]})]
+    """Stable error code."""
+    errors: list[Fault] = []  # noqa: RUF012 - pydantic copies it
+    """For `invalid_request`: each invalid field or parameter."""

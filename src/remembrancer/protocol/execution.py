@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from . import limits
 from .files import CreatedFile
-from .message import ABSENT_IF_NONE, Body, Id, Message, example
+from .message import Body, Id, Message, OrAbsent, example
 from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]
@@ -51,235 +51,177 @@ class Execution(Body):
 
     model_config = example({"code": "import math\nprint(math.tau)\nmath.pi"})
 
-    code: Annotated[
-        Telling, Field(max_length=limits.CODE_CHARACTERS_MAX, description="Python source.")
-    ]
-    mode: Annotated[
-        Mode,
-        Field(
-            description="`fix` repairs a failing program, `optimize` speeds up a working one, "
-            "`all` does both."
-        ),
-    ] = "fix"
-    language: Annotated[
-        Literal["python"],
-        BeforeValidator(_language),
-        Field(description="Language of the source: `python`, also as `py` or `python3`."),
-    ] = "python"
-    timeout_s: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=limits.RUN_SECONDS_MAX,
-            description="Time limit in seconds. Default: a setting of the server.",
-        ),
-    ] = None
-    strategy: Annotated[
-        Strategy,
-        Field(
-            description="Order of models in a repair: one after another (`cascade`) or all at "
-            "once (`race`)."
-        ),
-    ] = "cascade"
-    session_id: Annotated[
-        Id | None,
-        Field(
-            description="Store the run as an event of this session, so that it can be found and "
-            "cited."
-        ),
-    ] = None
-    user_id: Annotated[
-        Id | None,
-        Field(description="User whose memory stores the run. Default: the user of the key."),
-    ] = None
+    code: Annotated[Telling, Field(max_length=limits.CODE_CHARACTERS_MAX)]
+    """Python source."""
+    mode: Mode = "fix"
+    """`fix` repairs a failing program, `optimize` speeds up a working one, `all` does both."""
+    language: Annotated[Literal["python"], BeforeValidator(_language)] = "python"
+    """Language of the source: `python`, also as `py` or `python3`."""
+    timeout_s: Annotated[float | None, Field(gt=0, le=limits.RUN_SECONDS_MAX)] = None
+    """Time limit in seconds. Default: a setting of the server."""
+    strategy: Strategy = "cascade"
+    """Order of models in a repair: one after another (`cascade`) or all at once (`race`)."""
+    session_id: Id | None = None
+    """Store the run as an event of this session, so that it can be found and cited."""
+    user_id: Id | None = None
+    """User whose memory stores the run. Default: the user of the key."""
 
 
 class ExecutionError(Message):
     """Error of a program."""
 
-    type: Annotated[
-        str,
-        Field(
-            description="Name of the exception; `Timeout` or `Killed` if the program was stopped."
-        ),
-    ]
-    message: Annotated[str, Field(description="Message of the exception.")]
-    line: Annotated[int | None, Field(description="Line of the source.")]
-    traceback: Annotated[str, Field(description="Traceback; empty if the program was stopped.")]
+    type: str
+    """Name of the exception; `Timeout` or `Killed` if the program was stopped."""
+    message: str
+    """Message of the exception."""
+    line: int | None
+    """Line of the source."""
+    traceback: str
+    """Traceback; empty if the program was stopped."""
 
 
 class ProgramFile(CreatedFile):
     """A file left in the working folder or a figure left open, stored as a created file."""
 
-    name: Annotated[str, Field(description="Path relative to the program's working folder.")]
+    name: str
+    """Path relative to the program's working folder."""
 
 
 class FileLeftOut(Message):
     """A file that was not returned."""
 
-    name: Annotated[str, Field(description="Path, with unprintable characters replaced.")]
-    why: Annotated[str, Field(description="Reason.")]
+    name: str
+    """Path, with unprintable characters replaced."""
+    why: str
+    """Reason."""
 
 
 class RunUsage(Message):
     """Resources that a run used."""
 
-    wall_ms: Annotated[Milliseconds, Field(description="Wall-clock time of the run.")]
-    cpu_ms: Annotated[Milliseconds, Field(description="CPU time of the run.")]
-    max_rss_kb: Annotated[
-        int, Field(ge=0, description="Peak memory, including the preloaded libraries.")
-    ]
+    wall_ms: Milliseconds
+    """Wall-clock time of the run."""
+    cpu_ms: Milliseconds
+    """CPU time of the run."""
+    max_rss_kb: Annotated[int, Field(ge=0)]
+    """Peak memory, including the preloaded libraries."""
 
 
 class ExecutionLimits(Message):
     """Limits of a run."""
 
-    seconds: Annotated[float, Field(description="Time limit.")]
-    memory_bytes: Annotated[int, Field(description="Memory limit.")]
-    disk_bytes: Annotated[int, Field(description="Limit of written and returned bytes.")]
-    files: Annotated[int, Field(description="Limit of returned files.")]
-    output_bytes: Annotated[int, Field(description="Bytes kept of stdout and of stderr.")]
-    threads: Annotated[int, Field(description="Limit of threads.")]
+    seconds: float
+    """Time limit."""
+    memory_bytes: int
+    """Memory limit."""
+    disk_bytes: int
+    """Limit of written and returned bytes."""
+    files: int
+    """Limit of returned files."""
+    output_bytes: int
+    """Bytes kept of stdout and of stderr."""
+    threads: int
+    """Limit of threads."""
 
 
 class Confinement(Message):
     """Isolation of a run."""
 
-    level: Annotated[
-        Level,
-        Field(
-            description="`gvisor`, `ns` and `landlock` confine the program, strongest first; "
-            "`unsafe` does not."
-        ),
-    ]
-    limits: Annotated[ExecutionLimits, Field(description="Limits of the run.")]
+    level: Level
+    """`gvisor`, `ns` and `landlock` confine the program, strongest first; `unsafe` does not."""
+    limits: ExecutionLimits
+    """Limits of the run."""
 
 
 class Attempt(Message):
     """One run of the program or of a changed version, or one proposal of a model."""
 
-    stage: Annotated[
-        Literal["run", "deterministic", "model", "optimize", "tidy"],
-        Field(
-            description="`run`: the program as sent. `deterministic`: changed by a rule. "
-            "`model`, `tidy`: fixed or tidied by a model. `optimize`: sped up by a rule or a model."
-        ),
-    ]
-    repair: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Name of the rule, if a rule made the change."),
-    ] = None
-    model: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Name of the model, or its slot if it gave no answer."),
-    ] = None
-    outcome: Annotated[
-        Status | Literal["refused", "unanswered"],
-        Field(
-            description="Outcome. `refused`: a guard rejected it, see `guard`. `unanswered`: no "
-            "model answered, see `error`."
-        ),
-    ]
-    error: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Type of the error, if any.")
-    ] = None
-    guard: Annotated[
-        Guard | None, ABSENT_IF_NONE, Field(description="Guard that rejected the proposal.")
-    ] = None
-    tokens: Annotated[
-        int | None, ABSENT_IF_NONE, Field(ge=0, description="Tokens that the model read and wrote.")
-    ] = None
-    ms: Annotated[Milliseconds, Field(description="Duration in milliseconds.")]
+    stage: Literal["run", "deterministic", "model", "optimize", "tidy"]
+    """`run`: the program as sent. `deterministic`: changed by a rule. `model`, `tidy`: fixed or
+    tidied by a model. `optimize`: sped up by a rule or a model."""
+    repair: OrAbsent[str] = None
+    """Name of the rule, if a rule made the change."""
+    model: OrAbsent[str] = None
+    """Name of the model, or its slot if it gave no answer."""
+    outcome: Status | Literal["refused", "unanswered"]
+    """Outcome. `refused`: a guard rejected it, see `guard`. `unanswered`: no model answered, see
+    `error`."""
+    error: OrAbsent[str] = None
+    """Type of the error, if any."""
+    guard: OrAbsent[Guard] = None
+    """Guard that rejected the proposal."""
+    tokens: Annotated[OrAbsent[int], Field(ge=0)] = None
+    """Tokens that the model read and wrote."""
+    ms: Milliseconds
+    """Duration in milliseconds."""
 
 
 class Optimized(Message):
     """Measurements of a program that a rule or a model made faster."""
 
-    cpu_ms_before: Annotated[
-        Milliseconds, Field(description="CPU time before: median of the runs.")
-    ]
-    cpu_ms_after: Annotated[Milliseconds, Field(description="CPU time after: median of the runs.")]
-    pairs: Annotated[int, Field(description="Number of paired runs, before and after in turn.")]
-    pairs_won: Annotated[
-        int,
-        Field(
-            description="Number of pairs in which the new program used at least 10 % less CPU time."
-        ),
-    ]
+    cpu_ms_before: Milliseconds
+    """CPU time before: median of the runs."""
+    cpu_ms_after: Milliseconds
+    """CPU time after: median of the runs."""
+    pairs: int
+    """Number of paired runs, before and after in turn."""
+    pairs_won: int
+    """Number of pairs in which the new program used at least 10 % less CPU time."""
 
 
 class Executed(Message):
     """Answer of `POST /api/execute/code`. A failing program is answered with 200 too."""
 
-    status: Annotated[
-        Status,
-        Field(
-            description="Outcome. `fixed`: ran well after a change. `killed`: stopped by a "
-            "signal or a limit."
-        ),
-    ]
-    stdout: Annotated[str, Field(description="Standard output.")]
-    stderr: Annotated[str, Field(description="Standard error.")]
-    stdout_truncated: Annotated[bool, Field(description="True if stdout was cut.")]
-    stderr_truncated: Annotated[bool, Field(description="True if stderr was cut.")]
-    result: Annotated[
-        str | None,
-        Field(
-            description="repr of the last expression; null if there is none or its value is None."
-        ),
-    ]
-    result_truncated: Annotated[bool, Field(description="True if the repr was cut.")]
-    error: Annotated[ExecutionError | None, Field(description="Error, if the program failed.")]
-    code: Annotated[str, Field(description="Source whose outcome this is.")]
-    mode: Annotated[Mode, Field(description="Mode of the request.")]
-    fixed: Annotated[bool, Field(description="True if the source was changed to make it work.")]
-    diff: Annotated[str | None, Field(description="Change of the source as a unified diff.")]
-    verified: Annotated[
-        Literal["runs", "tests"] | None,
-        ABSENT_IF_NONE,
-        Field(
-            description="Evidence for a model's fix: it runs well (`runs`), or its own unchanged "
-            "tests pass too (`tests`)."
-        ),
-    ] = None
-    optimized: Annotated[
-        Optimized | None,
-        ABSENT_IF_NONE,
-        Field(description="Measurements, if the program was made faster."),
-    ] = None
-    tidied: Annotated[
-        bool | None, ABSENT_IF_NONE, Field(description="True if the program was tidied.")
-    ] = None
-    note: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="What was done or not tried, and why."),
-    ] = None
-    attempts: Annotated[list[Attempt], Field(description="Attempts, in order.")]
-    files: Annotated[
-        list[ProgramFile], Field(description="Files the program left, and figures it left open.")
-    ]
-    files_left_out: Annotated[list[FileLeftOut], Field(description="Files that were not returned.")]
-    files_not_named: Annotated[
-        int, Field(ge=0, description="Number of further files that were not returned.")
-    ]
-    exit_code: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Exit status, if the program exited by itself."),
-    ] = None
-    signal: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Signal that stopped the program.")
-    ] = None
-    usage: Annotated[RunUsage, Field(description="Token usage.")]
-    sandbox: Annotated[Confinement, Field(description="Confinement of the run.")]
-    duration_ms: Annotated[
-        Milliseconds, Field(description="Total time: queue, run and file collection.")
-    ]
-    event_id: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Event id of the stored run, if `session_id` was given."),
-    ] = None
+    status: Status
+    """Outcome. `fixed`: ran well after a change. `killed`: stopped by a signal or a limit."""
+    stdout: str
+    """Standard output."""
+    stderr: str
+    """Standard error."""
+    stdout_truncated: bool
+    """True if stdout was cut."""
+    stderr_truncated: bool
+    """True if stderr was cut."""
+    result: str | None
+    """repr of the last expression; null if there is none or its value is None."""
+    result_truncated: bool
+    """True if the repr was cut."""
+    error: ExecutionError | None
+    """Error, if the program failed."""
+    code: str
+    """Source whose outcome this is."""
+    mode: Mode
+    """Mode of the request."""
+    fixed: bool
+    """True if the source was changed to make it work."""
+    diff: str | None
+    """Change of the source as a unified diff."""
+    verified: OrAbsent[Literal["runs", "tests"]] = None
+    """Evidence for a model's fix: it runs well (`runs`), or its own unchanged tests pass too
+    (`tests`)."""
+    optimized: OrAbsent[Optimized] = None
+    """Measurements, if the program was made faster."""
+    tidied: OrAbsent[bool] = None
+    """True if the program was tidied."""
+    note: OrAbsent[str] = None
+    """What was done or not tried, and why."""
+    attempts: list[Attempt]
+    """Attempts, in order."""
+    files: list[ProgramFile]
+    """Files the program left, and figures it left open."""
+    files_left_out: list[FileLeftOut]
+    """Files that were not returned."""
+    files_not_named: Annotated[int, Field(ge=0)]
+    """Number of further files that were not returned."""
+    exit_code: OrAbsent[int] = None
+    """Exit status, if the program exited by itself."""
+    signal: OrAbsent[str] = None
+    """Signal that stopped the program."""
+    usage: RunUsage
+    """Token usage."""
+    sandbox: Confinement
+    """Confinement of the run."""
+    duration_ms: Milliseconds
+    """Total time: queue, run and file collection."""
+    event_id: OrAbsent[str] = None
+    """Event id of the stored run, if `session_id` was given."""

@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .message import (
-    ABSENT_IF_NONE,
     Body,
     Detail,
     ExactBody,
@@ -16,6 +15,7 @@ from .message import (
     InTeam,
     Message,
     Misfit,
+    OrAbsent,
     RowNumber,
     example,
 )
@@ -35,51 +35,38 @@ class Fact(Message):
     """A critical fact with its history."""
 
     fact_id: _FactId
-    text: Annotated[str | None, Field(description="The fact; null once its text is erased.")]
-    status: Annotated[
-        FactStatus,
-        Field(
-            description="`current`: it holds. `superseded`: another fact took its place. "
-            "`expired`: its time is over. `removed`: it was deleted."
-        ),
-    ]
-    kind: Annotated[
-        Literal["fact", "instruction", "preference"],
-        Field(description="Fact, standing instruction or preference."),
-    ]
-    condition: Annotated[
-        str | None, Field(description="When an instruction applies; null means always.")
-    ]
-    recognised: Annotated[
-        bool, Field(description="True if it is a sentence of a user's turn, not stated as a fact.")
-    ]
-    valid_from: Annotated[str, Field(description="Time from which it holds (RFC 3339, UTC).")]
-    valid_to: Annotated[
-        str | None, Field(description="Time until which it holds (RFC 3339, UTC); null: open.")
-    ]
-    expires_at: Annotated[
-        str | None, Field(description="Time at which it is erased (RFC 3339, UTC); null: never.")
-    ]
-    superseded_by: Annotated[
-        str | None, Field(description="Fact that took its place; null if none did.")
-    ]
-    supersedes: Annotated[list[str], Field(description="Facts whose place it took, oldest first.")]
+    text: str | None
+    """The fact; null once its text is erased."""
+    status: FactStatus
+    """`current`: it holds. `superseded`: another fact took its place. `expired`: its time is over.
+    `removed`: it was deleted."""
+    kind: Literal["fact", "instruction", "preference"]
+    """Fact, standing instruction or preference."""
+    condition: str | None
+    """When an instruction applies; null means always."""
+    recognised: bool
+    """True if it is a sentence of a user's turn, not stated as a fact."""
+    valid_from: str
+    """Time from which it holds (RFC 3339, UTC)."""
+    valid_to: str | None
+    """Time until which it holds (RFC 3339, UTC); null: open."""
+    expires_at: str | None
+    """Time at which it is erased (RFC 3339, UTC); null: never."""
+    superseded_by: str | None
+    """Fact that took its place; null if none did."""
+    supersedes: list[str]
+    """Facts whose place it took, oldest first."""
     pinned: Annotated[bool, Field(description=_PINNED)]
-    event_id: Annotated[
-        str | None, Field(description="Event id of the turn it first came with, if there is one.")
-    ]
-    event_ids: Annotated[
-        list[str], Field(description="Event ids of all turns that stated it, at most 20.")
-    ]
-    written_by: Annotated[
-        str | None, Field(description="Label of the key that stored it, if it is known.")
-    ]
-    created_at: Annotated[str, Field(description="Time it was stored (RFC 3339, UTC).")]
-    author: Annotated[
-        Author | None,
-        ABSENT_IF_NONE,
-        Field(description="Who wrote it into the memory of a team; absent for one's own."),
-    ] = None
+    event_id: str | None
+    """Event id of the turn it first came with, if there is one."""
+    event_ids: list[str]
+    """Event ids of all turns that stated it, at most 20."""
+    written_by: str | None
+    """Label of the key that stored it, if it is known."""
+    created_at: str
+    """Time it was stored (RFC 3339, UTC)."""
+    author: OrAbsent[Author] = None
+    """Who wrote it into the memory of a team; absent for one's own."""
 
 
 class FactsQuery(Message):
@@ -87,57 +74,44 @@ class FactsQuery(Message):
 
     model_config = example({"user_id": "ada", "status": "current"})
 
-    user_id: Annotated[
-        Id | None,
-        Field(description="User whose facts to list. Default: the user of the key or the session."),
-    ] = None
-    session_id: Annotated[
-        Id, Field(description="Session whose user to use if `user_id` is missing.")
-    ] = "default"
-    status: Annotated[
-        Literal["current", "superseded", "expired", "removed", "all"],
-        Field(description="Only facts with this status."),
-    ] = "current"
-    which: Annotated[
-        Literal["facts", "instructions", "all"],
-        Field(
-            description="`facts`: those stated as facts. `instructions`: standing instructions and "
-            "preferences, also those recognised in turns."
-        ),
-    ] = "facts"
-    as_of: Annotated[
-        Moment | None,
-        Field(description="The facts that held at this time (RFC 3339), not in the future."),
-    ] = None
-    limit: Annotated[
-        int, Field(ge=1, le=limits.FACTS_LISTED_MAX, description="Facts on a page.")
-    ] = 50
-    below: Annotated[
-        RowNumber | None, Field(description="`next` of the page before: where this one begins.")
-    ] = None
+    user_id: Id | None = None
+    """User whose facts to list. Default: the user of the key or the session."""
+    session_id: Id = "default"
+    """Session whose user to use if `user_id` is missing."""
+    status: Literal["current", "superseded", "expired", "removed", "all"] = "current"
+    """Only facts with this status."""
+    which: Literal["facts", "instructions", "all"] = "facts"
+    """`facts`: those stated as facts. `instructions`: standing instructions and preferences, also
+    those recognised in turns."""
+    as_of: Moment | None = None
+    """The facts that held at this time (RFC 3339), not in the future."""
+    limit: Annotated[int, Field(ge=1, le=limits.FACTS_LISTED_MAX)] = 50
+    """Facts on a page."""
+    below: RowNumber | None = None
+    """`next` of the page before: where this one begins."""
     team: InTeam = None
 
 
 class FactList(Message):
     """Answer of `GET /api/v7/memory/facts`: pinned facts are not moved, newest first."""
 
-    user_id: Annotated[str, Field(description="User whose facts these are.")]
-    facts: Annotated[list[Fact], Field(description="Facts, newest first.")]
-    next: Annotated[
-        int | None, Field(description="`below` of the next page; null on the last page.")
-    ]
+    user_id: str
+    """User whose facts these are."""
+    facts: list[Fact]
+    """Facts, newest first."""
+    next: int | None
+    """`below` of the next page; null on the last page."""
 
 
 class InstructionList(Message):
     """Answer of `GET /api/v7/memory/instructions`."""
 
-    user_id: Annotated[str, Field(description="User whose wishes these are.")]
-    instructions: Annotated[
-        list[Fact], Field(description="Standing instructions and preferences, newest first.")
-    ]
-    next: Annotated[
-        int | None, Field(description="`below` of the next page; null on the last page.")
-    ]
+    user_id: str
+    """User whose wishes these are."""
+    instructions: list[Fact]
+    """Standing instructions and preferences, newest first."""
+    next: int | None
+    """`below` of the next page; null on the last page."""
 
 
 def _check_order(one: FactAdd | FactChange) -> None:
@@ -150,20 +124,18 @@ class FactAdd(Body):
 
     model_config = example({"user_id": "ada", "text": "Ada is allergic to penicillin."})
 
-    user_id: Annotated[
-        Id | None, Field(description="User whom it is about. Default: the user of the key.")
-    ] = None
-    session_id: Annotated[
-        Id, Field(description="Session whose user to use if `user_id` is missing.")
-    ] = "default"
-    text: Annotated[FactText, Field(description="The fact, as one statement.")]
+    user_id: Id | None = None
+    """User whom it is about. Default: the user of the key."""
+    session_id: Id = "default"
+    """Session whose user to use if `user_id` is missing."""
+    text: FactText
+    """The fact, as one statement."""
     valid_from: Annotated[Moment | None, Field(description=f"{_FROM} Default: now.")] = None
     valid_to: Annotated[Moment | None, Field(description=_TO)] = None
     expires_at: Annotated[Moment | None, Field(description=_EXPIRES)] = None
     pinned: Annotated[bool, Field(description=_PINNED)] = False
-    replaces: Annotated[
-        Id | None, Field(description="Fact of the same user whose place this one takes.")
-    ] = None
+    replaces: Id | None = None
+    """Fact of the same user whose place this one takes."""
     team: InTeam = None
 
     @model_validator(mode="after")
@@ -177,25 +149,17 @@ class FactChange(ExactBody):
 
     model_config = example({"pinned": True})
 
-    text: Annotated[
-        FactText | None,
-        Field(
-            description="Another wording. It becomes a new fact, which supersedes this one: the "
-            "answer has its `fact_id`."
-        ),
-    ] = None
+    text: FactText | None = None
+    """Another wording. It becomes a new fact, which supersedes this one: the answer has its
+    `fact_id`."""
     valid_from: Annotated[Moment | None, Field(description=_FROM)] = None
     valid_to: Annotated[Moment | None, Field(description=_TO)] = None
     expires_at: Annotated[Moment | None, Field(description=_EXPIRES)] = None
     pinned: Annotated[bool | None, Field(description=_PINNED)] = None
-    status: Annotated[
-        Literal["current"] | None,
-        Field(description="`current`: a superseded fact holds again, as if it had no successor."),
-    ] = None
-    clear: Annotated[
-        list[Literal["valid_to", "expires_at"]],
-        Field(max_length=2, description="Times to remove."),
-    ] = []  # noqa: RUF012 - pydantic copies it
+    status: Literal["current"] | None = None
+    """`current`: a superseded fact holds again, as if it had no successor."""
+    clear: Annotated[list[Literal["valid_to", "expires_at"]], Field(max_length=2)] = []  # noqa: RUF012 - pydantic copies it
+    """Times to remove."""
     team: InTeam = None
 
     @model_validator(mode="after")
@@ -210,27 +174,27 @@ class FactChange(ExactBody):
 class FactStored(Message):
     """Answer to a fact that was added or changed."""
 
-    saved: Annotated[bool, Field(description="True once it is durable.")]
-    user_id: Annotated[str, Field(description="User whose memory it is in.")]
-    outcome: Annotated[
-        Literal["stored", "known", "changed"],
-        Field(description="`known`: the same fact was stored before and is kept once."),
-    ]
-    fact: Annotated[Fact, Field(description="The fact as it is stored now.")]
-    may_supersede: Annotated[
-        list[str],
-        Field(
-            description="Facts that this one may replace. The rules are not sure, so nothing was "
-            "changed: send `replaces`, or change or delete them."
-        ),
-    ]
+    saved: bool
+    """True once it is durable."""
+    user_id: str
+    """User whose memory it is in."""
+    outcome: Literal["stored", "known", "changed"]
+    """`known`: the same fact was stored before and is kept once."""
+    fact: Fact
+    """The fact as it is stored now."""
+    may_supersede: list[str]
+    """Facts that this one may replace. The rules are not sure, so nothing was changed: send
+    `replaces`, or change or delete them."""
     detail: Detail = None
 
 
 class FactRemoved(Message):
     """Answer of `DELETE /api/v7/memory/facts/{fact_id}`."""
 
-    removed: Annotated[bool, Field(description="True once the text is erased for good.")]
+    removed: bool
+    """True once the text is erased for good."""
     fact_id: _FactId
-    user_id: Annotated[str, Field(description="User whose memory it was in.")]
-    at: Annotated[str, Field(description="Time of the deletion (RFC 3339, UTC).")]
+    user_id: str
+    """User whose memory it was in."""
+    at: str
+    """Time of the deletion (RFC 3339, UTC)."""

@@ -29,28 +29,20 @@ class Feedback(Body):
         }
     )
 
-    type: Annotated[
-        FeedbackType,
-        Field(description="Type: anomaly, bug, cube_issue, improvement or security."),
-    ]
-    title: Annotated[
-        Telling,
-        Field(max_length=limits.FEEDBACK_TITLE_CHARACTERS_MAX, description="Title."),
-    ]
-    description: Annotated[
-        Telling,
-        Field(
-            max_length=limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX,
-            description="What happened and what was expected.",
-        ),
-    ]
+    type: FeedbackType
+    """Type: anomaly, bug, cube_issue, improvement or security."""
+    title: Annotated[Telling, Field(max_length=limits.FEEDBACK_TITLE_CHARACTERS_MAX)]
+    """Title."""
+    description: Annotated[Telling, Field(max_length=limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX)]
+    """What happened and what was expected."""
     severity: Severity = None
 
 
 class FeedbackSaved(Message):
     """Answer of `POST /api/v7/feedback`."""
 
-    saved: Annotated[bool, Field(description="True once stored durably.")]
+    saved: bool
+    """True once stored durably."""
     feedback_id: FeedbackId
     detail: Detail = None
 
@@ -58,45 +50,40 @@ class FeedbackSaved(Message):
 class FeedbackQuery(Message):
     """Parameters of `GET /api/v7/feedback`."""
 
-    limit: Annotated[
-        int, Field(ge=1, le=limits.FEEDBACK_LISTED_MAX, description="Maximum number of entries.")
-    ] = 50
-    before: Annotated[
-        Id | None,
-        Field(
-            description="Return entries older than this feedback_id: the `next` of the previous "
-            "page."
-        ),
-    ] = None
-    type: Annotated[FeedbackType | None, Field(description="Only this type.")] = None
-    state: Annotated[
-        Literal["open", "closed", "all"], Field(description="Only open or closed entries.")
-    ] = "all"
+    limit: Annotated[int, Field(ge=1, le=limits.FEEDBACK_LISTED_MAX)] = 50
+    """Maximum number of entries."""
+    before: Id | None = None
+    """Return entries older than this feedback_id: the `next` of the previous page."""
+    type: FeedbackType | None = None
+    """Only this type."""
+    state: Literal["open", "closed", "all"] = "all"
+    """Only open or closed entries."""
 
 
 class FeedbackGiven(Message):
     """One feedback entry, as the owner reads it."""
 
     feedback_id: FeedbackId
-    account: Annotated[str, Field(description="Account that sent it.")]
-    type: Annotated[FeedbackType, Field(description="Type.")]
-    title: Annotated[str, Field(description="Title.")]
-    description: Annotated[str, Field(description="Description.")]
+    account: str
+    """Account that sent it."""
+    type: FeedbackType
+    """Type."""
+    title: str
+    """Title."""
+    description: str
+    """Description."""
     severity: Severity
     created_at: Created
-    closed_at: Annotated[
-        str | None,
-        Field(description="Time at which an owner closed it (RFC 3339, UTC); null: open."),
-    ]
-    note: Annotated[
-        str | None, Field(description="Answer of the owner who closed it, if there is one.")
-    ]
+    closed_at: str | None
+    """Time at which an owner closed it (RFC 3339, UTC); null: open."""
+    note: str | None
+    """Answer of the owner who closed it, if there is one."""
 
 
 class FeedbackList(Message):
     """Answer of `GET /api/v7/feedback`: newest first."""
 
-    feedback: Annotated[list[FeedbackGiven], Field(description="Entries of this page.")]
-    next: Annotated[
-        str | None, Field(description="Value of `before` for the next page; null on the last page.")
-    ]
+    feedback: list[FeedbackGiven]
+    """Entries of this page."""
+    next: str | None
+    """Value of `before` for the next page; null on the last page."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Detail, Id, Message, Misfit, RowNumber, example
+from .message import Body, Detail, Id, Message, Misfit, OrAbsent, RowNumber, example
 from .service_keys import mask_service_keys
 from .text import Telling, Text
 
@@ -29,61 +29,39 @@ class FileCreate(Body):
         {"filename": "Ferry times", "content": "harbour,leaves\nPiombino,09:40\n", "type": "csv"}
     )
 
-    filename: Annotated[
-        Telling,
-        Field(
-            max_length=limits.FILENAME_INPUT_CHARACTERS_MAX,
-            description="Name without extension. Keeps letters, digits, spaces and `-_.`; drops "
-            "folders.",
-        ),
-    ]
-    content: Annotated[
-        Text,
-        Field(description="Content: text, or base64 (RFC 4648) for pdf, png and zip."),
-    ]
-    type: Annotated[FileType, Field(description="Type, which is also the extension.")]
+    filename: Annotated[Telling, Field(max_length=limits.FILENAME_INPUT_CHARACTERS_MAX)]
+    """Name without extension. Keeps letters, digits, spaces and `-_.`; drops folders."""
+    content: Text
+    """Content: text, or base64 (RFC 4648) for pdf, png and zip."""
+    type: FileType
+    """Type, which is also the extension."""
 
 
 class CreatedFile(Message):
     """Answer of `POST /api/v7/tools/create-file`; also a file of a sandbox run."""
 
-    status: Annotated[
-        Literal["created"], Field(description="Always `created`: the file is durable.")
-    ] = "created"
-    filename: Annotated[
-        str, Field(description="Name with extension. Twelve hex digits make it unique.")
-    ]
-    url: Annotated[
-        str,
-        Field(
-            description="Download path for keys of the account: `/download/` and the "
-            "percent-encoded name."
-        ),
-    ]
-    size_bytes: Annotated[int, Field(ge=0, description="Size in bytes.")]
-    download_url: Annotated[
-        str,
-        Field(description="Signed download link: works without a key for anyone who has it."),
-    ]
-    expires_at: Annotated[
-        str, Field(description="Expiry of `download_url` (RFC 3339, UTC). `url` does not expire.")
-    ]
+    status: Literal["created"] = "created"
+    """Always `created`: the file is durable."""
+    filename: str
+    """Name with extension. Twelve hex digits make it unique."""
+    url: str
+    """Download path for keys of the account: `/download/` and the percent-encoded name."""
+    size_bytes: Annotated[int, Field(ge=0)]
+    """Size in bytes."""
+    download_url: str
+    """Signed download link: works without a key for anyone who has it."""
+    expires_at: str
+    """Expiry of `download_url` (RFC 3339, UTC). `url` does not expire."""
     detail: Detail = None
 
 
 class DownloadQuery(Message):
     """Parameters of `GET /download/{filename}`: both come from `download_url`."""
 
-    exp: Annotated[
-        int | None,
-        Field(
-            ge=0, le=_LAST_SECOND, description="Expiry of the link, in seconds since 1970 (UTC)."
-        ),
-    ] = None
-    sig: Annotated[
-        Text | None,
-        Field(max_length=limits.ID_CHARACTERS_MAX, description="Signature of the link."),
-    ] = None
+    exp: Annotated[int | None, Field(ge=0, le=_LAST_SECOND)] = None
+    """Expiry of the link, in seconds since 1970 (UTC)."""
+    sig: Annotated[Text | None, Field(max_length=limits.ID_CHARACTERS_MAX)] = None
+    """Signature of the link."""
 
 
 # --- Messages about memory files: the commands of Anthropic's memory tool --------------------
@@ -167,31 +145,28 @@ class FileCommand(Body):
         },
     )
 
-    command: Annotated[Command, Field(description="Command.")]
-    path: Annotated[
-        _Path | None, Field(description="Path of a file; for `view` and `delete` also of a folder.")
-    ] = None
-    view_range: Annotated[
-        Annotated[list[int], Field(min_length=2, max_length=2)] | None,
-        Field(description="`view`: first and last line, from 1. -1 means the end of the file."),
-    ] = None
-    file_text: Annotated[_Part | None, Field(description="`create`: text of the file.")] = None
-    old_str: Annotated[
-        Annotated[_Part, Field(min_length=1)] | None,
-        Field(description="`str_replace`: text to replace. It must occur exactly once."),
-    ] = None
-    new_str: Annotated[_Part | None, Field(description="`str_replace`: the replacement.")] = None
-    insert_line: Annotated[
-        int | None, Field(description="`insert`: line after which to insert; 0 is the beginning.")
-    ] = None
-    insert_text: Annotated[_Part | None, Field(description="`insert`: text to insert.")] = None
-    old_path: Annotated[
-        _Path | None, Field(description="`rename`: path of the file or folder.")
-    ] = None
-    new_path: Annotated[_Path | None, Field(description="`rename`: new path.")] = None
-    user_id: Annotated[
-        Id | None, Field(description="User whose files to use. Default: the user of the key.")
-    ] = None
+    command: Command
+    """Command."""
+    path: _Path | None = None
+    """Path of a file; for `view` and `delete` also of a folder."""
+    view_range: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
+    """`view`: first and last line, from 1. -1 means the end of the file."""
+    file_text: _Part | None = None
+    """`create`: text of the file."""
+    old_str: Annotated[_Part, Field(min_length=1)] | None = None
+    """`str_replace`: text to replace. It must occur exactly once."""
+    new_str: _Part | None = None
+    """`str_replace`: the replacement."""
+    insert_line: int | None = None
+    """`insert`: line after which to insert; 0 is the beginning."""
+    insert_text: _Part | None = None
+    """`insert`: text to insert."""
+    old_path: _Path | None = None
+    """`rename`: path of the file or folder."""
+    new_path: _Path | None = None
+    """`rename`: new path."""
+    user_id: Id | None = None
+    """User whose files to use. Default: the user of the key."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> FileCommand:
@@ -204,24 +179,18 @@ class FileCommand(Body):
 class FileDone(Message):
     """Answer of `POST /api/v7/memory/files`: the tool result for the model."""
 
-    text: Annotated[str, Field(description="Text of the tool result.")]
-    is_error: Annotated[
-        bool, Field(description="True if the command was rejected and nothing changed.")
-    ]
-    path: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Normalised path; absent if the command was rejected."),
-    ] = None
-    version: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Version of the file that was read or written."),
-    ] = None
-    flags: Annotated[list[str], Field(description="Flags: `instruction_like`, `secret`.")]
-    noticed: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Note on the flags, in one sentence.")
-    ] = None
+    text: str
+    """Text of the tool result."""
+    is_error: bool
+    """True if the command was rejected and nothing changed."""
+    path: OrAbsent[str] = None
+    """Normalised path; absent if the command was rejected."""
+    version: OrAbsent[int] = None
+    """Version of the file that was read or written."""
+    flags: list[str]
+    """Flags: `instruction_like`, `secret`."""
+    noticed: OrAbsent[str] = None
+    """Note on the flags, in one sentence."""
 
 
 class FileQuery(Message):
@@ -229,68 +198,49 @@ class FileQuery(Message):
 
     model_config = example({"path": "/memories/elba.md"})
 
-    path: Annotated[
-        _Path, Field(description="Path of a file, or of a folder with all files below it.")
-    ] = ROOT
-    version: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            lt=1 << 31,
-            description="Version whose text to return. Default: the newest.",
-        ),
-    ] = None
-    below: Annotated[RowNumber | None, Field(description="`next` of the previous page.")] = None
-    user_id: Annotated[
-        Id | None, Field(description="User whose files to use. Default: the user of the key.")
-    ] = None
+    path: _Path = ROOT
+    """Path of a file, or of a folder with all files below it."""
+    version: Annotated[int | None, Field(ge=1, lt=1 << 31)] = None
+    """Version whose text to return. Default: the newest."""
+    below: RowNumber | None = None
+    """`next` of the previous page."""
+    user_id: Id | None = None
+    """User whose files to use. Default: the user of the key."""
 
 
 class FileVersion(Message):
     """One change of a path."""
 
-    path: Annotated[str, Field(description="Path.")]
-    version: Annotated[int, Field(description="Version of this path, from 1.")]
-    change: Annotated[
-        Literal["create", "str_replace", "insert", "delete", "rename"],
-        Field(description="Command that created the version."),
-    ]
-    other_path: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="For a rename: the other path."),
-    ] = None
-    is_gone: Annotated[
-        bool,
-        Field(
-            description="True if the path has no file since: it was deleted or moved to "
-            "`other_path`."
-        ),
-    ]
-    bytes: Annotated[int, Field(description="Size of the text in UTF-8 bytes.")]
-    flags: Annotated[list[str], Field(description="Flags: `instruction_like`, `secret`.")]
-    created_at: Annotated[str, Field(description="Time of the change (RFC 3339, UTC).")]
+    path: str
+    """Path."""
+    version: int
+    """Version of this path, from 1."""
+    change: Literal["create", "str_replace", "insert", "delete", "rename"]
+    """Command that created the version."""
+    other_path: OrAbsent[str] = None
+    """For a rename: the other path."""
+    is_gone: bool
+    """True if the path has no file since: it was deleted or moved to `other_path`."""
+    bytes: int
+    """Size of the text in UTF-8 bytes."""
+    flags: list[str]
+    """Flags: `instruction_like`, `secret`."""
+    created_at: str
+    """Time of the change (RFC 3339, UTC)."""
 
 
 class FileHistory(Message):
     """Answer of `GET /api/v7/memory/files`."""
 
-    user_id: Annotated[str, Field(description="User of the files.")]
-    path: Annotated[str, Field(description="Path of the request, normalised.")]
-    version: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Version of `text`; absent for a folder."),
-    ] = None
-    text: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Complete text of that version; absent for a folder or a deleted file."),
-    ] = None
-    versions: Annotated[
-        list[FileVersion], Field(description="Changes of the path and below it, newest first.")
-    ]
-    next: Annotated[
-        int | None,
-        Field(description="Value of `below` for the next page; null on the last page."),
-    ]
+    user_id: str
+    """User of the files."""
+    path: str
+    """Path of the request, normalised."""
+    version: OrAbsent[int] = None
+    """Version of `text`; absent for a folder."""
+    text: OrAbsent[str] = None
+    """Complete text of that version; absent for a folder or a deleted file."""
+    versions: list[FileVersion]
+    """Changes of the path and below it, newest first."""
+    next: int | None
+    """Value of `below` for the next page; null on the last page."""

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from . import limits
 from .cubes import AnyKind, CubeMade, same_kind
 from .message import (
-    ABSENT_IF_NONE,
     Body,
     Created,
     ExactBody,
@@ -17,6 +16,7 @@ from .message import (
     InTeam,
     Message,
     Misfit,
+    OrAbsent,
     Saved,
     Topic,
     example,
@@ -38,12 +38,14 @@ Expires = Annotated[
 class TurnText(Body):
     """The two sides of a turn and its time. At most one side may be empty."""
 
-    query: Annotated[Text, Field(description="The user's message.")]
-    response: Annotated[Text, Field(description="The clean answer shown to the user.")]
-    topic: Annotated[Topic | None, Field(description="Topic: a word or a line.")] = None
-    occurred_at: Annotated[
-        Moment | None, Field(description="Time the turn belongs to (RFC 3339). Default: now.")
-    ] = None
+    query: Text
+    """The user's message."""
+    response: Text
+    """The clean answer shown to the user."""
+    topic: Topic | None = None
+    """Topic: a word or a line."""
+    occurred_at: Moment | None = None
+    """Time the turn belongs to (RFC 3339). Default: now."""
 
     @model_validator(mode="after")
     def _has_text(self) -> TurnText:
@@ -76,108 +78,67 @@ class Turn(Body):
         },
     )
 
-    query: Annotated[
-        Text | None,
-        Field(
-            description="The user's message. Required with `response`; one of them may be empty."
-        ),
-    ] = None
-    response: Annotated[Text | None, Field(description="The clean answer shown to the user.")] = (
-        None
-    )
-    topic: Annotated[Topic | None, Field(description="Topic of the turn: a word or a line.")] = None
-    occurred_at: Annotated[
-        Moment | None, Field(description="Time the turn belongs to (RFC 3339). Default: now.")
-    ] = None
+    query: Text | None = None
+    """The user's message. Required with `response`; one of them may be empty."""
+    response: Text | None = None
+    """The clean answer shown to the user."""
+    topic: Topic | None = None
+    """Topic of the turn: a word or a line."""
+    occurred_at: Moment | None = None
+    """Time the turn belongs to (RFC 3339). Default: now."""
     expires_at: Expires = None
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User whose memory to use. Default: the key's pin, else the user_id that "
-            "this key last named with this session, else the account's name."
-        ),
-    ] = None
-    session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
-    l1_summary: Annotated[
-        Annotated[Text, Field(max_length=limits.L1_CHARACTERS_MAX)] | None,
-        Field(
-            description="Summary of the session's turns since its last L1. Send it when an L1 is "
-            "due."
-        ),
-    ] = None
-    l2_map: Annotated[
-        Annotated[Text, Field(max_length=limits.MAP_CHARACTERS_MAX)] | None,
-        Field(description="Map of the user. Send it when an L2 is due."),
-    ] = None
-    critical: Annotated[
-        Annotated[Text, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)] | None,
-        Field(description="A lasting fact, if there is one."),
-    ] = None
-    critical_replaces: Annotated[
-        Id | None,
-        Field(
-            description="`fact_id` of the fact of this user whose place `critical` takes. Facts "
-            "with another value for the same thing are replaced without it."
-        ),
-    ] = None
-    replaces: Annotated[
-        Id | None,
-        Field(
-            description="Event id of the session's latest turn, a draft the user never saw. It "
-            "is erased; what was stored with it stays."
-        ),
-    ] = None
-    task_done: Annotated[
-        bool | None,
-        Field(
-            description="True: the task of the session is finished. False: it is open, and "
-            "searches of other sessions list it."
-        ),
-    ] = None
-    cube_topic: Annotated[
-        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None,
-        Field(description="Topic of a proposed cube."),
-    ] = None
-    cube_essence: Annotated[
-        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)] | None,
-        Field(description="The lesson, in one line."),
-    ] = None
-    cube_rules: Annotated[
-        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)] | None,
-        Field(description="Rules: a Markdown list of lines with MUST or SHALL."),
-    ] = None
-    cube_type: Annotated[
-        AnyKind, Field(description="Kind of cube, in any case. Default: fact.")
-    ] = None
-    kind: Annotated[AnyKind, Field(description="Another name of `cube_type`.")] = None
-    cube_evidence: Annotated[
-        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None,
-        Field(description="An event_id or a label. Default: the event of this turn."),
-    ] = None
-    cube_expires_at: Annotated[
-        Moment | None,
-        Field(description="Time at which the cube is erased (RFC 3339), in the future."),
-    ] = None
-    cube_improves: Annotated[
-        Id | None,
-        Field(description="Own cube that this one improves: it takes its place and is rated anew."),
-    ] = None
-    cube_publish: Annotated[
-        bool,
-        Field(description="Publish the cube. It must be in English, short and free of secrets."),
-    ] = False
-    model: Annotated[
-        Annotated[Text, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)] | None,
-        Field(description="Model that wrote the cube."),
-    ] = None
-    duty: Annotated[
-        Literal["cube_nothing", "vote_nothing"] | None,
-        Field(description="Duty to close without doing it."),
-    ] = None
-    duty_reason: Annotated[
-        Annotated[Text, Field(max_length=limits.DUTY_REASON_CHARACTERS_MAX)] | None,
-        Field(description="Reason. Required with `duty`."),
-    ] = None
+    user_id: Id | None = None
+    """User whose memory to use. Default: the key's pin, else the user_id that this key last named
+    with this session, else the account's name."""
+    session_id: Id = "default"
+    """Session of the turn."""
+    l1_summary: Annotated[Text, Field(max_length=limits.L1_CHARACTERS_MAX)] | None = None
+    """Summary of the session's turns since its last L1. Send it when an L1 is due."""
+    l2_map: Annotated[Text, Field(max_length=limits.MAP_CHARACTERS_MAX)] | None = None
+    """Map of the user. Send it when an L2 is due."""
+    critical: Annotated[Text, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)] | None = None
+    """A lasting fact, if there is one."""
+    critical_replaces: Id | None = None
+    """`fact_id` of the fact of this user whose place `critical` takes. Facts with another value for
+    the same thing are replaced without it."""
+    replaces: Id | None = None
+    """Event id of the session's latest turn, a draft the user never saw. It is erased; what was
+    stored with it stays."""
+    task_done: bool | None = None
+    """True: the task of the session is finished. False: it is open, and searches of other sessions
+    list it."""
+    cube_topic: (
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None
+    ) = None
+    """Topic of a proposed cube."""
+    cube_essence: (
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)] | None
+    ) = None
+    """The lesson, in one line."""
+    cube_rules: (
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)] | None
+    ) = None
+    """Rules: a Markdown list of lines with MUST or SHALL."""
+    cube_type: AnyKind = None
+    """Kind of cube, in any case. Default: fact."""
+    kind: AnyKind = None
+    """Another name of `cube_type`."""
+    cube_evidence: (
+        Annotated[Text, UNLABELLED, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None
+    ) = None
+    """An event_id or a label. Default: the event of this turn."""
+    cube_expires_at: Moment | None = None
+    """Time at which the cube is erased (RFC 3339), in the future."""
+    cube_improves: Id | None = None
+    """Own cube that this one improves: it takes its place and is rated anew."""
+    cube_publish: bool = False
+    """Publish the cube. It must be in English, short and free of secrets."""
+    model: Annotated[Text, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)] | None = None
+    """Model that wrote the cube."""
+    duty: Literal["cube_nothing", "vote_nothing"] | None = None
+    """Duty to close without doing it."""
+    duty_reason: Annotated[Text, Field(max_length=limits.DUTY_REASON_CHARACTERS_MAX)] | None = None
+    """Reason. Required with `duty`."""
     team: InTeam = None
 
     @property
@@ -234,24 +195,16 @@ class Turn(Body):
 class Receipt(Message):
     """The outcome of one part of a request."""
 
-    part: Annotated[
-        Literal[
-            "turn", "replaces", "l1_summary", "l2_map", "critical", "cube", "task_done", "duty"
-        ],
-        Field(description="Part of the request."),
+    part: Literal[
+        "turn", "replaces", "l1_summary", "l2_map", "critical", "cube", "task_done", "duty"
     ]
-    outcome: Annotated[
-        Literal["stored", "known", "skipped", "erased"],
-        Field(description="Outcome. `known`: it was stored before and is kept once."),
-    ]
-    id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Id of what was stored, if it has one.")
-    ] = None
-    detail: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Details: why it was skipped, or which flags were set."),
-    ] = None
+    """Part of the request."""
+    outcome: Literal["stored", "known", "skipped", "erased"]
+    """Outcome. `known`: it was stored before and is kept once."""
+    id: OrAbsent[str] = None
+    """Id of what was stored, if it has one."""
+    detail: OrAbsent[str] = None
+    """Details: why it was skipped, or which flags were set."""
 
 
 class Remembered(Message):
@@ -261,20 +214,22 @@ class Remembered(Message):
     """
 
     saved: Saved
-    event_id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Event id of the turn, if one was stored.")
-    ] = None
-    user_id: Annotated[str, Field(description="User whose memory it was stored in.")]
-    step: Annotated[int, Field(description="Step of the last interacting search of this session.")]
-    cube: Annotated[
-        CubeMade | str, Field(description="The cube that was created, or why none was.")
-    ]
-    l1_due: Annotated[bool, Field(description="True if the session needs an L1 summary.")]
-    l2_due: Annotated[bool, Field(description="True if the user's map needs an update.")]
-    receipts: Annotated[list[Receipt], Field(description="Outcome of each part of the request.")]
-    reminders: Annotated[
-        list[str] | None, ABSENT_IF_NONE, Field(description="Reminders, one sentence each.")
-    ] = None
+    event_id: OrAbsent[str] = None
+    """Event id of the turn, if one was stored."""
+    user_id: str
+    """User whose memory it was stored in."""
+    step: int
+    """Step of the last interacting search of this session."""
+    cube: CubeMade | str
+    """The cube that was created, or why none was."""
+    l1_due: bool
+    """True if the session needs an L1 summary."""
+    l2_due: bool
+    """True if the user's map needs an update."""
+    receipts: list[Receipt]
+    """Outcome of each part of the request."""
+    reminders: OrAbsent[list[str]] = None
+    """Reminders, one sentence each."""
 
 
 class EventWrite(TurnText):
@@ -289,10 +244,10 @@ class EventWrite(TurnText):
         }
     )
 
-    user_id: Annotated[
-        Id, Field(description="User whose memory to use: a space of the key's account.")
-    ]
-    session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
+    user_id: Id
+    """User whose memory to use: a space of the key's account."""
+    session_id: Id = "default"
+    """Session of the turn."""
     expires_at: Expires = None
     team: InTeam = None
 
@@ -302,94 +257,64 @@ class EventWritten(Message):
 
     saved: Saved
     event_id: EventId
-    detail: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Notes on storing the turn, if any."),
-    ] = None
+    detail: OrAbsent[str] = None
+    """Notes on storing the turn, if any."""
 
 
 class LookRecord(Message):
     """The second looks at a turn."""
 
-    status: Annotated[Literal["pass", "fail"], Field(description="Result of the last one.")]
-    passed: Annotated[int, Field(ge=0, description="Number of second looks that passed.")]
-    failed: Annotated[int, Field(ge=0, description="Number of second looks that failed.")]
-    looked_at: Annotated[str, Field(description="Time of the last one (RFC 3339, UTC).")]
+    status: Literal["pass", "fail"]
+    """Result of the last one."""
+    passed: Annotated[int, Field(ge=0)]
+    """Number of second looks that passed."""
+    failed: Annotated[int, Field(ge=0)]
+    """Number of second looks that failed."""
+    looked_at: str
+    """Time of the last one (RFC 3339, UTC)."""
 
 
 class Event(Message):
     """Answer of `GET /api/v7/event/{event_id}`: the complete turn."""
 
     event_id: EventId
-    user_id: Annotated[str, Field(description="User whose memory holds it.")]
-    session_id: Annotated[str, Field(description="Session of the turn.")]
-    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
-    query: Annotated[str, Field(description="The user's message, complete.")]
-    response: Annotated[str, Field(description="The response, complete.")]
-    raw_dialogue: Annotated[
-        str, Field(description="Both sides of the turn, word for word, each with its role.")
-    ]
-    flags: Annotated[
-        list[str],
-        Field(
-            description="Flags: `instruction_like`, `secret`, `machine_notice`, `near_duplicate`. "
-            "Usually empty."
-        ),
-    ]
+    user_id: str
+    """User whose memory holds it."""
+    session_id: str
+    """Session of the turn."""
+    topic: str | None
+    """Topic, if it has one."""
+    query: str
+    """The user's message, complete."""
+    response: str
+    """The response, complete."""
+    raw_dialogue: str
+    """Both sides of the turn, word for word, each with its role."""
+    flags: list[str]
+    """Flags: `instruction_like`, `secret`, `machine_notice`, `near_duplicate`. Usually empty."""
     occurred_at: Occurred
     created_at: Created
-    expires_at: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Time at which it is erased (RFC 3339, UTC), if it expires."),
-    ] = None
-    pinned: Annotated[bool, Field(description="True: retention rules leave the turn.")] = False
-    withdrawn_by: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(
-            description="Event id of the turn in which the user took this one back (it may be the "
-            "turn itself). Searches and summaries leave it out."
-        ),
-    ] = None
-    superseded_by: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(
-            description="Event id of the revision that took the place of this draft, which "
-            "searches and summaries leave out; or of the turn in which the user gave a newer value "
-            "for the same thing."
-        ),
-    ] = None
-    supersedes: Annotated[
-        list[str] | None,
-        ABSENT_IF_NONE,
-        Field(description="Events whose value the user's message replaces."),
-    ] = None
-    may_supersede: Annotated[
-        list[str] | None,
-        ABSENT_IF_NONE,
-        Field(description="Events whose value it may replace; nothing is moved because of it."),
-    ] = None
-    near_duplicate_of: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(
-            description="Event id of the first turn with the same words, apart from timestamps, "
-            "ids and numbers of runs. Searches return that one first."
-        ),
-    ] = None
-    second_look: Annotated[
-        LookRecord | None,
-        ABSENT_IF_NONE,
-        Field(description="The second looks at this turn, if there were any."),
-    ] = None
-    author: Annotated[
-        Author | None,
-        ABSENT_IF_NONE,
-        Field(description="Who wrote it into the memory of a team; absent for one's own."),
-    ] = None
+    expires_at: OrAbsent[str] = None
+    """Time at which it is erased (RFC 3339, UTC), if it expires."""
+    pinned: bool = False
+    """True: retention rules leave the turn."""
+    withdrawn_by: OrAbsent[str] = None
+    """Event id of the turn in which the user took this one back (it may be the turn itself).
+    Searches and summaries leave it out."""
+    superseded_by: OrAbsent[str] = None
+    """Event id of the revision that took the place of this draft, which searches and summaries
+    leave out; or of the turn in which the user gave a newer value for the same thing."""
+    supersedes: OrAbsent[list[str]] = None
+    """Events whose value the user's message replaces."""
+    may_supersede: OrAbsent[list[str]] = None
+    """Events whose value it may replace; nothing is moved because of it."""
+    near_duplicate_of: OrAbsent[str] = None
+    """Event id of the first turn with the same words, apart from timestamps, ids and numbers of
+    runs. Searches return that one first."""
+    second_look: OrAbsent[LookRecord] = None
+    """The second looks at this turn, if there were any."""
+    author: OrAbsent[Author] = None
+    """Who wrote it into the memory of a team; absent for one's own."""
 
 
 class EventChange(ExactBody):
@@ -397,23 +322,14 @@ class EventChange(ExactBody):
 
     model_config = example({"pinned": True})
 
-    expires_at: Annotated[
-        Moment | None,
-        Field(description="Time at which the turn is erased (RFC 3339), in the future."),
-    ] = None
-    pinned: Annotated[bool | None, Field(description="True: retention rules leave the turn.")] = (
-        None
-    )
-    withdrawn: Annotated[
-        bool | None,
-        Field(
-            description="True: searches and summaries leave the turn out. False: they find it "
-            "again."
-        ),
-    ] = None
-    clear: Annotated[
-        list[Literal["expires_at"]], Field(max_length=1, description="Times to remove.")
-    ] = []  # noqa: RUF012 - pydantic copies it
+    expires_at: Moment | None = None
+    """Time at which the turn is erased (RFC 3339), in the future."""
+    pinned: bool | None = None
+    """True: retention rules leave the turn."""
+    withdrawn: bool | None = None
+    """True: searches and summaries leave the turn out. False: they find it again."""
+    clear: Annotated[list[Literal["expires_at"]], Field(max_length=1)] = []  # noqa: RUF012 - pydantic copies it
+    """Times to remove."""
     team: InTeam = None
 
     @model_validator(mode="after")
@@ -431,12 +347,10 @@ class BatchTurn(TurnText):
 
     model_config = example({"query": "Tea?", "response": "Green."})
 
-    user_id: Annotated[
-        Id | None, Field(description="User whose memory to use. Default: that of the batch.")
-    ] = None
-    session_id: Annotated[
-        Id | None, Field(description="Session of the turn. Default: that of the batch.")
-    ] = None
+    user_id: Id | None = None
+    """User whose memory to use. Default: that of the batch."""
+    session_id: Id | None = None
+    """Session of the turn. Default: that of the batch."""
     expires_at: Expires = None
 
 
@@ -458,22 +372,13 @@ class TurnBatch(Body):
         }
     )
 
-    turns: Annotated[
-        list[BatchTurn],
-        Field(
-            min_length=1,
-            max_length=limits.BATCH_TURNS_MAX,
-            description="Turns in the order in which they were said.",
-        ),
-    ]
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User of the turns that name none. Default: the key's pin, else the "
-            "user_id that this key last named with the session, else the account's name."
-        ),
-    ] = None
-    session_id: Annotated[Id, Field(description="Session of the turns that name none.")] = "default"
+    turns: Annotated[list[BatchTurn], Field(min_length=1, max_length=limits.BATCH_TURNS_MAX)]
+    """Turns in the order in which they were said."""
+    user_id: Id | None = None
+    """User of the turns that name none. Default: the key's pin, else the user_id that this key last
+    named with the session, else the account's name."""
+    session_id: Id = "default"
+    """Session of the turns that name none."""
     team: InTeam = None
 
     def session_of(self, turn: BatchTurn) -> str:
@@ -489,21 +394,18 @@ class BatchReceipt(Message):
     """The outcome of one turn of a batch."""
 
     event_id: EventId
-    user_id: Annotated[str, Field(description="User whose memory it was stored in.")]
-    detail: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Notes on storing the turn, if any."),
-    ] = None
+    user_id: str
+    """User whose memory it was stored in."""
+    detail: OrAbsent[str] = None
+    """Notes on storing the turn, if any."""
 
 
 class BatchWritten(Message):
     """Answer of `POST /api/v7/memory/batch`."""
 
     saved: Saved
-    receipts: Annotated[
-        list[BatchReceipt], Field(description="One receipt per turn, in the order of the request.")
-    ]
+    receipts: list[BatchReceipt]
+    """One receipt per turn, in the order of the request."""
 
 
 # --- Messages of the list of events ----------------------------------------------------------
@@ -516,33 +418,20 @@ class EventsQuery(Message):
 
     model_config = example({"user_id": "ada", "limit": 20})
 
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User whose events to list. Default: the user of the key or the session."
-        ),
-    ] = None
-    session_id: Annotated[Id | None, Field(description="Only turns of this session.")] = None
-    after: Annotated[
-        Moment | None,
-        Field(description="Only events that occurred at or after this time (RFC 3339)."),
-    ] = None
-    before: Annotated[
-        Moment | None, Field(description="Only events that occurred before this time (RFC 3339).")
-    ] = None
-    order: Annotated[Literal["newest", "oldest"], Field(description="Which events come first.")] = (
-        "newest"
-    )
-    limit: Annotated[
-        int, Field(ge=1, le=limits.EVENTS_PAGE_MAX, description="Most events on a page.")
-    ] = 50
-    cursor: Annotated[
-        str | None,
-        Field(
-            pattern=CURSOR_PATTERN,
-            description="`next` of the page before: where this one begins.",
-        ),
-    ] = None
+    user_id: Id | None = None
+    """User whose events to list. Default: the user of the key or the session."""
+    session_id: Id | None = None
+    """Only turns of this session."""
+    after: Moment | None = None
+    """Only events that occurred at or after this time (RFC 3339)."""
+    before: Moment | None = None
+    """Only events that occurred before this time (RFC 3339)."""
+    order: Literal["newest", "oldest"] = "newest"
+    """Which events come first."""
+    limit: Annotated[int, Field(ge=1, le=limits.EVENTS_PAGE_MAX)] = 50
+    """Most events on a page."""
+    cursor: Annotated[str | None, Field(pattern=CURSOR_PATTERN)] = None
+    """`next` of the page before: where this one begins."""
     team: InTeam = None
 
 
@@ -550,28 +439,31 @@ class ListedEvent(Message):
     """One turn of a list, complete."""
 
     event_id: EventId
-    session_id: Annotated[str, Field(description="Session of the turn.")]
-    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
-    query: Annotated[str, Field(description="The user's message, complete.")]
-    response: Annotated[str, Field(description="The response, complete.")]
-    flags: Annotated[list[str], Field(description="Flags, as in the event's detail.")]
+    session_id: str
+    """Session of the turn."""
+    topic: str | None
+    """Topic, if it has one."""
+    query: str
+    """The user's message, complete."""
+    response: str
+    """The response, complete."""
+    flags: list[str]
+    """Flags, as in the event's detail."""
     occurred_at: Occurred
     created_at: Created
-    author: Annotated[
-        Author | None,
-        ABSENT_IF_NONE,
-        Field(description="Who wrote it into the memory of a team; absent for one's own."),
-    ] = None
+    author: OrAbsent[Author] = None
+    """Who wrote it into the memory of a team; absent for one's own."""
 
 
 class EventList(Message):
     """Answer of `GET /api/v7/events`: one page, in the order of `occurred_at`."""
 
-    user_id: Annotated[str, Field(description="User whose events these are.")]
-    events: Annotated[list[ListedEvent], Field(description="Events, complete.")]
-    next: Annotated[
-        str | None, Field(description="`cursor` of the next page; null on the last page.")
-    ]
+    user_id: str
+    """User whose events these are."""
+    events: list[ListedEvent]
+    """Events, complete."""
+    next: str | None
+    """`cursor` of the next page; null on the last page."""
 
 
 # --- Messages of the list of sessions --------------------------------------------------------
@@ -585,47 +477,44 @@ class SessionsQuery(Message):
 
     model_config = example({"user_id": "ada", "limit": 20})
 
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User whose sessions to list. Default: the key's pin, else the account's "
-            "name."
-        ),
-    ] = None
-    limit: Annotated[
-        int, Field(ge=1, le=limits.SESSIONS_PAGE_MAX, description="Most sessions on a page.")
-    ] = 50
-    cursor: Annotated[
-        str | None,
-        Field(
-            pattern=SESSION_CURSOR_PATTERN,
-            description="`next` of the page before: where this one begins.",
-        ),
-    ] = None
+    user_id: Id | None = None
+    """User whose sessions to list. Default: the key's pin, else the account's name."""
+    limit: Annotated[int, Field(ge=1, le=limits.SESSIONS_PAGE_MAX)] = 50
+    """Most sessions on a page."""
+    cursor: Annotated[str | None, Field(pattern=SESSION_CURSOR_PATTERN)] = None
+    """`next` of the page before: where this one begins."""
     team: InTeam = None
 
 
 class ListedSession(Message):
     """One session of a list."""
 
-    session_id: Annotated[str, Field(description="Identifier of the session.")]
-    turns: Annotated[int, Field(description="Number of turns.")]
-    summaries: Annotated[int, Field(description="Number of L1 summaries.")]
-    steps: Annotated[int, Field(description="Number of searches that counted a step.")]
-    topic: Annotated[str | None, Field(description="Topic of the latest turn, if it has one.")]
-    query: Annotated[str, Field(description="Beginning of the latest user message.")]
-    task_open: Annotated[bool, Field(description="True if a task was opened and is not done.")]
-    created_at: Annotated[str, Field(description="Time the session began (RFC 3339, UTC).")]
-    last_turn_at: Annotated[
-        str, Field(description="Time the latest turn was stored (RFC 3339, UTC).")
-    ]
+    session_id: str
+    """Identifier of the session."""
+    turns: int
+    """Number of turns."""
+    summaries: int
+    """Number of L1 summaries."""
+    steps: int
+    """Number of searches that counted a step."""
+    topic: str | None
+    """Topic of the latest turn, if it has one."""
+    query: str
+    """Beginning of the latest user message."""
+    task_open: bool
+    """True if a task was opened and is not done."""
+    created_at: str
+    """Time the session began (RFC 3339, UTC)."""
+    last_turn_at: str
+    """Time the latest turn was stored (RFC 3339, UTC)."""
 
 
 class SessionList(Message):
     """Answer of `GET /api/v7/sessions`: one page, the latest turn first."""
 
-    user_id: Annotated[str, Field(description="User whose sessions these are.")]
-    sessions: Annotated[list[ListedSession], Field(description="Sessions, latest turn first.")]
-    next: Annotated[
-        str | None, Field(description="`cursor` of the next page; null on the last page.")
-    ]
+    user_id: str
+    """User whose sessions these are."""
+    sessions: list[ListedSession]
+    """Sessions, latest turn first."""
+    next: str | None
+    """`cursor` of the next page; null on the last page."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from . import limits
 from .errors import Problem, TooManyRequests, Unauthorized
-from .message import ABSENT_IF_NONE, Body, Id, Message, Misfit, example
+from .message import Body, Described, Id, Message, Misfit, OrAbsent, example
 from .text import Text
 
 # --- Messages of the OpenAI-compatible chat completions and of the list of models ------------
@@ -41,8 +41,10 @@ class TextPart(Body):
 
     model_config = _PASSED_ON
 
-    type: Annotated[Literal["text"], Field(description="`text`.")]
-    text: Annotated[Text, Field(description="Text.")]
+    type: Literal["text"]
+    """`text`."""
+    text: Text
+    """Text."""
 
 
 class MediaPart(Body):
@@ -50,10 +52,8 @@ class MediaPart(Body):
 
     model_config = _PASSED_ON
 
-    type: Annotated[
-        Literal["image_url", "input_audio", "file", "video_url", "refusal"],
-        Field(description="Kind of the part. Its other fields are those of OpenAI."),
-    ]
+    type: Literal["image_url", "input_audio", "file", "video_url", "refusal"]
+    """Kind of the part. Its other fields are those of OpenAI."""
 
     @property
     def text(self) -> str:
@@ -75,20 +75,14 @@ class Spoken(Body):
 
     model_config = _PASSED_ON
 
-    role: Annotated[
-        Literal["system", "developer", "user", "assistant", "tool", "function"],
-        Field(description="Role of the speaker."),
-    ]
-    content: Annotated[
-        Text | list[TextPart | MediaPart] | None,
-        Field(description="Content: a string, or a list of parts; null beside tool calls."),
-    ] = None
-    tool_calls: Annotated[
-        list[dict[str, Any]] | None, Field(description="Tool calls of an assistant's message.")
-    ] = None
-    tool_call_id: Annotated[
-        Text | None, Field(description="The tool call that a tool's message answers.")
-    ] = None
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    """Role of the speaker."""
+    content: Text | list[TextPart | MediaPart] | None = None
+    """Content: a string, or a list of parts; null beside tool calls."""
+    tool_calls: list[dict[str, Any]] | None = None
+    """Tool calls of an assistant's message."""
+    tool_call_id: Text | None = None
+    """The tool call that a tool's message answers."""
 
     @property
     def text(self) -> str:
@@ -116,9 +110,8 @@ class Spoken(Body):
 class StreamOptions(Body):
     """Options of a stream."""
 
-    include_usage: Annotated[
-        bool | None, Field(description="Report token usage in a final chunk.")
-    ] = None
+    include_usage: bool | None = None
+    """Report token usage in a final chunk."""
 
 
 class AnswerFormat(Body):
@@ -126,9 +119,8 @@ class AnswerFormat(Body):
 
     model_config = _PASSED_ON
 
-    type: Annotated[
-        Text, Field(description="`text`, `json_object` or `json_schema`, if the model knows it.")
-    ]
+    type: Text
+    """`text`, `json_object` or `json_schema`, if the model knows it."""
 
 
 class Completion(Body):
@@ -145,58 +137,35 @@ class Completion(Body):
         **_PASSED_ON,
     )
 
-    messages: Annotated[
-        list[Spoken],
-        Field(
-            min_length=1,
-            max_length=limits.CHAT_HISTORY_MAX,
-            description="The conversation. One message at least is the user's and not blank.",
-        ),
-    ]
-    model: Annotated[
-        Text | None,
-        Field(
-            description="`memory` (the configured models, in order), `memory-quotes` (quotes, "
-            "without a language model), or one of the configured models. Another name means "
-            "`memory`."
-        ),
-    ] = None
-    user: Annotated[
-        Id | None,
-        Field(
-            description="User whose memory to use. Default: the key's pin, else the account's name."
-        ),
-    ] = None
-    session_id: Annotated[Id, Field(description="Session of the message.")] = "default"
-    stream: Annotated[bool | None, Field(description="Stream the answer in chunks.")] = None
-    stream_options: Annotated[StreamOptions | None, Field(description="Options of the stream.")] = (
-        None
-    )
-    max_tokens: Annotated[
-        int | None,
-        Field(ge=1, le=limits.TOKENS_MAX, description="Maximum number of tokens to generate."),
-    ] = None
-    max_completion_tokens: Annotated[
-        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="Newer name of `max_tokens`.")
-    ] = None
-    temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature.")] = (
-        None
-    )
-    n: Annotated[
-        int | None,
-        Field(ge=1, le=128, description="Number of answers. Memory stores the first."),
-    ] = None
-    stop: Annotated[
-        Text | list[Text] | None, Field(description="Texts at which the model stops.")
-    ] = None
-    tools: Annotated[
-        list[dict[str, Any]] | None, Field(description="Tools that the model may call.")
-    ] = None
+    messages: Annotated[list[Spoken], Field(min_length=1, max_length=limits.CHAT_HISTORY_MAX)]
+    """The conversation. One message at least is the user's and not blank."""
+    model: Text | None = None
+    """`memory` (the configured models, in order), `memory-quotes` (quotes, without a language
+    model), or one of the configured models. Another name means `memory`."""
+    user: Id | None = None
+    """User whose memory to use. Default: the key's pin, else the account's name."""
+    session_id: Id = "default"
+    """Session of the message."""
+    stream: bool | None = None
+    """Stream the answer in chunks."""
+    stream_options: StreamOptions | None = None
+    """Options of the stream."""
+    max_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX)] = None
+    """Maximum number of tokens to generate."""
+    max_completion_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX)] = None
+    """Newer name of `max_tokens`."""
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    """Sampling temperature."""
+    n: Annotated[int | None, Field(ge=1, le=128)] = None
+    """Number of answers. Memory stores the first."""
+    stop: Text | list[Text] | None = None
+    """Texts at which the model stops."""
+    tools: list[dict[str, Any]] | None = None
+    """Tools that the model may call."""
     tool_choice: ToolChoice = None
     parallel_tool_calls: ParallelToolCalls = None
-    response_format: Annotated[AnswerFormat | None, Field(description="Format of the answer.")] = (
-        None
-    )
+    response_format: AnswerFormat | None = None
+    """Format of the answer."""
 
     @property
     def question(self) -> Spoken:
@@ -234,80 +203,78 @@ class CompletionMessage(Message):
 
     model_config = _PASSED_ON
 
-    role: Annotated[Literal["assistant"], Field(description="`assistant`.")] = "assistant"
-    content: Annotated[
-        str | None, Field(description="The answer; null if the model only calls tools.")
-    ]
-    tool_calls: Annotated[
-        list[dict[str, Any]] | None, ABSENT_IF_NONE, Field(description="Tool calls of the model.")
-    ] = None
+    role: Literal["assistant"] = "assistant"
+    """`assistant`."""
+    content: str | None
+    """The answer; null if the model only calls tools."""
+    tool_calls: OrAbsent[list[dict[str, Any]]] = None
+    """Tool calls of the model."""
 
 
 class Choice(Message):
     """One answer."""
 
-    index: Annotated[int, Field(description="Its number, from 0.")] = 0
-    message: Annotated[CompletionMessage, Field(description="Message of the model.")]
-    logprobs: Annotated[
-        dict[str, Any] | None, ABSENT_IF_NONE, Field(description="As the model gave them.")
-    ] = None
-    finish_reason: Annotated[
-        str,
-        Field(description="`stop`, `length` (the token limit), `tool_calls`, or the model's own."),
-    ]
+    index: int = 0
+    """Its number, from 0."""
+    message: CompletionMessage
+    """Message of the model."""
+    logprobs: OrAbsent[dict[str, Any]] = None
+    """As the model gave them."""
+    finish_reason: str
+    """`stop`, `length` (the token limit), `tool_calls`, or the model's own."""
 
 
 class CompletionUsage(Message):
     """Token usage of all model calls of a request."""
 
-    prompt_tokens: Annotated[
-        int, Field(ge=0, description="Tokens read, including what memory added.")
-    ]
-    completion_tokens: Annotated[int, Field(ge=0, description="Tokens written.")]
-    total_tokens: Annotated[int, Field(ge=0, description="Sum of both.")]
+    prompt_tokens: Annotated[int, Field(ge=0)]
+    """Tokens read, including what memory added."""
+    completion_tokens: Annotated[int, Field(ge=0)]
+    """Tokens written."""
+    total_tokens: Annotated[int, Field(ge=0)]
+    """Sum of both."""
 
 
 class Completed(Message):
     """Answer of `POST /v1/chat/completions`."""
 
-    id: Annotated[
-        str,
-        Field(description="Event id of the stored turn, or a name if nothing was stored."),
-    ]
-    object: Annotated[Literal["chat.completion"], Field(description="`chat.completion`.")] = (
-        "chat.completion"
-    )
-    created: Annotated[int, Field(description="Time of creation, in seconds since 1970.")]
-    model: Annotated[str, Field(description="The model that answered.")]
-    choices: Annotated[list[Choice], Field(description="The answers.")]
-    usage: Annotated[CompletionUsage, Field(description="Token usage.")]
-    detail: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Notes on storing the turn.")
-    ] = None
+    id: str
+    """Event id of the stored turn, or a name if nothing was stored."""
+    object: Literal["chat.completion"] = "chat.completion"
+    """`chat.completion`."""
+    created: int
+    """Time of creation, in seconds since 1970."""
+    model: str
+    """The model that answered."""
+    choices: list[Choice]
+    """The answers."""
+    usage: CompletionUsage
+    """Token usage."""
+    detail: OrAbsent[str] = None
+    """Notes on storing the turn."""
 
 
 class ServedModel(Message):
     """One entry of the list of models."""
 
-    id: Annotated[
-        str,
-        Field(
-            description="Value for `model`: `memory`, `memory-quotes`, a configured model as "
-            "MODEL@HOST, or `memory-embedder`."
-        ),
-    ]
-    object: Annotated[Literal["model"], Field(description="`model`.")] = "model"
-    created: Annotated[int, Field(description="Always 0.")] = 0
-    owned_by: Annotated[
-        str, Field(description="`remembrancer`, the host of a model, or the embedder's name.")
-    ] = "remembrancer"
+    id: str
+    """Value for `model`: `memory`, `memory-quotes`, a configured model as MODEL@HOST, or
+    `memory-embedder`."""
+    object: Literal["model"] = "model"
+    """`model`."""
+    created: int = 0
+    """Always 0."""
+    owned_by: str = "remembrancer"
+    """`remembrancer`, the host of a model, or the embedder's name."""
 
 
 class ServedModels(Message):
     """Answer of `GET /v1/models`."""
 
-    object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
-    data: Annotated[list[ServedModel], Field(description="Models that this account may use.")]
+    object: Literal["list"] = "list"
+    """`list`."""
+    data: list[ServedModel]
+    """Models that this account may use."""
 
 
 # --- Messages of the OpenAI-compatible Responses API, as far as the service supports it ------
@@ -316,10 +283,8 @@ class ServedModels(Message):
 class TextFormat(Body):
     """Options of the answer's text."""
 
-    format: Annotated[
-        dict[str, Any] | None,
-        Field(description='`{"type": "text"}`, `json_object`, or `json_schema` with its schema.'),
-    ] = None
+    format: dict[str, Any] | None = None
+    """`{"type": "text"}`, `json_object`, or `json_schema` with its schema."""
 
 
 class ResponseRequest(Body):
@@ -330,43 +295,36 @@ class ResponseRequest(Body):
         extra="allow",
     )
 
-    input: Annotated[
+    input: (
         Text
-        | Annotated[list[dict[str, Any]], Field(min_length=1, max_length=limits.CHAT_HISTORY_MAX)],
-        Field(
-            description="The user's message, or the conversation: messages, `function_call` and "
-            "`function_call_output`."
-        ),
-    ]
-    instructions: Annotated[Text | None, Field(description="System message before the input.")] = (
-        None
+        | Annotated[list[dict[str, Any]], Field(min_length=1, max_length=limits.CHAT_HISTORY_MAX)]
     )
-    model: Annotated[Text | None, Field(description="As in `POST /v1/chat/completions`.")] = None
-    user: Annotated[
-        Id | None,
-        Field(
-            description="User whose memory to use. Default: the key's pin, else the account's name."
-        ),
-    ] = None
-    session_id: Annotated[Id, Field(description="Session of the message.")] = "default"
-    stream: Annotated[bool | None, Field(description="Stream the answer as events.")] = None
-    max_output_tokens: Annotated[
-        int | None,
-        Field(ge=1, le=limits.TOKENS_MAX, description="Maximum number of tokens to generate."),
-    ] = None
-    temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature.")] = (
-        None
-    )
-    top_p: Annotated[float | None, Field(ge=0, le=1, description="Nucleus sampling.")] = None
-    text: Annotated[TextFormat | None, Field(description="Format of the answer.")] = None
-    tools: Annotated[
-        list[dict[str, Any]] | None, Field(description="Tools of the type `function`.")
-    ] = None
+    """The user's message, or the conversation: messages, `function_call` and
+    `function_call_output`."""
+    instructions: Text | None = None
+    """System message before the input."""
+    model: Text | None = None
+    """As in `POST /v1/chat/completions`."""
+    user: Id | None = None
+    """User whose memory to use. Default: the key's pin, else the account's name."""
+    session_id: Id = "default"
+    """Session of the message."""
+    stream: bool | None = None
+    """Stream the answer as events."""
+    max_output_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX)] = None
+    """Maximum number of tokens to generate."""
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    """Sampling temperature."""
+    top_p: Annotated[float | None, Field(ge=0, le=1)] = None
+    """Nucleus sampling."""
+    text: TextFormat | None = None
+    """Format of the answer."""
+    tools: list[dict[str, Any]] | None = None
+    """Tools of the type `function`."""
     tool_choice: ToolChoice = None
     parallel_tool_calls: ParallelToolCalls = None
-    previous_response_id: Annotated[
-        Text | None, Field(description="Not supported: send the conversation in `input`.")
-    ] = None
+    previous_response_id: Text | None = None
+    """Not supported: send the conversation in `input`."""
 
 
 class ResponseUsage(Message):
@@ -374,9 +332,12 @@ class ResponseUsage(Message):
 
     model_config = ConfigDict(extra="allow")
 
-    input_tokens: Annotated[int, Field(ge=0, description="Tokens read.")]
-    output_tokens: Annotated[int, Field(ge=0, description="Tokens written.")]
-    total_tokens: Annotated[int, Field(ge=0, description="Sum of both.")]
+    input_tokens: Annotated[int, Field(ge=0)]
+    """Tokens read."""
+    output_tokens: Annotated[int, Field(ge=0)]
+    """Tokens written."""
+    total_tokens: Annotated[int, Field(ge=0)]
+    """Sum of both."""
 
 
 class ResponseObject(Message):
@@ -384,18 +345,20 @@ class ResponseObject(Message):
 
     model_config = ConfigDict(extra="allow")
 
-    id: Annotated[str, Field(description="`resp_` and the event id of the stored turn, or a name.")]
-    object: Annotated[Literal["response"], Field(description="`response`.")] = "response"
-    created_at: Annotated[int, Field(description="Time of creation, in seconds since 1970.")]
-    status: Annotated[
-        Literal["in_progress", "completed", "incomplete"],
-        Field(description="`incomplete`: the token limit was reached."),
-    ]
-    model: Annotated[str, Field(description="The model that answered.")]
-    output: Annotated[
-        list[dict[str, Any]], Field(description="A message, function calls, or both.")
-    ]
-    usage: Annotated[ResponseUsage | None, Field(description="Token usage.")] = None
+    id: str
+    """`resp_` and the event id of the stored turn, or a name."""
+    object: Literal["response"] = "response"
+    """`response`."""
+    created_at: int
+    """Time of creation, in seconds since 1970."""
+    status: Literal["in_progress", "completed", "incomplete"]
+    """`incomplete`: the token limit was reached."""
+    model: str
+    """The model that answered."""
+    output: list[dict[str, Any]]
+    """A message, function calls, or both."""
+    usage: ResponseUsage | None = None
+    """Token usage."""
 
 
 # --- Messages of the OpenAI-compatible embeddings --------------------------------------------
@@ -406,25 +369,16 @@ class Embed(Body):
 
     model_config = example({"model": "memory-embedder", "input": "When does the ferry leave?"})
 
-    input: Annotated[
-        Text | Annotated[list[Text], Field(min_length=1, max_length=limits.EMBEDDING_INPUTS_MAX)],
-        Field(description="One text, or a list of texts. Tokens in their place are rejected."),
-    ]
-    model: Annotated[
-        Text | None, Field(description="Accepted and ignored: the server has one embedder.")
-    ] = None
-    encoding_format: Annotated[
-        Literal["float", "base64"],
-        Field(description="`float`: lists of numbers. `base64`: 32-bit floats, little endian."),
-    ] = "float"
-    dimensions: Annotated[
-        int | None,
-        Field(ge=1, description="Number of dimensions: that of the embedder, or absent."),
-    ] = None
-    input_type: Annotated[
-        Literal["query", "document"],
-        Field(description="Whether the texts are searched or search (our addition)."),
-    ] = "document"
+    input: Text | Annotated[list[Text], Field(min_length=1, max_length=limits.EMBEDDING_INPUTS_MAX)]
+    """One text, or a list of texts. Tokens in their place are rejected."""
+    model: Text | None = None
+    """Accepted and ignored: the server has one embedder."""
+    encoding_format: Literal["float", "base64"] = "float"
+    """`float`: lists of numbers. `base64`: 32-bit floats, little endian."""
+    dimensions: Annotated[int | None, Field(ge=1)] = None
+    """Number of dimensions: that of the embedder, or absent."""
+    input_type: Literal["query", "document"] = "document"
+    """Whether the texts are searched or search (our addition)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -442,29 +396,34 @@ class Embed(Body):
 class TextVector(Message):
     """The vector of one text."""
 
-    object: Annotated[Literal["embedding"], Field(description="`embedding`.")] = "embedding"
-    index: Annotated[int, Field(description="Position of its text, from 0.")]
-    embedding: Annotated[
-        list[float] | str, Field(description="The vector, of unit length, in `encoding_format`.")
-    ]
+    object: Literal["embedding"] = "embedding"
+    """`embedding`."""
+    index: int
+    """Position of its text, from 0."""
+    embedding: list[float] | str
+    """The vector, of unit length, in `encoding_format`."""
 
 
 class EmbeddingUsage(Message):
     """Size of the input."""
 
-    prompt_tokens: Annotated[
-        int, Field(ge=0, description="About a quarter of the characters that were read.")
-    ]
-    total_tokens: Annotated[int, Field(ge=0, description="The same.")]
+    prompt_tokens: Annotated[int, Field(ge=0)]
+    """About a quarter of the characters that were read."""
+    total_tokens: Annotated[int, Field(ge=0)]
+    """The same."""
 
 
 class Embedded(Message):
     """Answer of `POST /v1/embeddings`."""
 
-    object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
-    data: Annotated[list[TextVector], Field(description="One vector per text, in their order.")]
-    model: Annotated[str, Field(description="The embedder, with its version.")]
-    usage: Annotated[EmbeddingUsage, Field(description="Tokens of the input.")]
+    object: Literal["list"] = "list"
+    """`list`."""
+    data: list[TextVector]
+    """One vector per text, in their order."""
+    model: str
+    """The embedder, with its version."""
+    usage: EmbeddingUsage
+    """Tokens of the input."""
 
 
 # --- Errors in the shape that OpenAI's clients read, for the paths under `/v1` ---------------
@@ -489,29 +448,27 @@ def is_openai_path(path: str) -> bool:
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
-class OpenAIError(BaseModel):
+class OpenAIError(Described):
     """The error of a response."""
 
-    message: Annotated[str, Field(description="Explanation, for people.")]
-    type: Annotated[str, Field(description="Kind of error, such as `invalid_request_error`.")]
-    param: Annotated[
-        str | None, Field(description="The invalid field, such as `messages[0].content`, or null.")
-    ]
-    code: Annotated[
-        str,
-        Field(
-            description="Stable error code: `invalid_api_key`, `rate_limit_exceeded`, "
-            "`model_not_found`, or a code of the other endpoints."
-        ),
-    ]
+    message: str
+    """Explanation, for people."""
+    type: str
+    """Kind of error, such as `invalid_request_error`."""
+    param: str | None
+    """The invalid field, such as `messages[0].content`, or null."""
+    code: str
+    """Stable error code: `invalid_api_key`, `rate_limit_exceeded`, `model_not_found`, or a code of
+    the other endpoints."""
 
 
-class OpenAIErrorBody(BaseModel):
+class OpenAIErrorBody(Described):
     """Body of every error response under `/v1`."""
 
     model_config = ConfigDict(title="OpenAIError")
 
-    error: Annotated[OpenAIError, Field(description="The error.")]
+    error: OpenAIError
+    """The error."""
 
 
 def openai_body(problem: Problem) -> dict[str, Any]:

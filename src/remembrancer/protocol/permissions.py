@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field
 
 from . import limits
-from .message import ABSENT_IF_NONE, Body, Detail, ExactBody, Id, Message, example
+from .message import Body, Detail, ExactBody, Id, Message, OrAbsent, example
 from .service_keys import mask_service_keys
 from .text import Readable, Telling, Text
 
@@ -101,36 +101,26 @@ class PermissionCheck(Body):
         {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
     )
 
-    path: Annotated[
-        AbsolutePath,
-        Field(description="Absolute path. Resolve links before asking."),
-    ]
+    path: AbsolutePath
+    """Absolute path. Resolve links before asking."""
     action: _OneAction
-    agent: Annotated[Id, Readable(), Field(description="Agent that wants to act.")]
+    agent: Annotated[Id, Readable()]
+    """Agent that wants to act."""
 
 
 class PermissionChecked(Message):
     """Answer of `POST /api/v7/sysperm/check`."""
 
-    allowed: Annotated[
-        bool,
-        Field(
-            description="True if the action is allowed now. Otherwise do not act; ask the owner "
-            "for a grant."
-        ),
-    ]
-    grant_id: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Grant that allows it; if there are several, the one that expires last."),
-    ] = None
-    expires_at: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Expiry of that grant (RFC 3339, UTC).")
-    ] = None
-    path: Annotated[
-        str, Field(description="Normalised path that was checked. Use exactly this path.")
-    ]
-    reason: Annotated[str, Field(description="Reason, for people.")]
+    allowed: bool
+    """True if the action is allowed now. Otherwise do not act; ask the owner for a grant."""
+    grant_id: OrAbsent[str] = None
+    """Grant that allows it; if there are several, the one that expires last."""
+    expires_at: OrAbsent[str] = None
+    """Expiry of that grant (RFC 3339, UTC)."""
+    path: str
+    """Normalised path that was checked. Use exactly this path."""
+    reason: str
+    """Reason, for people."""
 
 
 class GrantRequest(Body):
@@ -145,77 +135,67 @@ class GrantRequest(Body):
         }
     )
 
-    scope: Annotated[
-        Scope,
-        Readable(),
-        Field(
-            description="Absolute path; a folder with a trailing slash covers all files below "
-            "it; `*` and `?` match within a name, `**` between slashes matches any "
-            "number of folders."
-        ),
-    ]
-    ttl_minutes: Annotated[
-        int, Field(ge=1, le=limits.GRANT_MINUTES_MAX, description="Duration in minutes.")
-    ]
-    actions: Annotated[
-        list[Action],
-        Field(
-            min_length=1,
-            max_length=len(ACTIONS),
-            description="Permitted actions: read, write, exec, delete.",
-        ),
-    ]
-    agent: Annotated[Id, Readable(), Field(description="Agent; `*` means every agent.")]
+    scope: Annotated[Scope, Readable()]
+    """Absolute path; a folder with a trailing slash covers all files below it; `*` and `?` match
+    within a name, `**` between slashes matches any number of folders."""
+    ttl_minutes: Annotated[int, Field(ge=1, le=limits.GRANT_MINUTES_MAX)]
+    """Duration in minutes."""
+    actions: Annotated[list[Action], Field(min_length=1, max_length=len(ACTIONS))]
+    """Permitted actions: read, write, exec, delete."""
+    agent: Annotated[Id, Readable()]
+    """Agent; `*` means every agent."""
 
 
 class Granted(Message):
     """Answer of `POST /api/v7/sysperm/grant`."""
 
     grant_id: GrantId
-    scope: Annotated[str, Field(description="Scope, normalised.")]
-    actions: Annotated[list[Action], Field(description="Permitted actions.")]
-    agent: Annotated[str, Field(description="Agent.")]
+    scope: str
+    """Scope, normalised."""
+    actions: list[Action]
+    """Permitted actions."""
+    agent: str
+    """Agent."""
     expires_at: ExpiresAt
-    note: Annotated[str, Field(description="What the scope covers, for people.")]
+    note: str
+    """What the scope covers, for people."""
 
 
 class GrantsQuery(Message):
     """Parameters of `GET /api/v7/sysperm/grants`."""
 
-    limit: Annotated[
-        int, Field(ge=1, le=limits.GRANTS_LISTED_MAX, description="Maximum number of entries.")
-    ] = 100
-    before: Annotated[
-        Id | None,
-        Field(
-            description="Return grants older than this grant_id: the `next` of the previous page."
-        ),
-    ] = None
+    limit: Annotated[int, Field(ge=1, le=limits.GRANTS_LISTED_MAX)] = 100
+    """Maximum number of entries."""
+    before: Id | None = None
+    """Return grants older than this grant_id: the `next` of the previous page."""
 
 
 class LiveGrant(Message):
     """A grant in force."""
 
     grant_id: GrantId
-    scope: Annotated[str, Field(description="Scope.")]
-    actions: Annotated[list[Action], Field(description="Permitted actions.")]
-    agent: Annotated[str, Field(description="Agent.")]
-    key_id: Annotated[
-        int,
-        Field(description="Number of the key that granted it; 0 for a signed-in browser."),
-    ]
-    granted_at: Annotated[str, Field(description="Time of the grant (RFC 3339, UTC).")]
+    scope: str
+    """Scope."""
+    actions: list[Action]
+    """Permitted actions."""
+    agent: str
+    """Agent."""
+    key_id: int
+    """Number of the key that granted it; 0 for a signed-in browser."""
+    granted_at: str
+    """Time of the grant (RFC 3339, UTC)."""
     expires_at: ExpiresAt
-    seconds_left: Annotated[int, Field(ge=1, description="Remaining seconds, rounded up.")]
+    seconds_left: Annotated[int, Field(ge=1)]
+    """Remaining seconds, rounded up."""
 
 
 class GrantList(Message):
     """Answer of `GET /api/v7/sysperm/grants`: newest first."""
 
-    grants: Annotated[list[LiveGrant], Field(description="Entries of this page.")]
-    next: Annotated[
-        str | None, Field(description="Value of `before` for the next page; null on the last page.")
-    ]
+    grants: list[LiveGrant]
+    """Entries of this page."""
+    next: str | None
+    """Value of `before` for the next page; null on the last page."""
 
 
 class ActionLog(Body):
@@ -230,24 +210,24 @@ class ActionLog(Body):
         }
     )
 
-    grant_id: Annotated[Id, Field(description="Grant that the check returned.")]
-    path: Annotated[AbsolutePath, Field(description="Path that was used.")]
+    grant_id: Id
+    """Grant that the check returned."""
+    path: AbsolutePath
+    """Path that was used."""
     action: _OneAction
     result: Annotated[
-        Telling,
-        Readable(has_lines=True),
-        Field(
-            max_length=limits.RESULT_CHARACTERS_MAX,
-            description="Result of the action. It can never be erased: no secrets.",
-        ),
+        Telling, Readable(has_lines=True), Field(max_length=limits.RESULT_CHARACTERS_MAX)
     ]
+    """Result of the action. It can never be erased: no secrets."""
 
 
 class ActionLogged(Message):
     """Answer of `POST /api/v7/sysperm/log`."""
 
-    logged: Annotated[bool, Field(description="True once stored durably.")]
-    seq: Annotated[int, Field(description="Number of the entry in the audit trail.")]
+    logged: bool
+    """True once stored durably."""
+    seq: int
+    """Number of the entry in the audit trail."""
     detail: Detail = None
 
 
@@ -256,126 +236,83 @@ class GrantRevocation(ExactBody):
 
     model_config = example({"grant_id": "g_5v0n8k2m4t6wz"})
 
-    grant_id: Annotated[Id, Field(description="Grant to revoke.")]
+    grant_id: Id
+    """Grant to revoke."""
 
 
 class GrantRevoked(Message):
     """Answer of `POST /api/v7/sysperm/revoke`."""
 
-    revoked: Annotated[
-        bool,
-        Field(
-            description="True: no check uses the grant any more. Also true if it was revoked "
-            "before."
-        ),
-    ]
+    revoked: bool
+    """True: no check uses the grant any more. Also true if it was revoked before."""
 
 
 class AuditQuery(Message):
     """Parameters of `GET /api/v7/sysperm/audit`."""
 
-    limit: Annotated[
-        int, Field(ge=1, le=limits.AUDIT_LISTED_MAX, description="Maximum number of entries.")
-    ] = 100
-    after: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=(1 << 53) - 1,
-            description="Return entries after this number: the `next` of the previous page.",
-        ),
-    ] = 0
+    limit: Annotated[int, Field(ge=1, le=limits.AUDIT_LISTED_MAX)] = 100
+    """Maximum number of entries."""
+    after: Annotated[int, Field(ge=0, le=(1 << 53) - 1)] = 0
+    """Return entries after this number: the `next` of the previous page."""
 
 
 class AuditEntry(Message):
     """One entry of the audit trail. Fields of other kinds of entries are absent."""
 
-    seq: Annotated[int, Field(description="Number of the entry, from 1, without gaps.")]
-    at: Annotated[str | None, ABSENT_IF_NONE, Field(description="Time (RFC 3339, UTC).")] = None
-    kind: Annotated[
-        Literal["grant", "check", "log", "revoke", "erase", "team", "unreadable"],
-        Field(description="Action recorded; `unreadable` if the entry was overwritten."),
-    ]
-    account: Annotated[str | None, ABSENT_IF_NONE, Field(description="Account that acted.")] = None
-    key_id: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Number of the key; 0 for a signed-in browser."),
-    ] = None
-    grant_id: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Grant that was created, used or revoked."),
-    ] = None
-    agent: Annotated[str | None, ABSENT_IF_NONE, Field(description="Agent of the entry.")] = None
-    scope: Annotated[str | None, ABSENT_IF_NONE, Field(description="Grant: scope.")] = None
-    actions: Annotated[
-        list[Action] | None, ABSENT_IF_NONE, Field(description="Grant: permitted actions.")
-    ] = None
-    ttl_minutes: Annotated[int | None, ABSENT_IF_NONE, Field(description="Grant: duration.")] = None
-    expires_at: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Grant, or check that it allowed: expiry."),
-    ] = None
-    path: Annotated[str | None, ABSENT_IF_NONE, Field(description="Check or log: path.")] = None
-    action: Annotated[Action | None, ABSENT_IF_NONE, Field(description="Check or log: action.")] = (
-        None
-    )
-    allowed: Annotated[bool | None, ABSENT_IF_NONE, Field(description="Check: result.")] = None
-    check: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Log: number of the check that allowed it."),
-    ] = None
-    result: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Log: result of the action.")
-    ] = None
-    receipt_id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Erase: id of the receipt.")
-    ] = None
-    change: Annotated[
+    seq: int
+    """Number of the entry, from 1, without gaps."""
+    at: OrAbsent[str] = None
+    """Time (RFC 3339, UTC)."""
+    kind: Literal["grant", "check", "log", "revoke", "erase", "team", "unreadable"]
+    """Action recorded; `unreadable` if the entry was overwritten."""
+    account: OrAbsent[str] = None
+    """Account that acted."""
+    key_id: OrAbsent[int] = None
+    """Number of the key; 0 for a signed-in browser."""
+    grant_id: OrAbsent[str] = None
+    """Grant that was created, used or revoked."""
+    agent: OrAbsent[str] = None
+    """Agent of the entry."""
+    scope: OrAbsent[str] = None
+    """Grant: scope."""
+    actions: OrAbsent[list[Action]] = None
+    """Grant: permitted actions."""
+    ttl_minutes: OrAbsent[int] = None
+    """Grant: duration."""
+    expires_at: OrAbsent[str] = None
+    """Grant, or check that it allowed: expiry."""
+    path: OrAbsent[str] = None
+    """Check or log: path."""
+    action: OrAbsent[Action] = None
+    """Check or log: action."""
+    allowed: OrAbsent[bool] = None
+    """Check: result."""
+    check: OrAbsent[int] = None
+    """Log: number of the check that allowed it."""
+    result: OrAbsent[str] = None
+    """Log: result of the action."""
+    receipt_id: OrAbsent[str] = None
+    """Erase: id of the receipt."""
+    change: OrAbsent[
         Literal[
-            "create",
-            "rename",
-            "delete",
-            "invite",
-            "withdraw",
-            "accept",
-            "role",
-            "remove",
-            "leave",
+            "create", "rename", "delete", "invite", "withdraw", "accept", "role", "remove", "leave"
         ]
-        | None,
-        ABSENT_IF_NONE,
-        Field(
-            description="Team: what changed. `withdraw`: an invitation; `role`: that of a member."
-        ),
     ] = None
-    team_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="Team: its id.")] = None
-    member: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Team: account of the member.")
-    ] = None
-    user_id: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Team: the member's one user; absent for all users of the account."),
-    ] = None
-    role: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Team: role of the member or invitation.")
-    ] = None
-    invitation_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="Team: invitation.")] = (
-        None
-    )
-    prev: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Hash of the previous entry; 64 zeros in the first."),
-    ] = None
-    hash: Annotated[
-        str,
-        Field(description="SHA-256 of the entry without this field, as canonical JSON, in hex."),
-    ]
+    """Team: what changed. `withdraw`: an invitation; `role`: that of a member."""
+    team_id: OrAbsent[str] = None
+    """Team: its id."""
+    member: OrAbsent[str] = None
+    """Team: account of the member."""
+    user_id: OrAbsent[str] = None
+    """Team: the member's one user; absent for all users of the account."""
+    role: OrAbsent[str] = None
+    """Team: role of the member or invitation."""
+    invitation_id: OrAbsent[str] = None
+    """Team: invitation."""
+    prev: OrAbsent[str] = None
+    """Hash of the previous entry; 64 zeros in the first."""
+    hash: str
+    """SHA-256 of the entry without this field, as canonical JSON, in hex."""
 
 
 class AuditHead(Message):
@@ -384,22 +321,21 @@ class AuditHead(Message):
     Keep a copy elsewhere: with it, the loss of entries can be detected later.
     """
 
-    seq: Annotated[int, Field(description="Number of the entry; 0 if there is none.")]
-    hash: Annotated[str, Field(description="Hash of the entry.")]
+    seq: int
+    """Number of the entry; 0 if there is none."""
+    hash: str
+    """Hash of the entry."""
 
 
 class AuditPage(Message):
     """Answer of `GET /api/v7/sysperm/audit`: oldest first."""
 
-    entries: Annotated[list[AuditEntry], Field(description="Entries of this page.")]
-    next: Annotated[
-        int | None, Field(description="Value of `after` for the next page; null on the last page.")
-    ]
-    chain_valid: Annotated[
-        bool,
-        Field(
-            description="True if these entries are unchanged, complete and linked to the entries "
-            "around them; on the last page, to the head."
-        ),
-    ]
-    head: Annotated[AuditHead, Field(description="The newest entry.")]
+    entries: list[AuditEntry]
+    """Entries of this page."""
+    next: int | None
+    """Value of `after` for the next page; null on the last page."""
+    chain_valid: bool
+    """True if these entries are unchanged, complete and linked to the entries around them; on the
+    last page, to the head."""
+    head: AuditHead
+    """The newest entry."""

@@ -10,7 +10,17 @@ from . import limits
 from .agent import ModelUsage
 from .constitution import ClientKind
 from .cubes import SharedCube
-from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, Saved, Topic, example
+from .message import (
+    Body,
+    Created,
+    Id,
+    InTeam,
+    Message,
+    OrAbsent,
+    Saved,
+    Topic,
+    example,
+)
 from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
 from .text import Telling, Text
 
@@ -31,21 +41,16 @@ class Summary(Body):
         }
     )
 
-    user_id: Annotated[
-        Id, Field(description="User whose memory to use: a space of the key's account.")
-    ]
-    session_id: Annotated[Id, Field(description="Session that the summary covers.")]
-    summary_text: Annotated[
-        Telling,
-        Field(
-            max_length=limits.L1_CHARACTERS_MAX,
-            description="What was done, what was decided, the outcome.",
-        ),
-    ]
-    topic: Annotated[Topic | None, Field(description="Topic: a word or a line.")] = None
-    message_count: Annotated[
-        Count | None, Field(description="Number of messages covered, as counted by the agent.")
-    ] = None
+    user_id: Id
+    """User whose memory to use: a space of the key's account."""
+    session_id: Id
+    """Session that the summary covers."""
+    summary_text: Annotated[Telling, Field(max_length=limits.L1_CHARACTERS_MAX)]
+    """What was done, what was decided, the outcome."""
+    topic: Topic | None = None
+    """Topic: a word or a line."""
+    message_count: Count | None = None
+    """Number of messages covered, as counted by the agent."""
     team: InTeam = None
 
 
@@ -53,12 +58,14 @@ class SummarySaved(Message):
     """Answer of `POST /api/v7/memory/summarize`."""
 
     saved: Saved
-    l1_id: Annotated[str, Field(description="Identifier of the L1.")]
-    l2_due: Annotated[bool, Field(description="True if the user's map needs an update.")]
-    ratio: Annotated[float, Field(description="Length relative to the turns that it covers.")]
-    warning: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Warning about the summary.")
-    ] = None
+    l1_id: str
+    """Identifier of the L1."""
+    l2_due: bool
+    """True if the user's map needs an update."""
+    ratio: float
+    """Length relative to the turns that it covers."""
+    warning: OrAbsent[str] = None
+    """Warning about the summary."""
 
 
 class SummaryAsked(Body):
@@ -66,21 +73,20 @@ class SummaryAsked(Body):
 
     model_config = example({"user_id": "owner", "session_id": "summer-trip"})
 
-    user_id: Annotated[Id, Field(description="User whose memory to use.")]
-    session_id: Annotated[
-        Id, Field(description="Session to summarise: its turns since its last L1.")
-    ]
+    user_id: Id
+    """User whose memory to use."""
+    session_id: Id
+    """Session to summarise: its turns since its last L1."""
     team: InTeam = None
 
 
 class Dropped(Message):
     """A sentence of a model that was dropped."""
 
-    sentence: Annotated[str, Field(description="Beginning of the sentence.")]
-    detail: Annotated[
-        str,
-        Field(description="What the source does not support, or another reason for dropping it."),
-    ]
+    sentence: str
+    """Beginning of the sentence."""
+    detail: str
+    """What the source does not support, or another reason for dropping it."""
 
 
 class SummaryDraft(Message):
@@ -89,24 +95,22 @@ class SummaryDraft(Message):
     Nothing is stored: send `summary_text` to `memory/summarize` to store it.
     """
 
-    summary_text: Annotated[str, Field(description="Draft of an L1 for these turns.")]
-    made_by: Annotated[
-        MadeBy, Field(description="`model`, or `headlines`: sentences of the turns, word for word.")
-    ]
-    ratio: Annotated[float, Field(description="Length relative to the turns.")]
-    turns: Annotated[int, Field(description="Number of turns without an L1.")]
-    dropped: Annotated[
-        list[Dropped], Field(description="Dropped sentences of the model, at most 20.")
-    ]
-    usage: Annotated[ModelUsage, Field(description="Use of language models.")]
-    warning: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Warning about the summary.")
-    ] = None
-    detail: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="Why no model wrote it, or only part of it."),
-    ] = None
+    summary_text: str
+    """Draft of an L1 for these turns."""
+    made_by: MadeBy
+    """`model`, or `headlines`: sentences of the turns, word for word."""
+    ratio: float
+    """Length relative to the turns."""
+    turns: int
+    """Number of turns without an L1."""
+    dropped: list[Dropped]
+    """Dropped sentences of the model, at most 20."""
+    usage: ModelUsage
+    """Use of language models."""
+    warning: OrAbsent[str] = None
+    """Warning about the summary."""
+    detail: OrAbsent[str] = None
+    """Why no model wrote it, or only part of it."""
 
 
 class MapRequest(Body):
@@ -114,61 +118,41 @@ class MapRequest(Body):
 
     model_config = example({"user_id": "owner"})
 
-    user_id: Annotated[Id, Field(description="User of the map.")]
-    session_count: Annotated[
-        Count | None,
-        Field(
-            description="Use only the L1s of this many latest sessions. 0 keeps the map as it "
-            "is. Default: all."
-        ),
-    ] = None
+    user_id: Id
+    """User of the map."""
+    session_count: Count | None = None
+    """Use only the L1s of this many latest sessions. 0 keeps the map as it is. Default: all."""
     team: InTeam = None
 
 
 class MapUpdated(Message):
     """Answer of `POST /api/v7/memory/map`."""
 
-    updated: Annotated[
-        bool, Field(description="False if the map would not change; it is not stored again.")
-    ]
-    map_text: Annotated[str, Field(description="The newest map; empty if there is none.")]
-    l1_count: Annotated[int, Field(description="Number of L1s in the memory.")]
-    version: Annotated[int, Field(description="Version of the newest map; 0 if there is none.")]
-    made_by: Annotated[
-        MadeBy | None,
-        ABSENT_IF_NONE,
-        Field(description="With a summarizing model: who wrote this map."),
-    ] = None
-    dropped: Annotated[
-        list[Dropped] | None,
-        ABSENT_IF_NONE,
-        Field(description="With a summarizing model: dropped lines, at most 20."),
-    ] = None
-    usage: Annotated[
-        ModelUsage | None,
-        ABSENT_IF_NONE,
-        Field(description="With a summarizing model: use of language models."),
-    ] = None
-    detail: Annotated[
-        str | None,
-        ABSENT_IF_NONE,
-        Field(description="With a summarizing model: why it wrote nothing, or only part of it."),
-    ] = None
+    updated: bool
+    """False if the map would not change; it is not stored again."""
+    map_text: str
+    """The newest map; empty if there is none."""
+    l1_count: int
+    """Number of L1s in the memory."""
+    version: int
+    """Version of the newest map; 0 if there is none."""
+    made_by: OrAbsent[MadeBy] = None
+    """With a summarizing model: who wrote this map."""
+    dropped: OrAbsent[list[Dropped]] = None
+    """With a summarizing model: dropped lines, at most 20."""
+    usage: OrAbsent[ModelUsage] = None
+    """With a summarizing model: use of language models."""
+    detail: OrAbsent[str] = None
+    """With a summarizing model: why it wrote nothing, or only part of it."""
 
 
 class MapQuery(Message):
     """Parameters of `GET /api/v7/memory/map`."""
 
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User whose memory to use. Default: the key's pin, else the account's name."
-        ),
-    ] = None
-    version: Annotated[
-        int | None,
-        Field(ge=1, le=1_000_000_000, description="Version to read. Default: the newest."),
-    ] = None
+    user_id: Id | None = None
+    """User whose memory to use. Default: the key's pin, else the account's name."""
+    version: Annotated[int | None, Field(ge=1, le=1000000000)] = None
+    """Version to read. Default: the newest."""
     as_of: AsOf = None
     team: InTeam = None
 
@@ -176,169 +160,114 @@ class MapQuery(Message):
 class MapVersion(Message):
     """Answer of `GET /api/v7/memory/map`: one version of the map; older ones stay."""
 
-    user_id: Annotated[str, Field(description="User whose map it is.")]
-    map_text: Annotated[str, Field(description="Text of the map.")]
-    version: Annotated[int, Field(description="Version number, from 1.")]
-    versions: Annotated[int, Field(description="Number of versions.")]
-    l1_count: Annotated[int, Field(description="Number of L1s at that time.")]
-    made_by: Annotated[
-        str,
-        Field(
-            description="`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, "
-            "and headlines."
-        ),
-    ]
+    user_id: str
+    """User whose map it is."""
+    map_text: str
+    """Text of the map."""
+    version: int
+    """Version number, from 1."""
+    versions: int
+    """Number of versions."""
+    l1_count: int
+    """Number of L1s at that time."""
+    made_by: str
+    """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines."""
     created_at: Created
 
 
 class StartQuery(Message):
     """Parameters of `GET /api/v7/memory/start`."""
 
-    session_id: Annotated[Id, Field(description="Session that starts or continues.")] = "default"
-    format: Annotated[
-        Literal["text", "json"], Field(description="`json`: return the parts as well.")
-    ] = "text"
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User whose memory to use. Default: the key's pin, else the user_id that "
-            "this key last named with this session, else the account's name."
-        ),
-    ] = None
+    session_id: Id = "default"
+    """Session that starts or continues."""
+    format: Literal["text", "json"] = "text"
+    """`json`: return the parts as well."""
+    user_id: Id | None = None
+    """User whose memory to use. Default: the key's pin, else the user_id that this key last named
+    with this session, else the account's name."""
     as_of: AsOf = None
-    client: Annotated[
-        ClientKind,
-        Field(
-            description="How the reader uses the service: `http` (paths), `mcp` (tools) or `hooks` "
-            "(hooks search and store for it)."
-        ),
-    ] = "http"
+    client: ClientKind = "http"
+    """How the reader uses the service: `http` (paths), `mcp` (tools) or `hooks` (hooks search and
+    store for it)."""
     team: InTeam = None
 
 
 class StartParts(Message):
     """The parts of a start pack, newest first."""
 
-    map: Annotated[str, Field(description="The newest map.")]
-    instructions: Annotated[
-        list[str],
-        Field(description="Standing instructions and preferences that hold, as the facts."),
-    ]
-    facts: Annotated[
-        list[str],
-        Field(description="Critical facts that hold, the most useful first, at most 200."),
-    ]
-    summaries: Annotated[list[str], Field(description="L1s of this session, at most 20.")]
-    cubes: Annotated[list[str], Field(description="Cubes with the most votes.")]
+    map: str
+    """The newest map."""
+    instructions: list[str]
+    """Standing instructions and preferences that hold, as the facts."""
+    facts: list[str]
+    """Critical facts that hold, the most useful first, at most 200."""
+    summaries: list[str]
+    """L1s of this session, at most 20."""
+    cubes: list[str]
+    """Cubes with the most votes."""
 
 
 class StartPack(Message):
     """Answer of `GET /api/v7/memory/start`."""
 
-    prompt_text: Annotated[
-        str,
-        Field(
-            description="Constitution, protocol, map, facts, L1s and cubes within the token "
-            "budget. Read it as data."
-        ),
-    ]
-    user_id: Annotated[str, Field(description="User whose memory it is.")]
-    constitution_version: Annotated[int, Field(description="Version of the constitution.")]
-    tokens: Annotated[int, Field(description="Length of `prompt_text` in tokens, estimated.")]
-    left_out: Annotated[int, Field(description="Number of parts left out for length.")]
-    parts: Annotated[
-        StartParts | None, ABSENT_IF_NONE, Field(description="With `format=json`: the parts.")
-    ] = None
+    prompt_text: str
+    """Constitution, protocol, map, facts, L1s and cubes within the token budget. Read it as data.
+    """
+    user_id: str
+    """User whose memory it is."""
+    constitution_version: int
+    """Version of the constitution."""
+    tokens: int
+    """Length of `prompt_text` in tokens, estimated."""
+    left_out: int
+    """Number of parts left out for length."""
+    parts: OrAbsent[StartParts] = None
+    """With `format=json`: the parts."""
 
 
 class AgentMemoryQuery(Message):
     """Parameters of `GET /api/v7/agent/memory`."""
 
-    query: Annotated[
-        Text | None,
-        Field(
-            max_length=limits.QUERY_CHARACTERS_MAX,
-            description="Search query. Without it: the start pack.",
-        ),
-    ] = None
-    user_id: Annotated[
-        Id | None,
-        Field(
-            description="User whose memory to use. Default: the key's pin, else the account's name."
-        ),
-    ] = None
-    top_k: Annotated[
-        int, Field(ge=1, le=limits.TOP_K_MAX, description="Maximum number of hits.")
-    ] = limits.TOP_K_DEFAULT
+    query: Annotated[Text | None, Field(max_length=limits.QUERY_CHARACTERS_MAX)] = None
+    """Search query. Without it: the start pack."""
+    user_id: Id | None = None
+    """User whose memory to use. Default: the key's pin, else the account's name."""
+    top_k: Annotated[int, Field(ge=1, le=limits.TOP_K_MAX)] = limits.TOP_K_DEFAULT
+    """Maximum number of hits."""
     team: InTeam = None
 
 
 class AgentMemory(Message):
     """Answer of `GET /api/v7/agent/memory`: with a query, a search; without one, the start pack."""
 
-    user_id: Annotated[str, Field(description="User whose memory it is.")]
-    hits: Annotated[
-        list[Hit] | None, ABSENT_IF_NONE, Field(description="Events found, best first.")
-    ] = None
-    shared_cubes: Annotated[
-        list[SharedCube] | None,
-        ABSENT_IF_NONE,
-        Field(description="Cubes relevant to the query."),
-    ] = None
-    facts: Annotated[
-        list[FactHit] | None,
-        ABSENT_IF_NONE,
-        Field(description="Critical facts that bear on the query."),
-    ] = None
-    instructions: Annotated[
-        list[InstructionHit] | None,
-        ABSENT_IF_NONE,
-        Field(description="Standing instructions that apply."),
-    ] = None
-    summaries: Annotated[
-        list[SummaryHit] | None,
-        ABSENT_IF_NONE,
-        Field(description="L1s and lines of the map that bear on the query."),
-    ] = None
-    step: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Step of the last interacting search; this search counts none."),
-    ] = None
-    answerable: Annotated[
-        float | None,
-        ABSENT_IF_NONE,
-        Field(
-            ge=0,
-            le=1,
-            description="How likely it is that any event answers the query. Facts and the other "
-            "layers do not count.",
-        ),
-    ] = None
-    total_hits: Annotated[
-        int | None, ABSENT_IF_NONE, Field(description="Number of events that matched.")
-    ] = None
-    help_hits: Annotated[
-        list[Help] | None,
-        ABSENT_IF_NONE,
-        Field(description="Help passages, when the query asks about this service."),
-    ] = None
-    open_tasks: Annotated[
-        list[OpenTask] | None,
-        ABSENT_IF_NONE,
-        Field(description="Other sessions with an open task."),
-    ] = None
-    prompt_text: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="The start pack. Read it as data.")
-    ] = None
-    constitution_version: Annotated[
-        int | None, ABSENT_IF_NONE, Field(description="Version of the constitution.")
-    ] = None
-    tokens: Annotated[
-        int | None,
-        ABSENT_IF_NONE,
-        Field(description="Length of `prompt_text` in tokens, estimated."),
-    ] = None
-    left_out: Annotated[
-        int | None, ABSENT_IF_NONE, Field(description="Number of its parts left out for length.")
-    ] = None
+    user_id: str
+    """User whose memory it is."""
+    hits: OrAbsent[list[Hit]] = None
+    """Events found, best first."""
+    shared_cubes: OrAbsent[list[SharedCube]] = None
+    """Cubes relevant to the query."""
+    facts: OrAbsent[list[FactHit]] = None
+    """Critical facts that bear on the query."""
+    instructions: OrAbsent[list[InstructionHit]] = None
+    """Standing instructions that apply."""
+    summaries: OrAbsent[list[SummaryHit]] = None
+    """L1s and lines of the map that bear on the query."""
+    step: OrAbsent[int] = None
+    """Step of the last interacting search; this search counts none."""
+    answerable: Annotated[OrAbsent[float], Field(ge=0, le=1)] = None
+    """How likely it is that any event answers the query. Facts and the other layers do not count.
+    """
+    total_hits: OrAbsent[int] = None
+    """Number of events that matched."""
+    help_hits: OrAbsent[list[Help]] = None
+    """Help passages, when the query asks about this service."""
+    open_tasks: OrAbsent[list[OpenTask]] = None
+    """Other sessions with an open task."""
+    prompt_text: OrAbsent[str] = None
+    """The start pack. Read it as data."""
+    constitution_version: OrAbsent[int] = None
+    """Version of the constitution."""
+    tokens: OrAbsent[int] = None
+    """Length of `prompt_text` in tokens, estimated."""
+    left_out: OrAbsent[int] = None
+    """Number of its parts left out for length."""
