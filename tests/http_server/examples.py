@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cubes.agents import Agent
 
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
+from remembrancer.http import openapi
 from remembrancer.memory.facts.edit import add_fact
 from remembrancer.memory.remember import remember
 from remembrancer.permissions.grants import check, grant
@@ -92,3 +95,25 @@ def make_granted(context: Context, owner: Caller) -> None:
     rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
     context.store.write(lambda tx: tx.run(rename, made=result.grant_id))
     assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed
+
+
+def schema_of(endpoint: AnyOperation) -> dict[str, Any]:
+    """Return the schema of an endpoint's body, as the OpenAPI document has it."""
+    document = openapi.document(OPERATIONS)
+    operation = document["paths"][endpoint.path][endpoint.method.lower()]
+    name = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
+    schema: dict[str, Any] = document["components"]["schemas"][name]
+    return schema
+
+
+def kinds(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the alternatives of a field."""
+    return part.get("anyOf", [part])  # type: ignore[no-any-return]
+
+
+def pointers(answer: Any) -> list[str]:
+    """Return the invalid fields that an error names; under `/v1` it names the first only."""
+    error = answer.json()["error"]
+    if isinstance(error, dict):
+        return ["/" + error["param"]]
+    return [fault["pointer"] for fault in answer.json()["errors"]]

@@ -20,7 +20,7 @@ from remembrancer.protocol.files import FileType
 from remembrancer.protocol.line import KINDS
 from remembrancer.protocol.operations import OPERATIONS
 
-# Longer texts take minutes to generate. tests/spec/test_limits.py sends the longest.
+# Longer texts take minutes to generate. tests/spec/test_every_operation.py sends the longest.
 CHARACTERS_MAX = 2_000
 PATHS = {endpoint.path for endpoint in OPERATIONS}
 BY_ADDRESS = {(one.method, one.path): one for one in OPERATIONS}

@@ -75,47 +75,12 @@ def test_non_object_json_is_400_with_a_hint(http: Http, path: str, body: bytes) 
 
 
 INVALID: list[tuple[str, dict[str, Any], str]] = [
-    ("/api/v7/memory", {"query_text": None}, "/query_text"),
-    ("/api/v7/memory", {"query_text": 5}, "/query_text"),
-    ("/api/v7/memory", {"query_text": ""}, "/query_text"),
-    ("/api/v7/memory", {"query_text": "x" * 20_001}, "/query_text"),
-    ("/api/v7/memory", {"query_text": "a\x00b"}, "/query_text"),
-    ("/api/v7/memory", {"user_id": ""}, "/user_id"),
-    ("/api/v7/memory", {"user_id": "u" * 257}, "/user_id"),
-    ("/api/v7/memory", {"user_id": ["a"]}, "/user_id"),
-    ("/api/v7/memory", {"top_k": 0}, "/top_k"),
-    ("/api/v7/memory", {"top_k": -1}, "/top_k"),
-    ("/api/v7/memory", {"top_k": 1_000_000_000}, "/top_k"),
-    ("/api/v7/memory", {"top_k": 1e9}, "/top_k"),
-    ("/api/v7/memory", {"top_k": 10**30}, "/top_k"),
-    ("/api/v7/memory", {"top_k": 5.5}, "/top_k"),
-    ("/api/v7/memory", {"top_k": "5"}, "/top_k"),
-    ("/api/v7/memory", {"top_k": True}, "/top_k"),
-    ("/api/v7/memory", {"interact": "true"}, "/interact"),
-    ("/api/v7/memory", {"interact": 1}, "/interact"),
-    ("/api/v7/memory", {"focus_words": "ferry"}, "/focus_words"),
     ("/api/v7/memory", {"focus_words": ["ok", 5]}, "/focus_words/1"),
     ("/api/v7/memory", {"focus_words": ["ok", "a\x00"]}, "/focus_words/1"),
-    ("/api/v7/memory", {"focus_words": ["a"] * 10_000}, "/focus_words"),
-    ("/api/v7/memory", {"focus_words": ["w" * 201]}, "/focus_words/0"),
+    ("/api/v7/memory", {"top_k": 1e9}, "/top_k"),
     ("/api/v7/memory", {"after": 1_700_000_000}, "/after"),
-    ("/api/v7/memory", {"after": "1700000000"}, "/after"),
-    ("/api/v7/memory", {"after": "yesterday"}, "/after"),
-    ("/api/v7/memory", {"before": "2026-02-30T00:00:00Z"}, "/before"),
-    ("/api/v7/memory", {"before": "0001-01-01T00:00:00+14:00"}, "/before"),
-    ("/api/v7/memory", {"max_tokens": 0}, "/max_tokens"),
-    ("/api/v7/remember", {"query": 5}, "/query"),
-    ("/api/v7/remember", {"response": None}, "/response"),
-    ("/api/v7/remember", {"cube_topic": "t"}, "/cube_essence"),
-    ("/api/v7/remember", {"duty": "cube_nothing"}, "/duty_reason"),
-    ("/api/v7/remember", {"response": "a\x00b"}, "/response"),
     ("/api/v7/remember", {"query": "", "response": " \n"}, ""),
-    ("/api/v7/remember", {"session_id": ""}, "/session_id"),
-    ("/api/v7/remember", {"occurred_at": 1_700_000_000}, "/occurred_at"),
     ("/api/v7/remember", {"occurred_at": "9999-12-31T23:59:59-14:00"}, "/occurred_at"),
-    ("/api/v7/remember", {"topic": "t" * 1001}, "/topic"),
-    ("/api/v7/event/write", {"user_id": None}, "/user_id"),
-    ("/api/v7/event/write", {"query": {"text": "a"}}, "/query"),
 ]
 
 
@@ -131,17 +96,6 @@ def test_invalid_value_is_422_with_a_pointer(
     assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
     assert len(answer.content) < 4000
     assert http.rows() == before
-
-
-@pytest.mark.parametrize(("path", "name"), [(path, name) for path in PATHS for name in GOOD[path]])
-def test_missing_member_is_422_with_a_pointer(http: Http, path: str, name: str) -> None:
-    body = {key: value for key, value in GOOD[path].items() if key != name}
-    answer = http.post(path, body)
-
-    assert answer.status_code == 422
-    assert [
-        f["detail"].partition(":")[0] for f in answer.json()["errors"] if f["pointer"] == f"/{name}"
-    ] == ["Field required"]
 
 
 @pytest.mark.parametrize(

@@ -278,14 +278,6 @@ def test_erased_turns_are_not_counted(http: Http) -> None:
     assert (one_left, http.rows()["looks"], report(http)["sessions"]) == (1, 0, [])
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"days": 0}, {"days": limits.COMPLIANCE_DAYS_MAX + 1}, {"days": "x"}, {"all": "maybe"}],
-)
-def test_invalid_parameters_are_refused(http: Http, wrong: dict[str, Any]) -> None:
-    assert http.get(COMPLIANCE, params=wrong).status_code == 422
-
-
 def test_metrics_report_the_duties_of_the_last_day(http: Http) -> None:
     """The last day's duties are metrics (specification.md#compliance-metrics)."""
     http.memory("one", session_id="s")

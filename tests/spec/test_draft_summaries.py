@@ -353,19 +353,6 @@ def test_agent_part_of_the_map_precedes_the_model_part(start: Start) -> None:
     assert "moved to Oslo" not in tiny.prompts[0]
 
 
-def test_repeated_map_request_calls_no_model(start: Start) -> None:
-    """A repeated request asks no model again (specification.md#map-idempotent)."""
-    lines: list[str] = []
-    http, tiny = start(replies(lambda _: "\n".join(lines)))
-    lines.append(f"- Ada lives in Oslo. ({l1(http, 'Ada moved to Oslo in May.')})")
-    first = http.post(MAP, {"user_id": "owner"}, headers={"Idempotency-Key": "k"}).json()
-    l1(http, "Ada bought a boat in June.")
-    again = http.post(MAP, {"user_id": "owner"}, headers={"Idempotency-Key": "k"}).json()
-
-    assert again == first
-    assert len(tiny.requests) == 1
-
-
 def test_unusable_model_leads_to_a_map_of_headlines(start: Start) -> None:
     """An unusable model leads to headlines (specification.md#map-by-model)."""
     http, _ = start(fails(401))

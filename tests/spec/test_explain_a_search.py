@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http
 
 EXPLAIN = "/api/v7/memory/explain"
@@ -42,27 +41,6 @@ def test_explain_counts_no_step_and_writes_nothing(http: Http) -> None:
 
     assert http.rows() == before
     assert http.memory("saw")["step"] == 1
-
-
-def test_read_only_key_can_explain(http: Http) -> None:
-    """A read-only key may call it (specification.md#explain-read-only-key)."""
-    http.remember("Where is the saw?", "In the shed.")
-
-    assert explanation_of(http.as_account("owner", read_only=True), "saw")["hits"]
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ({}, 422),
-        ({"query_text": "", "user_id": "a"}, 422),
-        ({"query_text": "x", "user_id": "a", "top_k": 0}, 422),
-    ],
-)
-def test_explain_validates_like_a_search(http: Http, body: Any, status: int) -> None:
-    """It validates like a search (specification.md#explain-same-hits)."""
-    assert http.post(EXPLAIN, body).status_code == status
-    assert http.with_key(None).post(EXPLAIN, body).status_code == 401
 
 
 def test_explanation_excludes_other_accounts(http: Http) -> None:

@@ -80,15 +80,6 @@ def test_stored_run_names_its_files(http: Http) -> None:
     assert f"files: a.txt ({answer['files'][0]['filename']})" in event["response"]
 
 
-def test_repeated_run_creates_its_files_once(http: Http) -> None:
-    """A repeated request leaves its files once (specification.md#sandbox-idempotent)."""
-    body = {"code": "open('a.txt', 'w').write('x')"}
-    first, second = (http.post(PATH, body, headers={"Idempotency-Key": "k"}) for _ in range(2))
-
-    assert second.json() == first.json()
-    assert http.rows()["files"] == 1
-
-
 def test_files_of_a_pinned_key_are_hidden_from_other_users(http: Http) -> None:
     """A pinned key gets files of its own pin only (specification.md#download-pinned)."""
     ada, bob = (http.as_account("family", user_id=name) for name in ("ada", "bob"))

@@ -285,18 +285,6 @@ def test_key_erases_only_data_that_it_can_write(http: Http) -> None:
     assert hit_ids(http, "rope", "ada") == [answer]
 
 
-def test_repeated_erasure_returns_the_same_receipt(http: Http) -> None:
-    """A repeated request returns the same receipt (specification.md#forget-idempotent)."""
-    answer = http.remember("q", "Rope.")["event_id"]
-
-    first, second = (
-        http.ask("DELETE", f"/api/v7/event/{answer}", headers={"Idempotency-Key": "k"})
-        for _ in range(2)
-    )
-
-    assert (first.status_code, second.json()) == (200, first.json())
-
-
 def test_stored_responses_with_erased_text_are_erased_too(http: Http) -> None:
     """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}

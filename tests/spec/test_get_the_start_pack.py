@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from service import Http
 
 from remembrancer.context import Context
@@ -144,27 +143,6 @@ def test_start_pack_has_own_and_trusted_lessons_only(http: Http) -> None:
     assert "Vinegar" in pack(strangers[3])["prompt_text"]
 
 
-@pytest.mark.parametrize(
-    ("query", "pointer"),
-    [
-        ("format=xml", "/format"),
-        ("format=", "/format"),
-        ("session_id=", "/session_id"),
-        ("session_id=a&session_id=b", "/session_id"),
-        ("user_id=" + "u" * 257, "/user_id"),
-        ("user_id=a%00b", "/user_id"),
-    ],
-)
-def test_invalid_parameters_are_named(http: Http, query: str, pointer: str) -> None:
-    """A wrong parameter is a 422 that names it (specification.md#start-parameters)."""
-    answer = http.get(f"{PATH}?{query}")
-
-    assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (
-        422,
-        [pointer],
-    )
-
-
 def test_pinned_key_gets_the_pack_of_its_own_user(http: Http) -> None:
     """A pinned key gets its own user's pack (specification.md#start-pinned)."""
     http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
@@ -176,33 +154,3 @@ def test_pinned_key_gets_the_pack_of_its_own_user(http: Http) -> None:
         == 403
     )
     assert "seasick" not in json.dumps(pack(http.as_account("bob"), user_id="ada"))
-
-
-class TestAgentMemory:
-    """`GET /api/v7/agent/memory` returns a search or the start pack.
-
-    See specification.md#agent-memory-response.
-    """
-
-    def test_query_searches_without_counting_a_step(self, http: Http) -> None:
-        event_id = http.remember("When does the ferry leave?", "At 9:40.")["event_id"]
-        answer = http.get("/api/v7/agent/memory", params={"query": "ferry", "top_k": "1"}).json()
-
-        assert [hit["event_id"] for hit in answer["hits"]] == [event_id]
-        search = http.memory("ferry", interact=False, top_k=1)
-        assert answer == {**search, "user_id": "owner"}
-        assert http.memory("ferry")["step"] == 1
-
-    def test_missing_query_returns_the_start_pack(self, http: Http) -> None:
-        http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
-        answer = http.get("/api/v7/agent/memory", params={"user_id": "ada"}).json()
-
-        assert "Ada gets seasick." in answer["prompt_text"]
-        assert "hits" not in answer
-
-    @pytest.mark.parametrize("top_k", ["0", "-1", "101", "1e9", "five", "true"])
-    def test_top_k_must_be_from_1_to_100(self, http: Http, top_k: str) -> None:
-        assert (
-            http.get("/api/v7/agent/memory", params={"query": "a", "top_k": top_k}).status_code
-            == 422
-        )

@@ -114,23 +114,6 @@ def test_unknown_user_has_no_events_and_a_pinned_key_only_those_of_its_user(fill
     )
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"cursor": "1_"},
-        {"cursor": "x"},
-        {"cursor": "99999999999999999_1"},
-        {"limit": 0},
-        {"limit": 101},
-        {"after": "yesterday"},
-        {"order": "best"},
-    ],
-)
-def test_invalid_parameters_are_refused(http: Http, query: dict[str, Any]) -> None:
-    """A page that cannot be is a 422 (specification.md#events-list)."""
-    assert http.get(EVENTS, params=query).status_code == 422
-
-
 def test_error_of_a_cursor_says_what_is_wrong_with_it(http: Http) -> None:
     of_form = http.get(EVENTS, params={"cursor": "x"}).json()["detail"]
     of_nul = http.get(EVENTS, params={"user_id": "a\0b"}).json()["detail"]

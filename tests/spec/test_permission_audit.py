@@ -154,18 +154,3 @@ class TestAudit:
             "chain_valid": True,
             "head": {"seq": 0, "hash": "0" * 64},
         }
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            "limit=0",
-            "limit=501",
-            "limit=x",
-            "after=-1",
-            "after=true",
-            "after=1&after=2",
-            "after=99999999999999999",
-        ],
-    )
-    def test_invalid_parameters_are_refused(self, http: Http, wrong: str) -> None:
-        assert http.get(f"{PERM}/audit?{wrong}").status_code == 422

@@ -105,39 +105,6 @@ def test_contradictory_fields_are_refused(http: Http, body: dict[str, Any], mess
     assert http.rows() == before
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("cube_type", "tip"),
-        ("duty", "nothing"),
-        ("duty", ""),
-        ("task_done", "true"),
-        ("task_done", 1),
-        ("cube_publish", 1),
-        ("critical", 7),
-        ("critical", "x" * 2_001),
-        ("critical", "a\u0000b"),
-        ("l1_summary", ["a"]),
-        ("l1_summary", "x" * 20_001),
-        ("l2_map", "x" * 50_001),
-        ("cube_topic", "x" * 201),
-        ("cube_essence", "x" * 1_001),
-        ("cube_rules", "x" * 8_001),
-        ("cube_evidence", "x" * 1_001),
-        ("duty_reason", "x" * 2_001),
-        ("session_id", ""),
-    ],
-)
-def test_invalid_fields_are_named(http: Http, field: str, value: Any) -> None:
-    """A wrong field is a 422 that names it (specification.md#error-pointer)."""
-    before = http.rows()
-    answer = remember(http, **{**WHOLE, field: value})
-
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["pointer"] == f"/{field}"
-    assert http.rows() == before
-
-
 def test_empty_parts_are_skipped_with_a_receipt(http: Http) -> None:
     """Blank parts are skipped, with a receipt (specification.md#remember-empty-parts)."""
     answer = remember(http, **TURN, critical=" ", l1_summary="", l2_map="\n", cube_topic="").json()

