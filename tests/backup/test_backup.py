@@ -305,7 +305,7 @@ manifest["store"] |= {"schema_version": 9000, "sha256": sha, "bytes": len(conten
 def test_backup_of_an_older_schema_is_restored_migrated(backup: Path, tmp_path: Path) -> None:
     cli = Cli(tmp_path / "new")
     cli.environment["PYTHONPATH"] = str(next_version(tmp_path / "later"))
-    restored = cli("restore", str(backup), STORE="")
+    restored = cli.apart("restore", str(backup), STORE="")
 
     assert restored.returncode == 0, restored.stderr
     assert "schema 1" in restored.stdout

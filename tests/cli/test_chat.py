@@ -1,4 +1,4 @@
-"""`remembrancer chat`, run as a separate process on pipes and on a pseudo-terminal."""
+"""`remembrancer chat` without a terminal, and as a process on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import scripted_model
 from client.scripted_server import ScriptedServer, answer
-from command import Cli
+from command import PROGRAM, Cli
 from service import Http, new_key, serving
 from starlette.applications import Starlette
 
@@ -31,36 +29,21 @@ UNREACHABLE = "http://127.0.0.1:9"  # the `discard` port: nothing listens there
 
 
 @pytest.fixture
-def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict[str, str]]:
-    """Yield the environment variables for the URL and the key of the service, without the
-    folder.
-    """
+def cli(folder: Path, context: Context, app: Starlette) -> Iterator[Cli]:
+    """The command line of a user who has the URL and a key of the service, and no data folder."""
+    cli = Cli(folder / "elsewhere")
     with serving(app) as port:
-        text = Cli(folder / "elsewhere").environment
-        yield {
-            **text,
+        cli.environment |= {
             "REMEMBRANCER_URL": f"http://127.0.0.1:{port}",
             "REMEMBRANCER_KEY": new_key(context),
             "TERM": "xterm",
         }
+        yield cli
 
 
-def piped(
-    environment: dict[str, str], *lines: str | bytes, words: tuple[str, ...] = ()
-) -> subprocess.CompletedProcess[str]:
-    """Run a chat through pipes."""
-    typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
-    process = subprocess.run(
-        [sys.executable, "-m", "remembrancer", "chat", *words],
-        input=typed,
-        capture_output=True,
-        env=environment,
-        timeout=100,
-        check=False,
-    )
-    return subprocess.CompletedProcess(
-        process.args, process.returncode, process.stdout.decode(), process.stderr.decode()
-    )
+def piped(cli: Cli, *lines: str, words: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a chat whose input is no terminal."""
+    return cli("chat", *words, stdin="".join(f"{line}\n" for line in lines))
 
 
 class OnTerminal:
@@ -82,15 +65,15 @@ class OnTerminal:
 
 
 @contextmanager
-def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
+def terminal(cli: Cli, *words: str) -> Iterator[OnTerminal]:
     """Start a chat on its own pseudo-terminal."""
     master, slave = pty.openpty()
     attributes = termios.tcgetattr(slave)
     attributes[3] &= ~termios.ECHO
     termios.tcsetattr(slave, termios.TCSANOW, attributes)
-    command = [sys.executable, "-m", "remembrancer", "chat", *words]
+    command = [*PROGRAM, "chat", *words]
     with subprocess.Popen(
-        command, stdin=slave, stdout=slave, stderr=slave, env=environment
+        command, stdin=slave, stdout=slave, stderr=slave, env=cli.environment
     ) as process:
         os.close(slave)
         try:
@@ -113,10 +96,8 @@ def events(http: Http) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_chat_without_a_model_quotes_memory_with_refs(
-    environment: dict[str, str], http: Http
-) -> None:
-    process = piped(environment, FERRY_NOTE, "When does the ferry to Elba leave?")
+def test_chat_without_a_model_quotes_memory_with_refs(cli: Cli, http: Http) -> None:
+    process = piped(cli, FERRY_NOTE, "When does the ferry to Elba leave?")
 
     assert process.returncode == 0
     assert process.stderr == ""
@@ -126,12 +107,13 @@ def test_chat_without_a_model_quotes_memory_with_refs(
         FERRY_NOTE,
         "When does the ferry to Elba leave?",
     ]
+    assert http.memory(FERRY_NOTE, user_id=OWNER)["hits"] != []
 
 
-def test_model_answers_from_memory(environment: dict[str, str]) -> None:
+def test_model_answers_from_memory(cli: Cli) -> None:
     with scripted_model.serving() as url:
         process = piped(
-            environment,
+            cli,
             *scripted_model.QUESTIONS,
             words=("--model", "scripted", "--base-url", f"{url}/v1"),
         )
@@ -142,30 +124,20 @@ def test_model_answers_from_memory(environment: dict[str, str]) -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_model_key_is_read_from_the_named_variable(environment: dict[str, str]) -> None:
-    response = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
-    with ScriptedServer([response]) as wire:
-        words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
-        process = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
-
-    assert process.stdout == "Noted.\n"
-    assert wire.requests[0].headers["authorization"] == "Bearer abc123"
-
-
-def test_model_error_is_reported_without_the_key_and_memory_is_quoted(
-    environment: dict[str, str],
-) -> None:
+def test_model_error_is_reported_without_the_key_and_memory_is_quoted(cli: Cli) -> None:
+    cli.environment["MY_MODEL_KEY"] = "abc123"
     with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
-        process = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
+        process = piped(cli, "Hello.", words=words)
 
+    assert wire.requests[0].headers["authorization"] == "Bearer abc123"
     assert process.stdout == "No model answers here, and memory has nothing on this.\n"
     assert "answered 401: no such key: (the key)" in process.stderr
     assert "abc123" not in process.stderr
     assert process.returncode == 0
 
 
-def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], http: Http) -> None:
+def test_show_option_prints_hits_checks_and_votes(cli: Cli, http: Http) -> None:
     lesson = {
         "cube_topic": "ferries",
         "cube_essence": "The ferry to Elba is late in winter.",
@@ -173,7 +145,7 @@ def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], h
     }
     http.remember("Is the ferry late?", "In winter, yes [general].", session_id="before", **lesson)
     process = piped(
-        environment,
+        cli,
         FERRY_NOTE,
         "/session trip",  # a session meets a lesson once
         "/show votes, hits",
@@ -193,9 +165,9 @@ def test_show_option_prints_hits_checks_and_votes(environment: dict[str, str], h
     assert process.stderr == "Session: trip\nDetails: hits, votes\n"
 
 
-def test_session_command_switches_the_session(environment: dict[str, str], http: Http) -> None:
+def test_session_command_switches_the_session(cli: Cli, http: Http) -> None:
     process = piped(
-        environment, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four."
+        cli, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four."
     )
 
     assert [(session, query) for session, query, _ in events(http)] == [
@@ -206,23 +178,19 @@ def test_session_command_switches_the_session(environment: dict[str, str], http:
     assert process.stderr == "Session: trip\nSession: default\n"
 
 
-def test_unknown_command_is_no_message_and_double_slash_escapes(
-    environment: dict[str, str], http: Http
-) -> None:
-    process = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
+def test_unknown_command_is_no_message_and_double_slash_escapes(cli: Cli, http: Http) -> None:
+    process = piped(cli, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
 
     assert "Unknown command /quti." in process.stderr
     assert "at most 256 characters" in process.stderr
     assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
 
 
-def test_pasted_key_is_refused_and_neither_sent_nor_stored(
-    environment: dict[str, str], http: Http
-) -> None:
-    key = environment["REMEMBRANCER_KEY"]
+def test_pasted_key_is_refused_and_neither_sent_nor_stored(cli: Cli, http: Http) -> None:
+    key = cli.environment["REMEMBRANCER_KEY"]
     with ScriptedServer([]) as wire:
         process = piped(
-            environment, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url)
+            cli, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url)
         )
 
     assert "revoke that key" in process.stdout
@@ -231,35 +199,36 @@ def test_pasted_key_is_refused_and_neither_sent_nor_stored(
 
 
 def test_chat_answers_without_the_service_and_counts_unsaved_turns(
-    environment: dict[str, str],
+    cli: Cli,
 ) -> None:
     with scripted_model.serving() as url:
         words = ("--url", UNREACHABLE, "--model", "scripted", "--base-url", f"{url}/v1")
-        process = piped(environment, "Hello.", words=words)
+        process = piped(cli, "Hello.", words=words)
 
     assert process.stdout.startswith("Noted.\n\n(Memory could not be reached")
     assert "1 turn was not stored" in process.stderr
     assert process.returncode == 1
 
 
-def test_invalid_key_is_reported_with_each_answer(environment: dict[str, str]) -> None:
-    process = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
+def test_invalid_key_is_reported_with_each_answer(cli: Cli) -> None:
+    cli.environment["REMEMBRANCER_KEY"] = "sk_" + "0" * 64
+    process = piped(cli, "Hello.")
 
     assert "this turn is not remembered" in process.stdout
     assert "401 unauthorized" in process.stderr
 
 
-def test_control_characters_in_answers_are_replaced(environment: dict[str, str]) -> None:
+def test_control_characters_in_answers_are_replaced(cli: Cli) -> None:
     with ScriptedServer(
         [answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]
     ) as wire:
-        process = piped(environment, "Hello.", words=("--model", "m", "--base-url", wire.url))
+        process = piped(cli, "Hello.", words=("--model", "m", "--base-url", wire.url))
 
     assert process.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
 
 
-def test_invalid_utf8_input_is_replaced(environment: dict[str, str], http: Http) -> None:
-    process = piped(environment, b"caf\xe9 at 9:40")
+def test_invalid_utf8_input_is_replaced(cli: Cli, http: Http) -> None:
+    process = cli("chat", stdin=b"caf\xe9 at 9:40\n")
 
     assert process.returncode == 0
     assert events(http)[0][1] == "caf\ufffd at 9:40"
@@ -285,7 +254,9 @@ def test_usage_error_is_one_line(folder: Path, words: tuple[str, ...], message: 
 
 
 def test_missing_key_error_names_the_variable(folder: Path) -> None:
-    process = Cli(folder)("chat")
+    cli = Cli(folder)
+    cli.environment["HOME"] = str(folder)
+    process = cli("chat")
 
     assert process.returncode == 2
     assert "Set REMEMBRANCER_KEY" in process.stderr
@@ -295,16 +266,10 @@ def test_no_command_line_option_takes_a_key() -> None:
     assert [name for name in chat.__annotations__ if "key" in name] == ["key_env"]
 
 
-def test_chat_uses_the_owner_as_default_user() -> None:
-    defaults: Any = chat.__defaults__
-
-    assert OWNER in defaults
-
-
 def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(
-    environment: dict[str, str],
+    cli: Cli,
 ) -> None:
-    with terminal(environment, "--show", "checks") as chat:
+    with terminal(cli, "--show", "checks") as chat:
         assert "no model: answers quote memory" in chat.until("> ")
         chat.type(f"{FERRY_NOTE}\n")
         assert "memory has nothing on this" in chat.until("> ").lower()
@@ -314,8 +279,8 @@ def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(
         chat.type("\x04")
 
 
-def test_interrupt_at_the_prompt_ends_the_chat(environment: dict[str, str]) -> None:
-    with terminal(environment) as chat:
+def test_interrupt_at_the_prompt_ends_the_chat(cli: Cli) -> None:
+    with terminal(cli) as chat:
         chat.until("> ")
         while (
             chat.process.poll() is None
@@ -325,13 +290,11 @@ def test_interrupt_at_the_prompt_ends_the_chat(environment: dict[str, str]) -> N
                 chat.process.wait(timeout=2)
 
 
-def test_interrupt_during_a_model_call_stops_only_the_turn(
-    environment: dict[str, str], http: Http
-) -> None:
+def test_interrupt_during_a_model_call_stops_only_the_turn(cli: Cli, http: Http) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as model,
         terminal(
-            environment, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}"
+            cli, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}"
         ) as chat,
     ):
         chat.until("> ")
@@ -348,13 +311,13 @@ def test_interrupt_during_a_model_call_stops_only_the_turn(
     assert events(http) == []
 
 
-def test_closed_stdout_ends_the_chat_quietly(environment: dict[str, str]) -> None:
+def test_closed_stdout_ends_the_chat_quietly(cli: Cli) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "remembrancer", "chat"],
+        [*PROGRAM, "chat"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment,
+        env=cli.environment,
     )
     assert process.stdout is not None
     process.stdout.close()

@@ -1,4 +1,4 @@
-"""`remembrancer audit`, run as a separate process."""
+"""`remembrancer audit`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def cli(folder: Path) -> Cli:
 
 
 def test_verify_prints_a_head_that_the_head_option_accepts(cli: Cli) -> None:
-    first = cli("audit", "verify")
+    first = cli("audit verify")
 
     assert (first.returncode, first.stdout[:2], len(first.stdout)) == (0, "3:", 67)
-    assert cli("audit", "verify", "--head", first.stdout.strip()).returncode == 0
+    assert cli("audit verify --head", first.stdout.strip()).returncode == 0
 
 
 def test_verify_reports_the_position_of_a_changed_entry(cli: Cli, folder: Path) -> None:
@@ -39,14 +39,14 @@ def test_verify_reports_the_position_of_a_changed_entry(cli: Cli, folder: Path) 
     with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
         db.execute("drop trigger audit_stays")
         db.execute("update audit set entry = replace(entry, 'read', 'exec') where seq = 2")
-    process = cli("audit", "verify")
+    process = cli("audit verify")
 
     assert (process.returncode, process.stdout) == (1, "")
     assert "entry 2 was changed" in process.stderr
 
 
 def test_verify_of_an_unknown_head_exits_with_1(cli: Cli) -> None:
-    assert cli("audit", "verify", "--head", "4:" + "a" * 64).returncode == 1
+    assert cli("audit verify --head", "4:" + "a" * 64).returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_verify_of_an_unknown_head_exits_with_1(cli: Cli) -> None:
     ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"],
 )
 def test_invalid_head_is_a_usage_error(cli: Cli, head: str) -> None:
-    process = cli("audit", "verify", "--head", head)
+    process = cli("audit verify --head", head)
 
     assert (process.returncode, "Traceback" in process.stderr) == (2, False)
 
 
 def test_export_prints_one_json_line_per_entry(cli: Cli) -> None:
-    process = cli("audit", "export")
+    process = cli("audit export")
     entries = [json.loads(line) for line in process.stdout.splitlines()]
 
     assert [(entry["seq"], entry["path"], entry["allowed"]) for entry in entries] == [
@@ -68,4 +68,4 @@ def test_export_prints_one_json_line_per_entry(cli: Cli) -> None:
         (2, "/etc/1", False),
         (3, "/etc/2", False),
     ]
-    assert cli("audit", "verify").stdout.strip() == f"3:{entries[-1]['hash']}"
+    assert cli("audit verify").stdout.strip() == f"3:{entries[-1]['hash']}"

@@ -1,17 +1,22 @@
-"""`remembrancer cubes` as separate processes, while a real server serves the same data folder."""
+"""`remembrancer cubes`, while a service has the same data folder open."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Cli
-from engines import KEPT_IN, of_folder
+from service import Http, new_key
+from starlette.testclient import TestClient
 
+from remembrancer import testing
 from remembrancer.cubes.starter import load_starter
-from remembrancer.testing.servers import Server
+from remembrancer.server.app import make_app
 
 COUNT = len(load_starter())
 LESSON = {
@@ -20,51 +25,49 @@ LESSON = {
     "rules_markdown": "- MUST boil one part vinegar with two parts water.",
     "evidence": "tried at home",
 }
-QUESTION = {"query_text": "How is a kettle descaled with vinegar?", "user_id": "ada"}
+QUESTION = "How is a kettle descaled with vinegar?"
 
 
+@dataclass(frozen=True, slots=True)
 class Site:
-    """One installation: a server, its command line and the key of an account."""
+    """One installation: its command line, and a client of its service."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700)
-        self.cli = Cli(folder)
-        self.cli.environment["REMEMBRANCER_EMBEDDER"] = "none"
-        self.key = self.new_key("owner")
-        store = {"REMEMBRANCER_STORE": of_folder(folder)} if KEPT_IN == "postgresql" else {}
-        self.server = Server(folder, REMEMBRANCER_EMBEDDER="none", **store)
-
-    def new_key(self, account: str) -> str:
-        """Return a new key of an account."""
-        return self.cli("keys", "create", "--account", account).stdout.strip().splitlines()[-1]
+    cli: Cli
+    http: Http
 
     def create(self, **changed: str) -> None:
-        """Create a lesson through the server."""
-        body = {**LESSON, **changed}
-        answer = self.server.post("/api/v7/experience/create", body, key=self.key)
-        assert answer.status == 200, answer.body
+        """Create a lesson through the service."""
+        answer = self.http.post("/api/v7/experience/create", {**LESSON, **changed})
+        assert answer.status_code == 200, answer.text
 
-    def evidence(self) -> list[str]:
-        """Return the evidence of the lessons that the server finds for the question."""
-        answer = self.server.post("/api/v7/memory", QUESTION, key=self.key)
-        assert answer.status == 200, answer.body
-        return [one["evidence"] for one in answer.body["shared_cubes"]]
+    def lessons(self, question: str = QUESTION) -> list[dict[str, Any]]:
+        """Return the lessons that the service finds for a question of the user ada."""
+        return list(self.http.memory(question, user_id="ada")["shared_cubes"])
+
+
+@contextmanager
+def site(folder: Path) -> Iterator[Site]:
+    """Yield an installation on a new data folder."""
+    folder.mkdir(mode=0o700)
+    with (
+        closing(testing.context(folder)) as context,
+        TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client,
+    ):
+        yield Site(Cli(folder, EMBEDDER="none"), Http(client, context, new_key(context)))
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Site]:
-    """Return an installation whose server is running."""
-    site = Site(tmp_path / "here")
-    with site.server:
-        yield site
+    """Return an installation."""
+    with site(tmp_path / "here") as here:
+        yield here
 
 
 @pytest.fixture
 def there(tmp_path: Path) -> Iterator[Site]:
     """Return another installation."""
-    site = Site(tmp_path / "there")
-    with site.server:
-        yield site
+    with site(tmp_path / "there") as there:
+        yield there
 
 
 def test_pack_goes_from_one_running_service_to_another(
@@ -73,10 +76,10 @@ def test_pack_goes_from_one_running_service_to_another(
     """The next search finds it (specification.md#pack-import, #pack-signer)."""
     here.create()
     path = str(tmp_path / "kitchen.jsonl")
-    before = there.evidence()
-    exported = here.cli("cubes", "export", path, "--status", "private")
+    before = there.lessons()
+    exported = here.cli("cubes export", path, "--status", "private")
     key = exported.stderr.split()[-1]
-    imports = [there.cli("cubes", "import", path, "--key", key) for _ in range(2)]
+    imports = [there.cli("cubes import", path, "--key", key) for _ in range(2)]
     end = json.loads(Path(path).read_bytes().splitlines()[-1])
 
     assert exported.stdout.startswith("1 lessons (account owner, ")
@@ -87,9 +90,8 @@ def test_pack_goes_from_one_running_service_to_another(
     ]
     assert imports[0].stderr.startswith(f"kitchen: signed with the key {key} (id ")
     assert before == []
-    assert [one.partition(" signed by ")[0] for one in there.evidence()] == [
-        "tried at home (pack kitchen"
-    ]
+    [lesson] = there.lessons()
+    assert lesson["evidence"].startswith("tried at home (pack kitchen signed by ")
 
 
 def test_published_import_is_screened_and_names_the_account(
@@ -98,11 +100,11 @@ def test_published_import_is_screened_and_names_the_account(
     """Refused lessons stay private, with the reason (specification.md#pack-screening)."""
     here.create()
     here.create(topic="kettle manuals", rules_markdown="- MUST read https://kettles.example/")
-    there.new_key("zoe")
+    new_key(there.http.context, "zoe")
     path = str(tmp_path / "kitchen.jsonl")
-    here.cli("cubes", "export", path, "--status", "all")
-    imported = there.cli("cubes", "import", path, "--publish", "--account", "zoe")
-    table = there.cli.table("cubes", "list", "--account", "zoe")
+    here.cli("cubes export", path, "--status", "all")
+    imported = there.cli("cubes import", path, "--publish", "--account", "zoe")
+    table = there.cli.table("cubes list --account zoe")
 
     assert imported.stdout == "2 stored (1 published), 0 already present (account zoe)\n"
     assert "kettle manuals: Kept private: its rules contains a link" in imported.stderr
@@ -110,22 +112,22 @@ def test_published_import_is_screened_and_names_the_account(
         ("kettles", "published"),
         ("kettle manuals", "private"),
     ]
-    assert there.cli.table("cubes", "list") == []
-    assert len(there.evidence()) == 1
+    assert there.cli.table("cubes list") == []
+    assert len(there.lessons()) == 1
 
 
 def test_starter_pack_is_added_once_to_a_running_service(here: Site) -> None:
     """It belongs to the owner by default (specification.md#pack-starter)."""
-    first, again = (here.cli("cubes", "add", "starter") for _ in range(2))
-    body = {"query_text": "decoding base64 of web tokens", "user_id": "ada"}
-    answer = here.server.post("/api/v7/memory", body, key=here.new_key("zoe"))
+    first, again = (here.cli("cubes add starter") for _ in range(2))
+    zoe = Site(here.cli, here.http.as_account("zoe"))
+    lesson = zoe.lessons("decoding base64 of web tokens")[0]
 
     assert [one.stdout for one in (first, again)] == [
         f"{COUNT} stored ({COUNT} published), 0 already present (account owner)\n",
         f"0 stored (0 published), {COUNT} already present (account owner)\n",
     ]
-    assert answer.body["shared_cubes"][0]["topic"] == "decoding base64 of tokens"
-    assert answer.body["shared_cubes"][0]["evidence"] == "reproduced in the sandbox"
+    assert lesson["topic"] == "decoding base64 of tokens"
+    assert lesson["evidence"] == "reproduced in the sandbox"
 
 
 def test_wrong_use_is_one_line_of_error(folder: Path) -> None:
@@ -133,21 +135,21 @@ def test_wrong_use_is_one_line_of_error(folder: Path) -> None:
     cli = Cli(folder)
     cli.environment["REMEMBRANCER_EMBEDDER"] = "none"
     pack, cut, other = (str(folder / name) for name in ("a.jsonl", "cut.jsonl", "turns.jsonl"))
-    cli("cubes", "add", "starter")
-    cli("cubes", "export", pack)
+    cli("cubes add starter")
+    cli("cubes export", pack)
     Path(cut).write_bytes(Path(pack).read_bytes()[:-20])
     Path(other).write_text('{"query": "q", "response": "r"}\n')
     (folder / "new").mkdir()
     target = Cli(folder / "new")
     refusals = [
-        cli("cubes", "export", pack),
-        target("cubes", "import", cut),
-        target("cubes", "import", other),
-        target("cubes", "import", str(folder / "absent.jsonl")),
-        target("cubes", "import", pack, "--key", "A" * 43),
-        cli("cubes", "import", pack, "--account", "nobody"),
+        cli("cubes export", pack),
+        target("cubes import", cut),
+        target("cubes import", other),
+        target("cubes import", str(folder / "absent.jsonl")),
+        target("cubes import", pack, "--key", "A" * 43),
+        cli("cubes import", pack, "--account", "nobody"),
     ]
-    wrong = [cli("cubes", "add", "dessert"), cli("cubes", "export", "x", "--status", "retired")]
+    wrong = [cli("cubes add dessert"), cli("cubes export x --status retired")]
 
     assert [one.returncode for one in refusals] == [1, 1, 1, 1, 1, 2]
     assert ["internal error" in one.stderr for one in refusals] == [False] * 6
@@ -156,6 +158,6 @@ def test_wrong_use_is_one_line_of_error(folder: Path) -> None:
     assert [word in one.stderr for word, one in zip(messages, refusals, strict=False)] == [
         True
     ] * len(messages)
-    assert target("cubes", "list").stdout.splitlines()[1:] == []
+    assert target("cubes list").stdout.splitlines()[1:] == []
     assert [one.returncode for one in wrong] == [2, 2]
-    assert cli("cubes", "export", pack, "--force").returncode == 0
+    assert cli("cubes export", pack, "--force").returncode == 0

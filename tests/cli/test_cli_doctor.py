@@ -1,7 +1,8 @@
-"""`remembrancer doctor`, run as a separate process on healthy and on broken setups."""
+"""`remembrancer doctor` on healthy and on broken setups."""
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 
 import engines
 import pytest
-from command import Cli
+from command import Cli, rows_of
 from service import new_key, serving
 from starlette.applications import Starlette
 
@@ -46,6 +47,11 @@ def login(app: Starlette, context: Context, tmp_path: Path) -> Iterator[Cli]:
         yield cli
 
 
+def findings(process: subprocess.CompletedProcess[str]) -> dict[str, dict[str, str]]:
+    """Return the findings of the doctor by the part that was checked."""
+    return {row["part"]: row for row in rows_of(process)}
+
+
 @contextmanager
 def answering(body: bytes) -> Iterator[tuple[str, list[str]]]:
     """Serve one body at every path. Yield the address, and the headers of what is requested."""
@@ -74,12 +80,12 @@ def answering(body: bytes) -> Iterator[tuple[str, list[str]]]:
 
 def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, context: Context) -> None:
     process = cli("doctor")
-    findings = {row["part"]: row for row in cli.table("doctor")}
 
     files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
+    found = findings(process)
     assert process.returncode == 0, process.stdout
-    assert findings.pop("service")["seen"].count("default address") == 1
-    assert {part: row["state"] for part, row in findings.items()} == {
+    assert found.pop("service")["seen"].count("default address") == 1
+    assert {part: row["state"] for part, row in found.items()} == {
         "data folder": "ok",
         "store": "ok",
         "embedder": "ok",
@@ -89,8 +95,8 @@ def test_doctor_checks_every_component_beside_a_running_service(cli: Cli, contex
         "sandbox": "ok",
         "key": "notice",
     }
-    assert "level ns" in findings["sandbox"]["seen"]
-    assert "keys create" in findings["keys"]["what to do"]
+    assert "level ns" in found["sandbox"]["seen"]
+    assert "keys create" in found["keys"]["what to do"]
     assert sorted(context.settings.data_folder.glob("doctor-*")) == []
 
 
@@ -100,27 +106,21 @@ def test_unreadable_store_is_reported_and_other_checks_still_run(cli: Cli, folde
 
     process = cli("doctor")
 
+    found = findings(process)
     assert process.returncode == 1
-    assert [
-        line.split("\t")[1] for line in process.stdout.splitlines() if line.startswith("wrong")
-    ] == ["store"]
-    assert "\tsandbox\t" in process.stdout
+    assert [part for part, row in found.items() if row["state"] == "wrong"] == ["store"]
+    assert "sandbox" in found
 
 
 def test_models_are_listed_per_slot_and_remote_ones_marked(cli: Cli) -> None:
-    cli.environment["REMEMBRANCER_MODEL_CHAT"] = (
-        "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
-    )
-    cli.environment["REMEMBRANCER_MODEL_CHAT_KEY"] = ",sk-not-shown"
+    models = "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
 
-    findings = {row["part"]: row for row in cli.table("doctor")}
+    process = cli("doctor", MODEL_CHAT=models, MODEL_CHAT_KEY=",sk-not-shown")
 
-    assert (
-        findings["models: chat"]["seen"]
-        == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
-    )
-    assert "models check" in findings["models: chat"]["what to do"]
-    assert "sk-not-shown" not in str(findings)
+    row = findings(process)["models: chat"]
+    assert row["seen"] == f"{models}, on another machine"
+    assert "models check" in row["what to do"]
+    assert "sk-not-shown" not in process.stdout
 
 
 def test_local_files_with_a_shared_database_are_a_notice(folder: Path) -> None:
@@ -132,47 +132,43 @@ def test_local_files_with_a_shared_database_are_a_notice(folder: Path) -> None:
     assert "s3://" in result.remedy
 
 
-def store_findings(cli: Cli, *urls: str) -> list[dict[str, str]]:
-    """Return the doctor's finding on the store at each URL."""
-    findings = []
-    for url in urls:
-        cli.environment["REMEMBRANCER_STORE"] = url
-        findings += [row for row in cli.table("doctor") if row["part"] == "store"]
-    return findings
-
-
-def test_role_that_bypasses_row_level_security_is_a_notice(cli: Cli) -> None:
-    ordinary = engines.server().schema()
-    findings = store_findings(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
-
-    assert [row["state"] for row in findings] == ["ok", "notice"]
-    assert "ordinary role" in findings[1]["what to do"]
-
-
-def test_postgresql_without_pgvector_is_a_notice(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("missing", "remedy"),
+    [
+        (
+            ("remembrancer@", "postgres@"),
+            "ordinary role",
+        ),  # a role that bypasses row-level security
+        ((",public", ""), "create extension vector"),  # a schema without pgvector
+    ],
+)
+def test_what_a_postgresql_store_lacks_is_a_notice(missing: tuple[str, str], remedy: str) -> None:
     url = engines.server().schema()
-    findings = store_findings(cli, url, url.replace(",public", ""))
+    ordinary, lacking = (
+        next(
+            finding
+            for finding in run_checks(Settings(data=Path("/none"), store=store, embedder="none"))
+            if finding.part == "store"
+        )
+        for store in (url, url.replace(*missing))
+    )
 
-    assert [row["state"] for row in findings] == ["ok", "notice"]
-    assert "create extension vector" in findings[1]["what to do"]
+    assert (ordinary.state, lacking.state) == ("ok", "notice")
+    assert remedy in lacking.remedy
 
 
 def test_machine_with_a_login_and_no_store_is_checked_as_a_client(
     login: Cli, context: Context, tmp_path: Path
 ) -> None:
     process = login("doctor")
-    findings = {row["part"]: row for row in login.table("doctor")}
 
+    found = findings(process)
     assert process.returncode == 0, process.stdout
-    assert {part: row["state"] for part, row in findings.items()} == {
-        "store": "ok",
-        "service": "ok",
-        "key": "ok",
-    }
-    assert str(tmp_path / ".config/remembrancer/url") in findings["service"]["seen"]
-    assert f"Remembrancer {__version__}" in findings["service"]["seen"]
-    assert "account ada, user ada, may read and write" in findings["key"]["seen"]
-    assert "doctor --data DIR" in findings["store"]["what to do"]
+    assert [found[part]["state"] for part in ("store", "service", "key")] == ["ok"] * len(found)
+    assert str(tmp_path / ".config/remembrancer/url") in found["service"]["seen"]
+    assert f"Remembrancer {__version__}" in found["service"]["seen"]
+    assert "account ada, user ada, may read and write" in found["key"]["seen"]
+    assert "doctor --data DIR" in found["store"]["what to do"]
     assert "sk_" not in process.stdout + process.stderr
     assert not (tmp_path / "no").exists()
 
@@ -182,29 +178,26 @@ def test_rejected_key_says_how_to_get_another(login: Cli, context: Context) -> N
 
     process = login("doctor")
 
-    [row] = [row for row in login.table("doctor") if row["part"] == "key"]
+    row = findings(process)["key"]
     assert process.returncode == 1
     assert (row["state"], "rejected" in row["seen"]) == ("wrong", True)
     assert "keys create" in row["what to do"]
 
 
 def test_service_that_does_not_answer_is_wrong_and_its_key_unchecked(login: Cli) -> None:
-    login.environment["REMEMBRANCER_URL"] = "http://127.0.0.1:9"
+    found = findings(login("doctor", URL="http://127.0.0.1:9"))
 
-    findings = {row["part"]: row for row in login.table("doctor")}
-
-    assert (findings["service"]["state"], findings["key"]["state"]) == ("wrong", "notice")
-    assert "(REMEMBRANCER_URL)" in findings["service"]["seen"]
-    assert "login --url" in findings["service"]["what to do"]
+    assert (found["service"]["state"], found["key"]["state"]) == ("wrong", "notice")
+    assert "(REMEMBRANCER_URL)" in found["service"]["seen"]
+    assert "login --url" in found["service"]["what to do"]
 
 
 def test_key_is_not_sent_to_another_service(login: Cli) -> None:
     with answering(b"<html>Welcome</html>") as (address, received):
-        login.environment["REMEMBRANCER_URL"] = address
-        findings = {row["part"]: row for row in login.table("doctor")}
+        found = findings(login("doctor", URL=address))
 
-    assert findings["service"]["state"] == "wrong"
-    assert "not as this service" in findings["service"]["seen"]
+    assert found["service"]["state"] == "wrong"
+    assert "not as this service" in found["service"]["seen"]
     assert [headers for headers in received if "sk_" in headers] == []
     assert received
 
@@ -213,17 +206,16 @@ def test_key_is_not_sent_to_another_service(login: Cli) -> None:
 def test_login_that_others_can_read_is_wrong(login: Cli, tmp_path: Path, name: str) -> None:
     (tmp_path / ".config" / "remembrancer" / name).chmod(0o644)
 
-    findings = login.table("doctor")
+    rows = login.table("doctor")
 
-    assert "chmod 600" in next(row["seen"] for row in findings if row["state"] == "wrong")
+    assert "chmod 600" in next(row["seen"] for row in rows if row["state"] == "wrong")
 
 
 def test_machine_without_store_and_login_gets_no_store(cli: Cli, folder: Path) -> None:
-    cli.environment["REMEMBRANCER_STORE"] = f"sqlite:{folder}/none"
-    findings = {row["part"]: row for row in cli.table("doctor")}
+    row = findings(cli("doctor", STORE=f"sqlite:{folder}/none"))["store"]
 
-    assert findings["store"]["state"] == "notice"
-    assert "serve creates it" in findings["store"]["what to do"]
+    assert row["state"] == "notice"
+    assert "serve creates it" in row["what to do"]
     assert not (folder / "none").exists()
 
 
@@ -239,13 +231,12 @@ def test_machine_without_store_and_login_gets_no_store(cli: Cli, folder: Path) -
     ],
 )
 def test_key_is_described(fields: dict[str, Any], state: str, words: str) -> None:
-    own = {
-        "account": "ada", "user_id": "ada", "pinned": False, "read_only": False, "protocol": True,
-        "is_owner": False, **fields,
-    }  # fmt: skip
+    own = OwnKey(
+        account="ada", user_id="ada", pinned=False, read_only=False, protocol=True, is_owner=False
+    )
     now_ms = datetime(2026, 3, 1, tzinfo=UTC).timestamp() * 1000
 
-    result = describe_key(OwnKey(**own), "REMEMBRANCER_KEY", now_ms)
+    result = describe_key(own.model_copy(update=fields), "REMEMBRANCER_KEY", now_ms)
 
     assert result.state == state
     assert words in result.detail

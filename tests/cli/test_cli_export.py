@@ -1,18 +1,17 @@
-"""`remembrancer export`, and `remembrancer import` of its files, as separate processes."""
+"""`remembrancer export`, and `remembrancer import` of its files."""
 
 from __future__ import annotations
 
 import json
 import signal
 import subprocess
-import sys
 import zipfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli
+from command import PROGRAM, Cli
 from exchange_files import exported, fill_all, records
 from memory.asking import memory_in
 
@@ -44,18 +43,22 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(folder: Path) -> Cli:
-    return Cli(folder)
+    return Cli(folder, **FULL_TEXT)
 
 
 def test_export_and_import_run_beside_a_server(folder: Path, tmp_path: Path) -> None:
     """A server holds the lock of each data folder."""
     (tmp_path / "turns.jsonl").write_text(TURNS)
     (folder / "new").mkdir()
-    source, target, path = Cli(folder), Cli(folder / "new"), str(tmp_path / "memory.zip")
-    source("import", str(tmp_path / "turns.jsonl"), **FULL_TEXT)
+    source, target, path = (
+        Cli(folder, **FULL_TEXT),
+        Cli(folder / "new", **FULL_TEXT),
+        str(tmp_path / "memory.zip"),
+    )
+    source("import", str(tmp_path / "turns.jsonl"))
     with hold(folder), hold(folder / "new"):
         first = source("export", path)
-        imports = [target("import", path, **FULL_TEXT) for _ in range(2)]
+        imports = [target("import", path) for _ in range(2)]
 
     assert (first.returncode, first.stderr.count("exporting 700 of 700")) == (0, 1), first.stderr
     assert first.stdout.startswith("1 users, 1 sessions, 700 events, 700 origins (account owner, ")
@@ -68,14 +71,14 @@ def test_export_and_import_run_beside_a_server(folder: Path, tmp_path: Path) -> 
 def test_wrong_use_is_one_line_of_error(cli: Cli, folder: Path, archive: Path) -> None:
     existing = folder / "there.zip"
     existing.write_bytes(b"mine")
-    cli("keys", "create", "--account", "ada")  # without a store, every one of them is refused
+    cli("keys create --account ada")  # without a store, every one of them is refused
     refusals = [
         cli("export", str(existing)),
         cli("export", str(folder / "x.zip"), "--user-id", "nobody"),
         cli("export", str(folder / "x.zip"), "--account", "nobody"),
         cli("export", str(folder / "absent" / "x.zip")),
-        cli("import", str(archive), "--user-id", "ada", **FULL_TEXT),
-        cli("import", str(archive), "--account", "nobody", **FULL_TEXT),
+        cli("import", str(archive), "--user-id", "ada"),
+        cli("import", str(archive), "--account", "nobody"),
     ]
 
     assert [one.returncode for one in refusals] == [1, 1, 2, 1, 1, 2]
@@ -90,7 +93,7 @@ def test_wrong_use_is_one_line_of_error(cli: Cli, folder: Path, archive: Path) -
 
 
 def test_users_are_exported_by_name(cli: Cli, folder: Path, archive: Path) -> None:
-    cli("import", str(archive), **FULL_TEXT)
+    cli("import", str(archive))
     one = cli("export", str(folder / "ada.zip"), "--user-id", "ada")
     both = cli("export", str(folder / "both.zip"), "--user-id", "ada", "--user-id", "owner")
 
@@ -104,11 +107,11 @@ def test_killed_import_is_continued(folder: Path, archive: Path, tmp_path: Path)
     places = [folder / "whole", folder / "killed"]
     for place in places:
         place.mkdir()
-    Cli(places[0])("import", str(archive), **FULL_TEXT)
-    killed = Cli(places[1])
+    Cli(places[0], **FULL_TEXT)("import", str(archive))
+    killed = Cli(places[1], **FULL_TEXT)
     process = subprocess.Popen(
-        [sys.executable, "-m", "remembrancer", "import", str(archive)],
-        env={**killed.environment, "REMEMBRANCER_EMBEDDER": "none"},
+        [*PROGRAM, "import", str(archive)],
+        env=killed.environment | {"REMEMBRANCER_DURABILITY": "full"},
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -118,7 +121,7 @@ def test_killed_import_is_continued(folder: Path, archive: Path, tmp_path: Path)
             process.send_signal(signal.SIGKILL)
             break
     process.communicate()
-    rest = killed("import", str(archive), **FULL_TEXT)
+    rest = killed("import", str(archive))
 
     assert process.returncode == -signal.SIGKILL
     assert rest.returncode == 0, rest.stderr
@@ -150,20 +153,18 @@ def test_interrupt_is_told_from_a_failure(
         cli_memory.import_into(context, archive)
 
 
-def test_programs_read_the_results_as_json(folder: Path, tmp_path: Path) -> None:
+def test_programs_read_the_results_as_json(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "turns.jsonl").write_text(f"{TURNS.splitlines()[0]}\n")
-    cli, path = Cli(folder), str(tmp_path / "memory.zip")
+    path = str(tmp_path / "memory.zip")
 
     def document(*words: str) -> Any:
-        process = cli(*words, "--json", **FULL_TEXT)
+        process = cli(*words, "--json")
         assert process.returncode == 0, process.stderr
         return json.loads(process.stdout)
 
     turns = str(tmp_path / "turns.jsonl")
     assert document("import", "--detect", turns)["turns"] == 1
-    assert document("import", turns) == {
-        "account": "owner",
-        "stored": 1,
+    nothing = {
         "duplicates": 0,
         "facts": 0,
         "repeated": 0,
@@ -171,6 +172,7 @@ def test_programs_read_the_results_as_json(folder: Path, tmp_path: Path) -> None
         "invalid": 0,
         "errors": [],
     }
+    assert document("import", turns) == {"account": "owner", "stored": 1, **nothing}
     written = document("export", path)
     assert (written["file"], written["records"]["events.jsonl"]) == (path, 1)
     assert document("import", "--detect", path)["records"]["events.jsonl"] == 1

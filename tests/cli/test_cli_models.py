@@ -1,4 +1,4 @@
-"""`remembrancer models check` and `accounts models`, run as processes against a real endpoint."""
+"""`remembrancer models check` and `accounts models`, with a real endpoint."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def able(body: dict[str, Any]) -> str:
 def test_check_shows_the_abilities_of_each_model_and_no_key(cli: Cli) -> None:
     with endpoint(replies(able)) as tiny:
         process = cli(
-            "models",
-            "check",
+            "models check",
             MODEL_CHAT=tiny.named("tiny"),
             MODEL_CHAT_KEY="hunter22",
             MODEL_JUDGE=tiny.named("wise"),
@@ -48,7 +47,7 @@ def test_check_shows_the_abilities_of_each_model_and_no_key(cli: Cli) -> None:
 
 def test_check_fails_when_a_model_gives_no_answer(cli: Cli) -> None:
     with endpoint(fails(404, "model 'tiny' not found")) as tiny:
-        process = cli("models", "check", MODEL_SUMMARIZE=tiny.named())
+        process = cli("models check", MODEL_SUMMARIZE=tiny.named())
 
     assert process.returncode == 1
     assert "model 'tiny' not found" in process.stdout
@@ -56,19 +55,19 @@ def test_check_fails_when_a_model_gives_no_answer(cli: Cli) -> None:
 
 def test_check_fails_when_a_chat_model_does_not_stream(cli: Cli) -> None:
     with endpoint(replies("ready"), sends(b"<html>", kind="text/html")) as tiny:
-        process = cli("models", "check", MODEL_CHAT=tiny.named())
+        process = cli("models check", MODEL_CHAT=tiny.named())
 
     assert (process.returncode, "does not stream (garbled)" in process.stdout) == (1, True)
 
 
 def test_check_without_models_succeeds_with_a_hint(cli: Cli) -> None:
-    process = cli("models", "check")
+    process = cli("models check")
 
     assert (process.returncode, "No language model is configured" in process.stderr) == (0, True)
 
 
 def test_invalid_model_setting_is_a_usage_error(cli: Cli) -> None:
-    process = cli("models", "check", MODEL_CHAT="llama3.2")
+    process = cli("models check", MODEL_CHAT="llama3.2")
 
     assert (process.returncode, "MODEL@BASE_URL" in process.stderr) == (2, True)
 
@@ -78,9 +77,9 @@ def test_remote_models_can_be_forbidden_and_allowed_per_account(cli: Cli, contex
     ada = caller_for(context, "ada")
     assert may_use_outside_models(context, ada)
 
-    assert cli("accounts", "models", "ada", "--forbid").returncode == 0
+    assert cli("accounts models ada --forbid").returncode == 0
     assert not may_use_outside_models(context, ada)
-    assert cli("accounts", "models", "ada", "--allow").returncode == 0
+    assert cli("accounts models ada --allow").returncode == 0
     assert may_use_outside_models(context, ada)
-    assert cli("accounts", "models", "nobody", "--forbid").returncode == 2
-    assert cli("accounts", "models", "ada").returncode == 2
+    assert cli("accounts models nobody --forbid").returncode == 2
+    assert cli("accounts models ada").returncode == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -60,41 +59,32 @@ def test_unit_is_shown_written_started_changed_and_removed(cli: Cli, tmp_path: P
     unit = tmp_path / ".config" / "systemd" / "user" / "remembrancer.service"
     program = Path(sys.executable).with_name("remembrancer")
 
-    first = cli("service", "install", "--port", "9000", "--yes")
+    first = cli("service install --port 9000 --yes")
     assert f"+ExecStart={program} serve --port 9000" in first.stdout
     assert calls(tmp_path) == [
         "daemon-reload",
         "enable remembrancer.service",
         "restart remembrancer.service",
     ]
-    again = cli("service", "install", "--port", "9000", "--yes")
+    again = cli("service install --port 9000 --yes")
     assert (again.returncode, again.stderr) == (0, f"{unit} is up to date.\n")
     assert calls(tmp_path)[-1] == "start remembrancer.service"
-    state = cli("service", "status")
+    state = cli("service status")
     assert (state.returncode, "active   active" in state.stdout) == (0, True)
-    changed = cli("service", "install", "--port", "9001", "--yes")
+    changed = cli("service install --port 9001 --yes")
     assert "-ExecStart" in changed.stdout
 
-    removed = cli("service", "remove", "--yes")
+    removed = cli("service remove --yes")
 
     assert removed.returncode == 0
     assert not unit.exists()
     assert calls(tmp_path)[-2:] == ["disable --now remembrancer.service", "daemon-reload"]
-    assert cli("service", "status").returncode == 1
-    assert (
-        cli("service", "remove", "--yes").stderr == f"{unit} does not exist. Nothing is removed.\n"
-    )
+    assert cli("service status").returncode == 1
+    assert cli("service remove --yes").stderr == f"{unit} does not exist. Nothing is removed.\n"
 
 
 def test_nothing_is_written_without_a_yes(cli: Cli, tmp_path: Path) -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "remembrancer", "service", "install"],
-        input="n\n",
-        env=cli.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = cli("service install", stdin="n\n")
 
     assert process.returncode == 1
     assert "nothing was written" in process.stderr
@@ -106,7 +96,7 @@ def test_machine_without_systemd_gets_the_commands(cli: Cli, tmp_path: Path) -> 
     shutil.rmtree(tmp_path / "bin")
     cli.environment["PATH"] = str(Path(sys.executable).parent)
 
-    process = cli("service", "install", "--yes")
+    process = cli("service install --yes")
 
     assert process.returncode == 0
     assert "the unit is not verified" in process.stderr
@@ -116,7 +106,7 @@ def test_machine_without_systemd_gets_the_commands(cli: Cli, tmp_path: Path) -> 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gets as far")
 def test_system_unit_needs_its_user(cli: Cli) -> None:
-    process = cli("service", "install", "--system", "--run-as", "nobody-of-that-name", "--yes")
+    process = cli("service install --system --run-as nobody-of-that-name --yes")
 
     assert process.returncode == 2
     assert "useradd --system" in process.stderr
@@ -156,18 +146,14 @@ def test_words_of_the_command_are_quoted() -> None:
     ]
 
 
-def test_temporary_installation_is_refused(tmp_path: Path) -> None:
+def test_temporary_installation_is_refused(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`uvx` runs programs from a cache that is emptied sometimes."""
     python = tmp_path / "archive-v0" / "x" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(sys.executable)
-    code = (
-        f"import sys; sys.executable = {str(python)!r}; "
-        "from remembrancer.cli.service_commands import _program; _program()"
-    )
+    monkeypatch.setattr(sys, "executable", str(python))
 
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    process = cli("service install --yes")
 
+    assert process.returncode == 2
     assert "uv tool install remembrancer" in process.stderr

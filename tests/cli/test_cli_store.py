@@ -1,4 +1,4 @@
-"""`remembrancer store copy` and `store check`, mostly as separate processes."""
+"""`remembrancer store copy` and `store check`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import random
 import re
 import signal
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from command import Cli
+from command import PROGRAM, Cli
 from engines import ENGINES, server
 from filled import fill
 from next_version import next_version, schema_in
+from rounds import rounds
 
 from remembrancer import testing
 from remembrancer.cli import store as cli_store
@@ -69,7 +69,7 @@ def table_hashes(url: str) -> dict[str, str]:
 def test_store_is_copied_to_another_engine_and_back(
     cli: Cli, source: str, target: str, tmp_path: Path
 ) -> None:
-    there = cli("store", "copy", "--from", source, "--to", target, "--finish")
+    there = cli("store copy --from", source, "--to", target, "--finish")
     back = cli(
         "store", "copy", "--from", target, "--to", f"sqlite:{tmp_path / 'back.sqlite3'}", "--finish"
     )
@@ -84,7 +84,7 @@ def test_store_is_copied_to_another_engine_and_back(
 
 
 def test_copy_compares_every_table(cli: Cli, source: str, target: str) -> None:
-    rows = cli.table("store", "copy", "--from", source, "--to", target)
+    rows = cli.table("store copy --from", source, "--to", target)
     events = next(row for row in rows if row["table"] == "events")
 
     assert {row["state"] for row in rows} == {"same"}
@@ -97,56 +97,50 @@ def test_copy_beside_a_server_cannot_be_finished(
 ) -> None:
     """The last run needs the servers stopped, so that it sees every write."""
     with hold(folder):
-        first = cli("store", "copy", "--from", source, "--to", target)
-        refused = cli("store", "copy", "--from", source, "--to", target, "--finish")
-    served = cli("keys", "list", STORE=target)
-    last = cli("store", "copy", "--from", source, "--to", target, "--finish")
+        first = cli("store copy --from", source, "--to", target)
+        refused = cli("store copy --from", source, "--to", target, "--finish")
+    served = cli("keys list", STORE=target)
+    last = cli("store copy --from", source, "--to", target, "--finish")
 
     assert (first.returncode, "Stop its servers" in first.stderr) == (0, True)
     assert (refused.returncode, "another server" in refused.stderr) == (1, True)
     assert (served.returncode, "unfinished copy" in served.stderr) == (1, True)
-    assert (last.returncode, cli("keys", "list", STORE=target).returncode) == (0, 0)
+    assert (last.returncode, cli("keys list", STORE=target).returncode) == (0, 0)
 
 
 def test_copy_from_postgresql_cannot_finish_with_open_connections(
     cli: Cli, source: str, tmp_path: Path
 ) -> None:
     url, copied = server().database(), f"sqlite:{tmp_path / 'copied.sqlite3'}"
-    moved = cli("store", "copy", "--from", source, "--to", url, "--finish")
+    moved = cli("store copy --from", source, "--to", url, "--finish")
     with closing(open_store(url)):
-        refused = cli("store", "copy", "--from", url, "--to", copied, "--finish")
+        refused = cli("store copy --from", url, "--to", copied, "--finish")
 
     assert (moved.returncode, refused.returncode) == (0, 1)
     assert re.search(
         r"1 connections of Remembrancer to postgresql://\S+/test_\d+ are open: stop its servers",
         refused.stderr,
     )
-    assert cli("store", "copy", "--from", url, "--to", copied, "--finish").returncode == 0
+    assert cli("store copy --from", url, "--to", copied, "--finish").returncode == 0
 
 
+@pytest.mark.long
 def test_copy_continues_after_kill_9(cli: Cli, source: str, target: str) -> None:
     """A copy can be resumed after `kill -9` at any moment."""
     moments = random.Random(8460)
-    words = [
-        sys.executable,
-        "-m",
-        "remembrancer",
-        "store",
-        "copy",
-        "--from",
-        source,
-        "--to",
-        target,
-    ]
-    for _ in range(4):
+    words = ("store", "copy", "--from", source, "--to", target)
+    for _ in range(rounds(2, 8)):
         with subprocess.Popen(
-            words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=cli.environment
+            [*PROGRAM, *words],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env=cli.environment,
         ) as running:
             assert running.stderr is not None
             for _ in range(moments.randrange(1, 8)):  # lines of progress
                 running.stderr.readline()
             running.send_signal(signal.SIGKILL)
-    process = cli(*words[3:], "--finish")
+    process = cli(*words, "--finish")
 
     assert process.returncode == 0, process.stderr
     assert table_hashes(source) == table_hashes(target)
@@ -199,7 +193,7 @@ def test_store_with_an_older_schema_is_not_migrated_by_copy(
 ) -> None:
     """Opening the store would migrate it under a server that may have it open."""
     cli.environment["PYTHONPATH"] = str(next_version(tmp_path / "later"))
-    process = cli("store", "copy", "--from", source, "--to", target)
+    process = cli.apart("store copy --from", source, "--to", target)
 
     assert (process.returncode, process.stdout) == (1, "")
     assert re.search(
@@ -223,14 +217,14 @@ def test_interrupted_copy_can_be_continued(
 
 def test_check_prints_the_same_hashes_on_every_engine(cli: Cli, source: str, target: str) -> None:
     """The hashes are the same before a backup and after its restore, on any engine."""
-    cli("store", "copy", "--from", source, "--to", target, "--finish")
-    here, there = (cli.table("store", "check", "--store", url) for url in (source, target))
+    cli("store copy --from", source, "--to", target, "--finish")
+    here, there = (cli.table("store check --store", url) for url in (source, target))
 
     assert [row for row in there if row["table"] != "cubes_made"] == here
     assert {row["table"]: row["hash"] for row in here} == table_hashes(source)
 
 
 def test_check_uses_the_configured_store_by_default(cli: Cli, source: str) -> None:
-    process = cli("store", "check", STORE=source)
+    process = cli("store check", STORE=source)
 
     assert (process.returncode, "events\t1,208\t" in process.stdout) == (0, True)

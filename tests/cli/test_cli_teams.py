@@ -13,17 +13,17 @@ def cli(tmp_path: Path) -> Cli:
     """The command line on a new data folder with the accounts owner and bo."""
     cli = Cli(tmp_path / "data")
     for account in ("owner", "bo"):
-        assert cli("keys", "create", "--account", account).returncode == 0
+        assert cli("keys create --account", account).returncode == 0
     return cli
 
 
 def test_team_is_created_joined_and_left(cli: Cli) -> None:
-    team = cli("teams", "create", "Garden").stdout.strip()
-    invited = cli("teams", "invite", "Garden", "--role", "writer")
-    accepted = cli("teams", "accept", invited.stdout.strip(), "--account", "bo")
-    members = cli("teams", "members", team).stdout
-    listed = cli("teams", "list", "--account", "bo").stdout
-    left = cli("teams", "remove", team, "--account", "bo")
+    team = cli("teams create Garden").stdout.strip()
+    invited = cli("teams invite Garden --role writer")
+    accepted = cli("teams accept", invited.stdout.strip(), "--account", "bo")
+    members = cli("teams members", team).stdout
+    listed = cli("teams list --account bo").stdout
+    left = cli("teams remove", team, "--account", "bo")
 
     assert accepted.stdout.strip() == f"{team} Garden: writer"
     assert [line.split("\t")[1:4] for line in members.splitlines()[1:]] == [
@@ -32,7 +32,7 @@ def test_team_is_created_joined_and_left(cli: Cli) -> None:
     ]
     assert listed.splitlines()[1].split("\t")[:3] == [team, "Garden", "writer"]
     assert left.returncode == 0
-    assert cli("teams", "members", team, "--account", "bo").returncode == 1
+    assert cli("teams members", team, "--account", "bo").returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_wrong_use_is_one_line(cli: Cli, words: tuple[str, ...], status: int) ->
 
 
 def test_an_invalid_option_is_named_as_it_is_written(cli: Cli) -> None:
-    assert "for --hours:" in cli("teams", "invite", "team_0", "--hours", "0").stderr
-    assert "for --role:" in cli("teams", "invite", "team_0", "--role", "king").stderr
+    assert "for --hours:" in cli("teams invite team_0 --hours 0").stderr
+    assert "for --role:" in cli("teams invite team_0 --role king").stderr
 
 
 def test_key_without_protocol_is_listed_as_such(cli: Cli) -> None:
-    cli("keys", "create", "--account", "bo", "--label", "importer", "--no-protocol")
+    cli("keys create --account bo --label importer --no-protocol")
 
-    row = next(line for line in cli("keys", "list").stdout.splitlines() if "importer" in line)
+    row = next(line for line in cli("keys list").stdout.splitlines() if "importer" in line)
 
     assert row.split("\t")[5] == "write, no protocol"

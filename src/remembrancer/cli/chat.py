@@ -137,6 +137,12 @@ class TerminalChat:
             self.terminal.notice("")
         return self._store_unsaved_turns()
 
+    def close(self) -> None:
+        """Close the connections to the service and to the model."""
+        self.client.close()
+        if self.model is not None:
+            self.model.close()
+
     def _run_command(self, line: str) -> None:
         command, _, argument = line.partition(" ")
         argument = argument.strip()
@@ -285,3 +291,5 @@ def run_chat(chat: TerminalChat) -> int:
         # The interpreter flushes stdout at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    finally:
+        chat.close()
