@@ -2,74 +2,24 @@
 
 from __future__ import annotations
 
-from .agent import (
-    AgentPrompt,
-    Chat,
-    ChatAnswer,
-    Compliance,
-    ComplianceQuery,
-    PromptQuery,
-    PromptWrite,
-    SecondLook,
-    SecondLooked,
+from . import (
+    agent,
+    agent_tools,
+    cubes,
+    execution,
+    facts,
+    feedback,
+    files,
+    forget,
+    memory,
+    openai_api,
+    permissions,
+    search,
+    status,
+    summaries,
+    teams,
 )
-from .agent_tools import ToolsListed, ToolsQuery
-from .cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from .errors import Conflict, Forbidden, NotFound, Unauthorized
-from .execution import Executed, Execution
-from .facts import (
-    FactAdd,
-    FactChange,
-    FactList,
-    FactRemoved,
-    FactsQuery,
-    FactStored,
-    InstructionList,
-)
-from .feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
-from .files import (
-    CreatedFile,
-    DownloadQuery,
-    FileCommand,
-    FileCreate,
-    FileDone,
-    FileHistory,
-    FileQuery,
-)
-from .forget import (
-    EventErased,
-    FileErased,
-    Forget,
-    Forgotten,
-    ReceiptKeys,
-    Retention,
-    RetentionQuery,
-    RetentionSet,
-)
-from .memory import (
-    BatchWritten,
-    Event,
-    EventChange,
-    EventList,
-    EventsQuery,
-    EventWrite,
-    EventWritten,
-    Remembered,
-    SessionList,
-    SessionsQuery,
-    Turn,
-    TurnBatch,
-)
-from .openai_api import (
-    Completed,
-    Completion,
-    Embed,
-    Embedded,
-    ResponseObject,
-    ResponseRequest,
-    ServedModel,
-    ServedModels,
-)
 from .operation import (
     AnyOperation,
     BodyOperation,
@@ -79,54 +29,6 @@ from .operation import (
     Operation,
     PlainOperation,
     QueryOperation,
-)
-from .permissions import (
-    ActionLog,
-    ActionLogged,
-    AuditPage,
-    AuditQuery,
-    Granted,
-    GrantList,
-    GrantRequest,
-    GrantRevocation,
-    GrantRevoked,
-    GrantsQuery,
-    PermissionCheck,
-    PermissionChecked,
-)
-from .search import Explanation, MemoryAnswer, MemoryQuery
-from .status import OwnKey, OwnKeyQuery, Readiness, StatusRecord
-from .summaries import (
-    AgentMemory,
-    AgentMemoryQuery,
-    MapQuery,
-    MapRequest,
-    MapUpdated,
-    MapVersion,
-    StartPack,
-    StartQuery,
-    Summary,
-    SummaryAsked,
-    SummaryDraft,
-    SummarySaved,
-)
-from .teams import (
-    InvitationAccept,
-    InvitationCreate,
-    InvitationCreated,
-    InvitationList,
-    InvitationRemoval,
-    Team,
-    TeamAudit,
-    TeamAuditQuery,
-    TeamChange,
-    TeamCreate,
-    TeamDeleted,
-    TeamDeletion,
-    TeamList,
-    TeamMemberChange,
-    TeamMemberRemoval,
-    TeamMembers,
 )
 
 EVENT_STREAM = "text/event-stream"
@@ -143,8 +45,8 @@ class Operations:
         summary="Search memory",
         description="Search one user's memory by meaning and by words, best hit first. An empty "
         "memory returns no hits, not an error.",
-        body=MemoryQuery,
-        answer=MemoryAnswer,
+        body=search.MemoryQuery,
+        answer=search.MemoryAnswer,
         team="reader",
         takes_idempotency_key=False,
     )
@@ -154,8 +56,8 @@ class Operations:
         summary="Explain a search",
         description="Run a search and return every reason for each hit, with the result and "
         "duration of each stage. Writes nothing and counts no step.",
-        body=MemoryQuery,
-        answer=Explanation,
+        body=search.MemoryQuery,
+        answer=search.Explanation,
         team="reader",
         takes_idempotency_key=False,
     )
@@ -165,8 +67,8 @@ class Operations:
         summary="Remember a turn",
         description="Store a turn. When the response arrives, the turn is durable and the next "
         "search finds it.",
-        body=Turn,
-        answer=Remembered,
+        body=memory.Turn,
+        answer=memory.Remembered,
         team="writer",
         errors=(NotFound,),
     )
@@ -176,8 +78,8 @@ class Operations:
         summary="Save an event",
         description="Store an event for any user of the account. Does what `remember` does for a "
         "single turn.",
-        body=EventWrite,
-        answer=EventWritten,
+        body=memory.EventWrite,
+        answer=memory.EventWritten,
         team="writer",
     )
     save_batch = BodyOperation(
@@ -187,8 +89,8 @@ class Operations:
         description="Store up to 500 turns in one call, with a receipt for each in their order: "
         "all of them, or none. Each is stored like an event, counts as a request of the rate "
         "limit, belongs to no step and owes nothing.",
-        body=TurnBatch,
-        answer=BatchWritten,
+        body=memory.TurnBatch,
+        answer=memory.BatchWritten,
         team="writer",
     )
     get_event = ItemOperation(
@@ -197,7 +99,7 @@ class Operations:
         summary="Get event detail",
         description="Return one event with its full `raw_dialogue`. An event of another account "
         "answers 404, the same as an event that does not exist.",
-        answer=Event,
+        answer=memory.Event,
         team="reader",
     )
     list_events = QueryOperation(
@@ -207,8 +109,8 @@ class Operations:
         description="List the events of a user, complete and in the order of their times, page "
         "by page: all, those of a period, or those of a session. Writes nothing and counts no "
         "step.",
-        query=EventsQuery,
-        answer=EventList,
+        query=memory.EventsQuery,
+        answer=memory.EventList,
         team="reader",
     )
     list_sessions = QueryOperation(
@@ -217,8 +119,8 @@ class Operations:
         summary="List sessions",
         description="List the sessions of a user, latest turn first, page by page. Writes "
         "nothing and counts no step.",
-        query=SessionsQuery,
-        answer=SessionList,
+        query=memory.SessionsQuery,
+        answer=memory.SessionList,
         team="reader",
     )
     change_event = ItemBodyOperation(
@@ -227,8 +129,8 @@ class Operations:
         summary="Change an event",
         description="Change when a turn expires, whether retention leaves it, and whether "
         "searches find it. The text of a turn never changes.",
-        body=EventChange,
-        answer=Event,
+        body=memory.EventChange,
+        answer=memory.Event,
         team="writer",
         errors=(NotFound, Conflict),
     )
@@ -238,8 +140,8 @@ class Operations:
         summary="Read retention rules",
         description="Return how long turns are kept, and what the latest removals by expiry and "
         "retention removed.",
-        query=RetentionQuery,
-        answer=Retention,
+        query=forget.RetentionQuery,
+        answer=forget.Retention,
         team="reader",
     )
     set_retention = BodyOperation(
@@ -248,8 +150,8 @@ class Operations:
         summary="Set a retention rule",
         description="Keep turns for a number of days, or a number of a user's newest turns; "
         "older ones are erased every night, with what was derived from them. Pinned turns stay.",
-        body=RetentionSet,
-        answer=Retention,
+        body=forget.RetentionSet,
+        answer=forget.Retention,
         team="owner",
     )
     erase_event = ItemOperation(
@@ -258,7 +160,7 @@ class Operations:
         summary="Erase an event",
         description="Erase one turn permanently, with its index entries and the facts stored "
         "with it. L1 summaries that cover the turn stay; the response lists them.",
-        answer=EventErased,
+        answer=forget.EventErased,
         team="writer",
     )
     forget_memory = BodyOperation(
@@ -267,8 +169,8 @@ class Operations:
         summary="Forget",
         description="Erase a session, a time range, a user or the whole account permanently. "
         "`dry_run` returns the counts and erases nothing.",
-        body=Forget,
-        answer=Forgotten,
+        body=forget.Forget,
+        answer=forget.Forgotten,
         team="owner",
     )
     receipt_keys = PlainOperation(
@@ -277,7 +179,7 @@ class Operations:
         summary="Keys of receipts",
         description="Return the public keys that verify the signed receipts of erasures, as a "
         "JSON Web Key Set.",
-        answer=ReceiptKeys,
+        answer=forget.ReceiptKeys,
         needs_key=False,
     )
     file_command = BodyOperation(
@@ -288,8 +190,8 @@ class Operations:
         "tool input as the model wrote it, get the text to return as the tool result. A command "
         "that cannot be carried out answers with `is_error`, not with an error status, because "
         "the model must read the message.",
-        body=FileCommand,
-        answer=FileDone,
+        body=files.FileCommand,
+        answer=files.FileDone,
     )
     file_history = QueryOperation(
         "GET",
@@ -297,8 +199,8 @@ class Operations:
         summary="Read versions of memory files",
         description="List the versions of a memory file, or of all files in a folder, newest "
         "first. With `version`, return the text of that version too.",
-        query=FileQuery,
-        answer=FileHistory,
+        query=files.FileQuery,
+        answer=files.FileHistory,
         errors=(NotFound,),
     )
     draft_summary = BodyOperation(
@@ -308,8 +210,8 @@ class Operations:
         description="Draft an L1 summary of the session's turns since its last L1. A configured "
         "model writes it and every sentence is checked against the turns; without a model the "
         "draft is extractive. Stores nothing.",
-        body=SummaryAsked,
-        answer=SummaryDraft,
+        body=summaries.SummaryAsked,
+        answer=summaries.SummaryDraft,
         rate_limit="chat",
         team="reader",
         errors=(Conflict,),
@@ -322,8 +224,8 @@ class Operations:
         summary="Save an L1 summary",
         description="Store an L1 summary of the session's turns since its last L1. A summary of "
         "unusual length is stored too; `warning` says so.",
-        body=Summary,
-        answer=SummarySaved,
+        body=summaries.Summary,
+        answer=summaries.SummarySaved,
         team="writer",
     )
     make_map = BodyOperation(
@@ -333,8 +235,8 @@ class Operations:
         description="Rebuild the user's map from the stored L1 summaries: the agent's latest "
         "map, then extractive headlines of the L1s that it does not cover. With a summarizing "
         "model, its lines replace the headlines; each line is checked against the L1s it names.",
-        body=MapRequest,
-        answer=MapUpdated,
+        body=summaries.MapRequest,
+        answer=summaries.MapUpdated,
         team="writer",
     )
     get_map = QueryOperation(
@@ -342,8 +244,8 @@ class Operations:
         "/api/v7/memory/map",
         summary="Read the L2 map",
         description="Return one version of the user's map. Default: the newest.",
-        query=MapQuery,
-        answer=MapVersion,
+        query=summaries.MapQuery,
+        answer=summaries.MapVersion,
         team="reader",
         errors=(NotFound,),
     )
@@ -353,8 +255,8 @@ class Operations:
         summary="Get the start pack",
         description="Return what an agent reads before its first turn: constitution, critical "
         "facts, map, L1 summaries and lessons, fenced as data and within a token budget.",
-        query=StartQuery,
-        answer=StartPack,
+        query=summaries.StartQuery,
+        answer=summaries.StartPack,
         team="reader",
     )
     get_agent_memory = QueryOperation(
@@ -363,8 +265,8 @@ class Operations:
         summary="Memory in one call",
         description="For agents that cannot follow the standard flow. With `query`, a search "
         "that counts no step; without it, the start pack.",
-        query=AgentMemoryQuery,
-        answer=AgentMemory,
+        query=summaries.AgentMemoryQuery,
+        answer=summaries.AgentMemory,
         team="reader",
     )
 
@@ -376,8 +278,8 @@ class Operations:
         summary="List facts",
         description="List the critical facts of a user with their history, newest first: those "
         "that hold, or held at `as_of`, or have another status.",
-        query=FactsQuery,
-        answer=FactList,
+        query=facts.FactsQuery,
+        answer=facts.FactList,
         team="reader",
     )
     list_instructions = QueryOperation(
@@ -387,8 +289,8 @@ class Operations:
         description="List the standing instructions and preferences of a user, newest first: "
         "facts that state one, and sentences recognised in the user's turns. Change and delete "
         "them as facts.",
-        query=FactsQuery,
-        answer=InstructionList,
+        query=facts.FactsQuery,
+        answer=facts.InstructionList,
         team="reader",
     )
     add_fact = BodyOperation(
@@ -397,8 +299,8 @@ class Operations:
         summary="Add a fact",
         description="Store a critical fact without a turn. A fact that gives another value for "
         "the same thing as an earlier one supersedes it; the earlier one stays in the list.",
-        body=FactAdd,
-        answer=FactStored,
+        body=facts.FactAdd,
+        answer=facts.FactStored,
         team="writer",
         errors=(NotFound, Conflict),
     )
@@ -408,8 +310,8 @@ class Operations:
         summary="Change a fact",
         description="Change the wording, the times or the pin of a fact. Another wording becomes "
         "a new fact, which supersedes this one.",
-        body=FactChange,
-        answer=FactStored,
+        body=facts.FactChange,
+        answer=facts.FactStored,
         team="writer",
         errors=(NotFound, Conflict),
     )
@@ -419,7 +321,7 @@ class Operations:
         summary="Delete a fact",
         description="Erase the text of a fact for good. Its id and times stay in the list of "
         "removed facts, so that chains of facts stay whole.",
-        answer=FactRemoved,
+        answer=facts.FactRemoved,
         team="writer",
         errors=(NotFound,),
     )
@@ -431,15 +333,15 @@ class Operations:
         "/api/v7/teams",
         summary="List teams",
         description="List the teams that the key may work in, with its role in each.",
-        answer=TeamList,
+        answer=teams.TeamList,
     )
     create_team = BodyOperation(
         "POST",
         "/api/v7/teams",
         summary="Create a team",
         description="Create a team with a memory of its own. The key's account becomes its owner.",
-        body=TeamCreate,
-        answer=Team,
+        body=teams.TeamCreate,
+        answer=teams.Team,
     )
     accept_invitation = BodyOperation(
         "POST",
@@ -447,8 +349,8 @@ class Operations:
         summary="Accept an invitation",
         description="Become a member of a team with the token of an invitation, which works "
         "once. Any account of the server may accept it.",
-        body=InvitationAccept,
-        answer=Team,
+        body=teams.InvitationAccept,
+        answer=teams.Team,
         errors=(NotFound,),
     )
     show_team = ItemOperation(
@@ -457,15 +359,15 @@ class Operations:
         summary="Show a team",
         description="Return one team. A team of which the key's account is no member answers "
         "404, the same as one that does not exist.",
-        answer=Team,
+        answer=teams.Team,
     )
     rename_team = ItemBodyOperation(
         "PATCH",
         "/api/v7/teams/{team_id}",
         summary="Rename a team",
         description="Change the name of a team. For owners of the team.",
-        body=TeamChange,
-        answer=Team,
+        body=teams.TeamChange,
+        answer=teams.Team,
     )
     delete_team = ItemQueryOperation(
         "DELETE",
@@ -473,8 +375,8 @@ class Operations:
         summary="Delete a team",
         description="Erase the memory of a team permanently, with a signed receipt, and end the "
         "team. For owners of the team; `confirm` must be its name.",
-        query=TeamDeletion,
-        answer=TeamDeleted,
+        query=teams.TeamDeletion,
+        answer=teams.TeamDeleted,
         errors=(Conflict,),
     )
     list_members = ItemOperation(
@@ -482,7 +384,7 @@ class Operations:
         "/api/v7/teams/{team_id}/members",
         summary="List members",
         description="List the members of a team with their roles.",
-        answer=TeamMembers,
+        answer=teams.TeamMembers,
     )
     change_member = ItemBodyOperation(
         "PATCH",
@@ -490,8 +392,8 @@ class Operations:
         summary="Change a member's role",
         description="Change the role of a member, effective with the next request. For owners of "
         "the team, which keeps at least one owner.",
-        body=TeamMemberChange,
-        answer=TeamMembers,
+        body=teams.TeamMemberChange,
+        answer=teams.TeamMembers,
         errors=(Conflict,),
     )
     remove_member = ItemQueryOperation(
@@ -500,8 +402,8 @@ class Operations:
         summary="Remove a member, or leave",
         description="Remove a member, who has no access from the next request on; without "
         "`member_id`, leave the team. What the member wrote stays with the team.",
-        query=TeamMemberRemoval,
-        answer=TeamMembers,
+        query=teams.TeamMemberRemoval,
+        answer=teams.TeamMembers,
         errors=(Conflict,),
     )
     list_invitations = ItemOperation(
@@ -509,7 +411,7 @@ class Operations:
         "/api/v7/teams/{team_id}/invitations",
         summary="List invitations",
         description="List the invitations that nobody has accepted yet. For owners of the team.",
-        answer=InvitationList,
+        answer=teams.InvitationList,
     )
     invite_member = ItemBodyOperation(
         "POST",
@@ -517,8 +419,8 @@ class Operations:
         summary="Invite a member",
         description="Create an invitation with a role. Its token is shown once, expires, and "
         "makes one account a member. For owners of the team.",
-        body=InvitationCreate,
-        answer=InvitationCreated,
+        body=teams.InvitationCreate,
+        answer=teams.InvitationCreated,
         takes_idempotency_key=False,
         is_retry_safe=False,
     )
@@ -527,8 +429,8 @@ class Operations:
         "/api/v7/teams/{team_id}/invitations",
         summary="Withdraw an invitation",
         description="Withdraw an invitation, so that nobody can accept it. For owners of the team.",
-        query=InvitationRemoval,
-        answer=InvitationList,
+        query=teams.InvitationRemoval,
+        answer=teams.InvitationList,
     )
     team_audit = ItemQueryOperation(
         "GET",
@@ -536,8 +438,8 @@ class Operations:
         summary="Audit entries of a team",
         description="Return the entries of the audit trail about a team, newest first: creation, "
         "names, invitations, members and roles. For owners of the team.",
-        query=TeamAuditQuery,
-        answer=TeamAudit,
+        query=teams.TeamAuditQuery,
+        answer=teams.TeamAudit,
     )
 
     # --- Agents, chat, models -----------------------------------------------------------------
@@ -549,8 +451,8 @@ class Operations:
         description="Check a stored answer: every specific claim carries a ref or a marker, "
         "every ref is an event that a search of this session returned, and the cited event "
         "supports the claim. The outcome is counted in the compliance figures.",
-        body=SecondLook,
-        answer=SecondLooked,
+        body=agent.SecondLook,
+        answer=agent.SecondLooked,
         errors=(Conflict,),
         takes_idempotency_key=False,
     )
@@ -560,8 +462,8 @@ class Operations:
         summary="Compliance",
         description="Count how often agents searched, remembered, sealed, rated and passed a "
         "second look, beside how often each was due.",
-        query=ComplianceQuery,
-        answer=Compliance,
+        query=agent.ComplianceQuery,
+        answer=agent.Compliance,
     )
     chat_with_agent = BodyOperation(
         "POST",
@@ -570,8 +472,8 @@ class Operations:
         description="Talk with the service's own agent: it searches memory, answers from the "
         "hits and stores the turn. With `Accept: text/event-stream` the response is a stream of "
         "the events `hits`, `delta`, `look`, `again` and a final `answer` or `error`.",
-        body=Chat,
-        answer=ChatAnswer,
+        body=agent.Chat,
+        answer=agent.ChatAnswer,
         media_type=EVENT_STREAM,
         rate_limit="chat",
     )
@@ -583,8 +485,8 @@ class Operations:
         "what memory knows inserted before the user's last message, and the turn is stored. "
         "Tools, formats, images and other fields are passed on to the model. With `stream` the "
         "answer arrives in chunks as the model writes it. Without a model, quotes answer.",
-        body=Completion,
-        answer=Completed,
+        body=openai_api.Completion,
+        answer=openai_api.Completed,
         media_type=EVENT_STREAM,
         rate_limit="chat",
         body_bytes_max="file_bytes_max",
@@ -596,8 +498,8 @@ class Operations:
         description="OpenAI-compatible responses: the same as chat completions by the newer "
         "interface, with function tools. With `stream` the answer arrives as its events. "
         "Conversations are not kept: send the whole one in `input`.",
-        body=ResponseRequest,
-        answer=ResponseObject,
+        body=openai_api.ResponseRequest,
+        answer=openai_api.ResponseObject,
         media_type=EVENT_STREAM,
         rate_limit="chat",
         body_bytes_max="file_bytes_max",
@@ -608,8 +510,8 @@ class Operations:
         summary="Embeddings",
         description="OpenAI-compatible embeddings: the vectors of texts, by the server's "
         "embedder. Nothing is stored.",
-        body=Embed,
-        answer=Embedded,
+        body=openai_api.Embed,
+        answer=openai_api.Embedded,
         takes_idempotency_key=False,
     )
     list_models = PlainOperation(
@@ -618,14 +520,14 @@ class Operations:
         summary="List models",
         description="List the models as OpenAI's clients expect them: `memory`, `memory-quotes`, "
         "the configured chat models that this account may use, and the embedder.",
-        answer=ServedModels,
+        answer=openai_api.ServedModels,
     )
     show_model = ItemOperation(
         "GET",
         "/v1/models/{model}",
         summary="Show a model",
         description="Return one entry of the list of models.",
-        answer=ServedModel,
+        answer=openai_api.ServedModel,
         id_has_slashes=True,
     )
     get_prompt = QueryOperation(
@@ -634,16 +536,16 @@ class Operations:
         summary="Get the agent prompt",
         description="Return the complete prompt for a user's agent: the constitution with "
         "service lines and seal, then the user's own part.",
-        query=PromptQuery,
-        answer=AgentPrompt,
+        query=agent.PromptQuery,
+        answer=agent.AgentPrompt,
     )
     put_prompt = BodyOperation(
         "PUT",
         "/api/v7/agent/prompt",
         summary="Set the agent prompt",
         description="Set the user's own part of the agent prompt. An empty text removes it.",
-        body=PromptWrite,
-        answer=AgentPrompt,
+        body=agent.PromptWrite,
+        answer=agent.AgentPrompt,
     )
 
     # --- Tools: feedback, cubes, sandbox, files -----------------------------------------------
@@ -654,8 +556,8 @@ class Operations:
         summary="Submit feedback",
         description="Report a bug, an anomaly, an issue with a cube, an improvement or a "
         "security problem to the owner.",
-        body=Feedback,
-        answer=FeedbackSaved,
+        body=feedback.Feedback,
+        answer=feedback.FeedbackSaved,
         rate_limit="feedback",
     )
     list_feedback = QueryOperation(
@@ -664,8 +566,8 @@ class Operations:
         summary="Read feedback",
         description="List all feedback, newest first, in pages. Owner only, with a key that is "
         "not pinned.",
-        query=FeedbackQuery,
-        answer=FeedbackList,
+        query=feedback.FeedbackQuery,
+        answer=feedback.FeedbackList,
         errors=(NotFound,),
     )
     create_cube = BodyOperation(
@@ -673,8 +575,8 @@ class Operations:
         "/api/v7/experience/create",
         summary="Save an experience cube",
         description="Store a private cube. The next relevant search of the account returns it.",
-        body=CubeCreate,
-        answer=CubeCreated,
+        body=cubes.CubeCreate,
+        answer=cubes.CubeCreated,
         errors=(NotFound,),
     )
     vote_on_cube = BodyOperation(
@@ -684,8 +586,8 @@ class Operations:
         description="Rate a cube. Replaces an earlier rating by the user. An account counts "
         "once, by the majority of its users. Three accounts that agree make a published cube "
         "trusted or retired.",
-        body=CubeVote,
-        answer=CubeVoted,
+        body=cubes.CubeVote,
+        answer=cubes.CubeVoted,
         errors=(NotFound,),
     )
     execute_code = BodyOperation(
@@ -694,8 +596,8 @@ class Operations:
         summary="Run code in the sandbox",
         description="Run Python without network access, with no files but its own, and within "
         "time and memory limits. numpy and matplotlib are available.",
-        body=Execution,
-        answer=Executed,
+        body=execution.Execution,
+        answer=execution.Executed,
         rate_limit="sandbox",
     )
     make_file = BodyOperation(
@@ -704,17 +606,17 @@ class Operations:
         summary="Create a file",
         description="Create a file for the account. Download it by the name in the response. "
         "Send binary types as base64; their content is checked.",
-        body=FileCreate,
-        answer=CreatedFile,
+        body=files.FileCreate,
+        answer=files.CreatedFile,
         body_bytes_max="file_bytes_max",
     )
-    download = ItemQueryOperation[DownloadQuery, bytes](
+    download = ItemQueryOperation[files.DownloadQuery, bytes](
         "GET",
         "/download/{filename}",
         summary="Download a file",
         description="Download a created file, always as an attachment. Needs a key of its "
         "account, or the `exp` and `sig` of a signed link that has not expired.",
-        query=DownloadQuery,
+        query=files.DownloadQuery,
         media_type="*/*",
         needs_key=False,
         has_ranges=True,
@@ -725,7 +627,7 @@ class Operations:
         "/download/{filename}",
         summary="Erase a file",
         description="Erase a created file and release its share of the quota.",
-        answer=FileErased,
+        answer=forget.FileErased,
     )
 
     # --- System permissions -------------------------------------------------------------------
@@ -736,8 +638,8 @@ class Operations:
         summary="Check a permission",
         description="Return whether an agent may perform this action on this path now. Check "
         "before each action, and act only on `allowed: true`; treat an error as a denial.",
-        body=PermissionCheck,
-        answer=PermissionChecked,
+        body=permissions.PermissionCheck,
+        answer=permissions.PermissionChecked,
         rate_limit="sysperm",
         takes_idempotency_key=False,
         is_retry_safe=False,
@@ -748,8 +650,8 @@ class Operations:
         summary="Grant a permission",
         description="Allow an agent some actions on some paths for up to 240 minutes. Owner "
         "only, with a key that is neither pinned nor read-only.",
-        body=GrantRequest,
-        answer=Granted,
+        body=permissions.GrantRequest,
+        answer=permissions.Granted,
     )
     list_grants = QueryOperation(
         "GET",
@@ -757,8 +659,8 @@ class Operations:
         summary="List grants in force",
         description="List the grants in force, newest first, in pages. Owner only, with a key "
         "that is neither pinned nor read-only.",
-        query=GrantsQuery,
-        answer=GrantList,
+        query=permissions.GrantsQuery,
+        answer=permissions.GrantList,
         errors=(NotFound,),
     )
     log_permitted_action = BodyOperation(
@@ -767,8 +669,8 @@ class Operations:
         summary="Log a permitted action",
         description="Record the result of an action that a check of this account allowed. 409 "
         "when no check allowed it.",
-        body=ActionLog,
-        answer=ActionLogged,
+        body=permissions.ActionLog,
+        answer=permissions.ActionLogged,
         rate_limit="sysperm",
     )
     revoke_permission = BodyOperation(
@@ -777,8 +679,8 @@ class Operations:
         summary="Revoke a permission",
         description="End a grant. The next check denies. Owner only, with a key that is neither "
         "pinned nor read-only.",
-        body=GrantRevocation,
-        answer=GrantRevoked,
+        body=permissions.GrantRevocation,
+        answer=permissions.GrantRevoked,
         errors=(NotFound,),
     )
     read_audit = QueryOperation(
@@ -787,8 +689,8 @@ class Operations:
         summary="Read the audit trail",
         description="Return the audit trail in order: grants, checks, logs and revocations. "
         "Owner only, with a key that is neither pinned nor read-only.",
-        query=AuditQuery,
-        answer=AuditPage,
+        query=permissions.AuditQuery,
+        answer=permissions.AuditPage,
     )
 
     # --- The service --------------------------------------------------------------------------
@@ -798,8 +700,8 @@ class Operations:
         "/api/v7/tools",
         summary="Tools for agents",
         description="Describe the tools of this memory in the format of a model API.",
-        query=ToolsQuery,
-        answer=ToolsListed,
+        query=agent_tools.ToolsQuery,
+        answer=agent_tools.ToolsListed,
     )
     own_key = QueryOperation(
         "GET",
@@ -807,8 +709,8 @@ class Operations:
         summary="This key",
         description="Describe the key of the request: its account, the `user_id` used when a "
         "request names none, and its permissions.",
-        query=OwnKeyQuery,
-        answer=OwnKey,
+        query=status.OwnKeyQuery,
+        answer=status.OwnKey,
     )
     status_record = PlainOperation(
         "GET",
@@ -816,7 +718,7 @@ class Operations:
         summary="Status record",
         description="Describe the service, the recommended agent flow and its current state. "
         "Contains nothing private.",
-        answer=StatusRecord,
+        answer=status.StatusRecord,
         needs_key=False,
     )
     ready = PlainOperation(
@@ -824,7 +726,7 @@ class Operations:
         "/readyz",
         summary="Ready",
         description="Readiness probe: tests store and embedder. 503 names the one that fails.",
-        answer=Readiness,
+        answer=status.Readiness,
         needs_key=False,
     )
 
@@ -838,7 +740,7 @@ class Documents:
         summary="Home",
         description="A page for people; the status record for clients that accept "
         "`application/json` and no HTML.",
-        answer=StatusRecord,
+        answer=status.StatusRecord,
         media_type="text/html",
         needs_key=False,
     )
@@ -913,8 +815,8 @@ class Documents:
         "/api/v7/execute/code",
         summary="Run code in the sandbox",
         description="The same as `POST /api/execute/code`, under the prefix of the other paths.",
-        body=Execution,
-        answer=Executed,
+        body=execution.Execution,
+        answer=execution.Executed,
         rate_limit="sandbox",
     )
 
