@@ -32,11 +32,7 @@ def list_accounts(context: typer.Context, data: DataFolder = None) -> None:
 def invite(
     context: typer.Context,
     name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="The account. Created if it does not exist.",
-        ),
+        str, typer.Argument(metavar="NAME", help="The account. Created if it does not exist.")
     ],
     data: DataFolder = None,
 ) -> None:
@@ -59,10 +55,7 @@ def models(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The account.")],
     allowed: Annotated[
-        bool,
-        typer.Option(
-            "--allow/--forbid", help="Allow or forbid outside models.", show_default=False
-        ),
+        bool, typer.Option("--allow/--forbid", help="Allow or forbid outside models.")
     ],
     data: DataFolder = None,
 ) -> None:
@@ -75,7 +68,4 @@ def models(
     with open_store_records(context, data) as records:
         accounts.allow_outside_models(records, name, allowed=allowed)
     verb = "may" if allowed else "may not"
-    print(
-        f"Models on other machines {verb} read the memory of {name.strip()}.",
-        file=sys.stderr,
-    )
+    print(f"Models on other machines {verb} read the memory of {name.strip()}.", file=sys.stderr)

@@ -46,10 +46,7 @@ from .commands import (
 from .output import AsJson, takes_json, wants_json
 
 app = typer.Typer(
-    name="remembrancer",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    name="remembrancer", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 app.add_typer(keys.app, name="keys")
 app.add_typer(accounts.app, name="accounts")
@@ -83,10 +80,7 @@ def root(
     _: Annotated[
         bool,
         typer.Option(
-            "--version",
-            help="Show the version and exit.",
-            is_eager=True,
-            callback=_print_version,
+            "--version", help="Show the version and exit.", is_eager=True, callback=_print_version
         ),
     ] = False,
 ) -> None:
@@ -102,18 +96,12 @@ def root(
 @app.command()
 def serve(
     context: typer.Context,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on.", show_default=False)
-    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
-        int | None,
-        typer.Option(help="TCP port to listen on. 0 means any free port.", show_default=False),
+        int | None, typer.Option(help="TCP port to listen on. 0 means any free port.")
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(
-            help="Worker processes. Default: one per processor, at most 8.", show_default=False
-        ),
+        int | None, typer.Option(help="Worker processes. Default: one per processor, at most 8.")
     ] = None,
     data: DataFolder = None,
 ) -> None:
@@ -167,19 +155,14 @@ def import_file(
         str | None,
         typer.Option(
             help="User to import for. Default: the users in the file; where it names none, the "
-            "account's own.",
-            show_default=False,
+            "account's own."
         ),
     ] = None,
     account: Annotated[
-        str | None,
-        typer.Option(help="Account to import into. Default: the owner's.", show_default=False),
+        str | None, typer.Option(help="Account to import into. Default: the owner's.")
     ] = None,
     shape: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Shape to read it as. Default: recognised.", show_default=False
-        ),
+        str | None, typer.Option(metavar="NAME", help="Shape to read it as. Default: recognised.")
     ] = None,
     detect: Annotated[
         bool | None,
@@ -187,7 +170,6 @@ def import_file(
             "--detect/--dry-run",
             help="Print the shape and what would be imported; --dry-run adds the first records. "
             "Both store nothing.",
-            show_default=False,
         ),
     ] = None,
     skip_invalid: Annotated[
@@ -226,14 +208,10 @@ def export_file(
     ],
     user_id: Annotated[
         list[str] | None,
-        typer.Option(
-            help="User to export. Can be repeated. Default: the whole account.",
-            show_default=False,
-        ),
+        typer.Option(help="User to export. Can be repeated. Default: the whole account."),
     ] = None,
     account: Annotated[
-        str | None,
-        typer.Option(help="Account to export. Default: the owner's.", show_default=False),
+        str | None, typer.Option(help="Account to export. Default: the owner's.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: AsJson = False,
@@ -280,20 +258,13 @@ def chat(
     user_id: Annotated[str, typer.Option(help="User whose memory is used.")] = "owner",
     session_id: Annotated[str, typer.Option(help="Session to continue.")] = "default",
     model: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of the model. Without a model, answers quote memory.", show_default=False
-        ),
+        str | None, typer.Option(help="Name of the model. Without a model, answers quote memory.")
     ] = None,
     base_url: Annotated[
-        str | None,
-        typer.Option(help="OpenAI-compatible address of the model.", show_default=False),
+        str | None, typer.Option(help="OpenAI-compatible address of the model.")
     ] = None,
     key_env: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of the environment variable with the model's key.", show_default=False
-        ),
+        str | None, typer.Option(help="Name of the environment variable with the model's key.")
     ] = None,
     show: Annotated[
         str, typer.Option(help="Details below each answer: any of hits,checks,votes.")
@@ -313,12 +284,7 @@ def chat(
     try:
         endpoint = chat_model(model, base_url, model_key)
         terminal = terminal_chat(
-            service_url(url),
-            key,
-            endpoint,
-            user_id=user_id,
-            session_id=session_id,
-            show=show,
+            service_url(url), key, endpoint, user_id=user_id, session_id=session_id, show=show
         )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
@@ -336,7 +302,6 @@ def mcp_stdio(
         typer.Option(
             metavar="AGENT",
             help="Read the key from AGENT.key beside the file of the login, if it exists.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -422,10 +387,7 @@ def show_help(
 @app.command()
 def demo(
     keep: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Keep the demo's memory in this new folder.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="DIR", help="Keep the demo's memory in this new folder.")
     ] = None,
 ) -> None:
     """Import a small conversation and ask three questions."""

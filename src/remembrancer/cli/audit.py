@@ -24,7 +24,6 @@ def verify(
         typer.Option(
             metavar="SEQ:HASH",
             help="A head that this command printed earlier and that must still be in the trail.",
-            show_default=False,
         ),
     ] = None,
     data: DataFolder = None,

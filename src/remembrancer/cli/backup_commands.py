@@ -31,15 +31,13 @@ def backup(
         typer.Option(
             metavar="TIME",
             help="Add what changed at this interval (10s, 5m), until stopped. SQLite only.",
-            show_default=False,
         ),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Add what changed since the last run, then exit.")
     ] = False,
     keep: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="With --every or --once: period to keep, 7d or 12h."),
+        str, typer.Option(metavar="TIME", help="With --every or --once: period to keep, 7d or 12h.")
     ] = "7d",
     data: DataFolder = None,
 ) -> None:
@@ -69,13 +67,7 @@ def backup(
 
 
 def _archive(
-    context: typer.Context,
-    folder: Path,
-    *,
-    every: str,
-    keep: str,
-    is_once: bool,
-    data: Path | None,
+    context: typer.Context, folder: Path, *, every: str, keep: str, is_once: bool, data: Path | None
 ) -> None:
     from .backup import archive_to
 
@@ -96,7 +88,6 @@ def restore(
         typer.Option(
             metavar="TIME",
             help="Moment of an archive, such as 2026-11-23T10:00:00Z. Default: the newest.",
-            show_default=False,
         ),
     ] = None,
     data: DataFolder = None,

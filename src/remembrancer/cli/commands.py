@@ -18,20 +18,11 @@ if TYPE_CHECKING:
 
 _NEVER_BROKEN = frozenset({"id", "key", "may", "state", "last used"})
 DataFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        metavar="DIR",
-        help="Data folder of the service.",
-        show_default=False,
-    ),
+    Path | None, typer.Option("--data", metavar="DIR", help="Data folder of the service.")
 ]
 ServiceUrl = Annotated[
     str | None,
-    typer.Option(
-        help="Address of the service. Default: REMEMBRANCER_URL, else that of the login.",
-        show_default=False,
-    ),
+    typer.Option(help="Address of the service. Default: REMEMBRANCER_URL, else that of the login."),
 ]
 
 

@@ -19,9 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="List lessons, and exchange them as packs. Works while a server is running.",
 )
-Account = Annotated[
-    str | None, typer.Option(help="The account. Default: the owner's.", show_default=False)
-]
+Account = Annotated[str | None, typer.Option(help="The account. Default: the owner's.")]
 COLUMNS = ("id", "status", "kind", "topic", "useful", "useless", "helped", "failed")
 
 
@@ -55,8 +53,7 @@ def export(
         Literal["private", "published", "trusted", "all"] | None,
         typer.Option(
             help="Only lessons of this status. all: all but retired ones. Default: published and "
-            "trusted.",
-            show_default=False,
+            "trusted."
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
@@ -92,9 +89,7 @@ def import_file(
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="PUBLIC_KEY",
-            help="Refuse a pack that another key signed. Default: any key.",
-            show_default=False,
+            metavar="PUBLIC_KEY", help="Refuse a pack that another key signed. Default: any key."
         ),
     ] = None,
     data: DataFolder = None,

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from ..accounts.keys import Key
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="Create, list and revoke API keys. Works while a server is running.",
+    no_args_is_help=True, help="Create, list and revoke API keys. Works while a server is running."
 )
 DAY_CHARACTERS = len("2026-01-01")
 _COLUMNS = (
@@ -43,9 +42,7 @@ def create(
         ),
     ],
     label: Annotated[str, typer.Option(help="Label that identifies the key in lists.")] = "",
-    user_id: Annotated[
-        str | None, typer.Option(help="Restrict the key to this user_id.", show_default=False)
-    ] = None,
+    user_id: Annotated[str | None, typer.Option(help="Restrict the key to this user_id.")] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Create a key that cannot write.")
     ] = False,
@@ -58,11 +55,7 @@ def create(
     ] = False,
     expires_in: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Lifetime: 30d, 12h, 45m or 90s. Default: unlimited.",
-            show_default=False,
-        ),
+        typer.Option(metavar="TIME", help="Lifetime: 30d, 12h, 45m or 90s. Default: unlimited."),
     ] = None,
     data: DataFolder = None,
 ) -> None:
@@ -97,9 +90,7 @@ def create(
 @app.command("list")
 def list_keys(
     context: typer.Context,
-    account: Annotated[
-        str | None, typer.Option(help="Only the keys of this account.", show_default=False)
-    ] = None,
+    account: Annotated[str | None, typer.Option(help="Only the keys of this account.")] = None,
     data: DataFolder = None,
 ) -> None:
     """List keys. Only the first characters of each key are known.

@@ -28,36 +28,21 @@ T = TypeVar("T", bound=BaseModel)
 STDIN = "-"
 User = Annotated[
     str | None,
-    typer.Option(
-        "--user-id",
-        help="User whose memory to use. Default: the user of the key.",
-        show_default=False,
-    ),
+    typer.Option("--user-id", help="User whose memory to use. Default: the user of the key."),
 ]
 Limit = Annotated[int, typer.Option(min=0, help="Most rows. 0 means all.")]
 After = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME", help="Only turns from this day or time (RFC 3339) on.", show_default=False
-    ),
+    str | None, typer.Option(metavar="TIME", help="Only turns from this day or time (RFC 3339) on.")
 ]
 Before = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME", help="Only turns before this day or time (RFC 3339).", show_default=False
-    ),
+    str | None, typer.Option(metavar="TIME", help="Only turns before this day or time (RFC 3339).")
 ]
 OccurredAt = Annotated[
     str | None,
-    typer.Option(
-        metavar="TIME",
-        help="Day or time (RFC 3339) that it belongs to. Default: now.",
-        show_default=False,
-    ),
+    typer.Option(metavar="TIME", help="Day or time (RFC 3339) that it belongs to. Default: now."),
 ]
 Team = Annotated[
-    str | None,
-    typer.Option("--team", help="Team whose memory to use: its name or id.", show_default=False),
+    str | None, typer.Option("--team", help="Team whose memory to use: its name or id.")
 ]
 
 
@@ -69,20 +54,13 @@ class SearchScope:
     before: Before = None
     teams: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Team to search besides your own memory, or `all`. Can be repeated.",
-            show_default=False,
-        ),
+        typer.Option(help="Team to search besides your own memory, or `all`. Can be repeated."),
     ] = None
 
     def fields(self) -> dict[str, Any]:
         """Return the arguments of `Client.search`."""
         teams = "all" if "all" in (self.teams or ()) else self.teams
-        return {
-            "after": self.after,
-            "before": self.before,
-            **({"teams": teams} if teams else {}),
-        }
+        return {"after": self.after, "before": self.before, **({"teams": teams} if teams else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +68,7 @@ class TurnOptions:
     """Options that say where and when a turn belongs."""
 
     session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default"
-    topic: Annotated[
-        str | None, typer.Option(help="Topic: a word or a line.", show_default=False)
-    ] = None
+    topic: Annotated[str | None, typer.Option(help="Topic: a word or a line.")] = None
     occurred_at: OccurredAt = None
     team: Team = None
 
@@ -145,10 +121,7 @@ def remember(
         ),
     ],
     response: Annotated[
-        str,
-        typer.Argument(
-            metavar="[RESPONSE]", help="The answer to it, if there was one.", show_default=False
-        ),
+        str, typer.Argument(metavar="[RESPONSE]", help="The answer to it, if there was one.")
     ] = "",
     user_id: User = None,
     turn: TurnOptions = TurnOptions(),
@@ -217,11 +190,7 @@ def facts(
 def sessions(
     session_id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[SESSION_ID]",
-            help="Session to read. Default: list all sessions.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="[SESSION_ID]", help="Session to read. Default: list all sessions."),
     ] = None,
     user_id: User = None,
     team: Team = None,

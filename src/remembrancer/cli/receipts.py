@@ -34,7 +34,6 @@ def verify(
             metavar="FILE",
             help="Public keys, as `/api/v7/receipts/keys` answers them. Default: those of the "
             "store.",
-            show_default=False,
         ),
     ] = None,
     data: DataFolder = None,

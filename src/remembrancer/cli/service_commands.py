@@ -24,10 +24,7 @@ from ..install.systemd import (
 )
 from .commands import fail
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Install, remove or show the service of systemd.",
-)
+app = typer.Typer(no_args_is_help=True, help="Install, remove or show the service of systemd.")
 System = Annotated[
     bool,
     typer.Option("--system/--user", help="For the system (as root), or for you. Default: for you."),
@@ -38,17 +35,11 @@ Yes = Annotated[bool, typer.Option("--yes", help="Write without confirmation.")]
 @app.command()
 def install(
     system: System = False,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on.", show_default=False)
-    ] = None,
-    port: Annotated[int | None, typer.Option(help="TCP port.", show_default=False)] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="TCP port.")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help=f"Data folder. Default with --system: {SYSTEM_DATA}.",
-            show_default=False,
-        ),
+        typer.Option(metavar="DIR", help=f"Data folder. Default with --system: {SYSTEM_DATA}."),
     ] = None,
     run_as: Annotated[
         str, typer.Option(metavar="USER", help="User of the service, with --system.")

@@ -9,10 +9,7 @@ import typer
 
 from .commands import DataFolder, load_settings, print_table
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Copy and check a store.",
-)
+app = typer.Typer(no_args_is_help=True, help="Copy and check a store.")
 
 
 @app.command("copy")
@@ -37,8 +34,7 @@ def copy(
     finish: Annotated[
         bool,
         typer.Option(
-            "--finish",
-            help="Finish the copy, with the servers stopped. The copy becomes usable.",
+            "--finish", help="Finish the copy, with the servers stopped. The copy becomes usable."
         ),
     ] = False,
     data: DataFolder = None,
@@ -62,10 +58,7 @@ def check(
     url: Annotated[
         str | None,
         typer.Option(
-            "--store",
-            metavar="URL",
-            help="Store to check. Default: the store of the settings.",
-            show_default=False,
+            "--store", metavar="URL", help="Store to check. Default: the store of the settings."
         ),
     ] = None,
     data: DataFolder = None,

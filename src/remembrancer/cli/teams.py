@@ -14,10 +14,7 @@ app = typer.Typer(
     help="Create teams and manage their members. Works while a server is running.",
 )
 Team = Annotated[str, typer.Argument(metavar="TEAM", help="Id or name of the team.")]
-Account = Annotated[
-    str | None,
-    typer.Option(help="Account that acts. Default: the owner's.", show_default=False),
-]
+Account = Annotated[str | None, typer.Option(help="Account that acts. Default: the owner's.")]
 
 
 @app.command("list")
@@ -105,8 +102,7 @@ def accept(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Token of the invitation.")],
     account: Account = None,
     user_id: Annotated[
-        str | None,
-        typer.Option(help="Only this user of the account becomes a member.", show_default=False),
+        str | None, typer.Option(help="Only this user of the account becomes a member.")
     ] = None,
     data: DataFolder = None,
 ) -> None:
@@ -130,7 +126,6 @@ def remove(
         typer.Argument(
             metavar="MEMBER",
             help="Id of the member in `teams members`. Default: the account itself leaves.",
-            show_default=False,
         ),
     ] = None,
     account: Account = None,
