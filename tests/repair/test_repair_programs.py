@@ -41,8 +41,6 @@ def test_every_rule_repairs_some_program() -> None:
     families = {
         name
         for name, _ in (
-            *mend.COPIED_TEXT_RULES,
-            *mend.INDENTATION_RULES,
             *mend.SYNTAX_RULES,
             *mend.RUN_TIME_RULES,
             *mend.VALUE_RULES,

@@ -129,7 +129,7 @@ _ENDS = {
 }
 
 
-def strip_fences(source: ProgramSource) -> str:
+def strip_fences(source: ProgramSource, _: Failure) -> str:
     """Keep the fenced blocks of Python; blocks of other languages and prose become comments.
 
     If any block is marked as Python, unmarked blocks count as other languages.
@@ -190,7 +190,7 @@ def _blocks(fences: list[re.Match[str] | None]) -> list[tuple[int, int, str]]:
     return blocks
 
 
-def strip_prompts(source: ProgramSource) -> str:
+def strip_prompts(source: ProgramSource, _: Failure) -> str:
     """Remove the prompts of an interpreter (`>>>`, `In [1]:`); its output becomes comments.
 
     Applies only if the first line other than blank lines and comments has a prompt: prompts further
@@ -212,7 +212,7 @@ def strip_prompts(source: ProgramSource) -> str:
     return "".join(result)
 
 
-def strip_line_numbers(source: ProgramSource) -> str:
+def strip_line_numbers(source: ProgramSource, _: Failure) -> str:
     """Remove line numbers if every non-blank line has one and they are consecutive.
 
     A single line must have the number 1.
@@ -260,7 +260,7 @@ def strip_lone_prompts(source: ProgramSource, failure: Failure) -> str:
     )
 
 
-def comment_out_prose(source: ProgramSource) -> str:
+def comment_out_prose(source: ProgramSource, _: Failure) -> str:
     """Turn sentences before and after the program into comments.
 
     The search stops at the first line that may be code.
@@ -318,7 +318,7 @@ def _is_prose(line: str) -> bool:
     return text[-1] in ".:!?" and not any(symbol in text for symbol in ("==", "+=", "->", ";"))
 
 
-def dedent(source: ProgramSource) -> str:
+def dedent(source: ProgramSource, _: Failure) -> str:
     """Remove the common leading whitespace of all lines."""
     return _dedent_lines(source.lines)
 
@@ -330,7 +330,7 @@ def _dedent_lines(lines: list[str]) -> str:
     return "".join(line.removeprefix(margin) for line in lines)
 
 
-def comment_out_magics(source: ProgramSource) -> str:
+def comment_out_magics(source: ProgramSource, _: Failure) -> str:
     """Turn notebook commands that install, time or configure into comments."""
     starts = {statement.tokens[0].start for statement in source.statements}
     edits = (Edit(start, start, "# ") for start in starts if _MAGIC.match(source.code, start))
@@ -343,7 +343,7 @@ def _comment(line: str) -> str:
     return line if not text.strip() or text.startswith("#") else f"# {text}"
 
 
-def remove_invisible(source: ProgramSource) -> str:
+def remove_invisible(source: ProgramSource, _: Failure) -> str:
     """Remove invisible characters; replace spaces and line breaks that Python does not accept."""
     code = source.code.removeprefix("\ufeff")
     if not (_INVISIBLE.search(code) or _SPACES.search(code) or _BREAKS.search(code)):
@@ -365,7 +365,7 @@ def _is_outside(token: Token) -> bool:
     return token.kind not in ("string", "comment")
 
 
-def replace_lookalikes(source: ProgramSource) -> str:
+def replace_lookalikes(source: ProgramSource, _: Failure) -> str:
     """Replace look-alikes of Python's operators: full-width characters, dashes, math symbols."""
     edits = (
         Edit(token.start, token.end, "".join(_LOOKALIKES.get(c, c) for c in token.text))
@@ -375,7 +375,7 @@ def replace_lookalikes(source: ProgramSource) -> str:
     return source.apply(edits)
 
 
-def unescape_entities(source: ProgramSource) -> str:
+def unescape_entities(source: ProgramSource, _: Failure) -> str:
     """Replace the character references of web pages, such as `&lt;`."""
     if not _ENTITY.search(source.code):
         return source.code
@@ -396,13 +396,13 @@ def unescape_entities(source: ProgramSource) -> str:
 def unescape_entity_names(source: ProgramSource, failure: Failure) -> str:
     """Replace character references that Python reads as names: `a &lt; b` parses as `a & lt`."""
     return (
-        unescape_entities(source)
+        unescape_entities(source, failure)
         if any(f"'{name}'" in failure.message for name in ("lt", "gt", "amp", "quot"))
         else source.code
     )
 
 
-def straighten_quotes(source: ProgramSource) -> str:
+def straighten_quotes(source: ProgramSource, _: Failure) -> str:
     """Replace curved quotes that begin or end a string.
 
     Curved quotes inside a string stay, and so do apostrophes.
@@ -465,3 +465,19 @@ def _quote(inner: str, quote: str) -> str:
         rf"(\\.)|{quote}", lambda match: match[1] or f"\\{quote}", inner, flags=re.DOTALL
     )
     return f"{quote}{escaped}{quote}"
+
+
+RULES = (
+    ("fences", strip_fences),
+    ("prompts", strip_prompts),
+    ("line numbers", strip_line_numbers),
+    ("invisible characters", remove_invisible),
+    ("quotes", straighten_quotes),
+    ("look-alike signs", replace_lookalikes),
+    ("web page", unescape_entities),
+    ("notebook", comment_out_magics),
+    ("chat text", comment_out_prose),
+    ("dedent", dedent),
+)
+# For programs that can be parsed.
+RUN_TIME_RULES = (("chat text", comment_out_button), ("web page", unescape_entity_names))

@@ -16,7 +16,6 @@ from .source import (
     SourceStatement,
     add_import_lines,
     bound_names,
-    matching_bracket,
 )
 
 # Functions without side effects that return numbers, text or truth values.
@@ -132,7 +131,7 @@ def _pure_body(source: ProgramSource, index: int) -> list[SourceStatement]:
     words = [token.text for token in tokens]
     if words[0] != "def" or words[2:3] != ["("] or not definition.is_header or definition.indent:
         return []
-    closing = matching_bracket(tokens, 2)
+    closing = tokens.pairs.get(2)
     names = {token.text for token in tokens[1:closing] if token.kind == "name"}
     if closing is None or closing == 3 or any(word in ("=", "*", "**") for word in words[:closing]):
         return []

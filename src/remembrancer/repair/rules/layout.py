@@ -327,3 +327,11 @@ def dedent_clause(source: ProgramSource, failure: Failure) -> str:
         start = statement.tokens[0].start - len(statement.indent)
         edits.append(Edit(start, start + margin, ""))
     return source.apply(edits)
+
+
+RULES = (
+    ("tabs", expand_tabs),
+    ("indentation", fix_stray_indent),
+    ("empty block", fill_empty_block),
+    ("block", indent_block),
+)

@@ -5,23 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from ...protocol import limits
-from . import conversions, copied_text, keywords, layout, names, punctuation
+from . import copied_text, layout, running, syntax
 from .source import Failure, ProgramSource, Proposal, Trial, common_prefix_length, split_lines
 
-# Errors that a rule can fix.
-_FIXABLE_ERRORS = frozenset(
-    {
-        "SyntaxError",
-        "IndentationError",
-        "TabError",
-        "NameError",
-        "AttributeError",
-        "ImportError",
-        "ModuleNotFoundError",
-        "TypeError",
-    }
+# Errors that a rule can fix, besides those of syntax.
+_NAME_ERRORS = frozenset(
+    {"NameError", "AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
 )
 _VALUE_ERRORS = frozenset({"UnboundLocalError", "IndexError", "ValueError"})
 # Changed lines to compare. More are shown as one change, because comparing takes quadratic time.
@@ -31,92 +23,18 @@ _LINE = re.compile(r"[^\n]*+\n|[^\n]++\Z")
 _LOCATION = re.compile(r" \([^()]*, line \d+\)\Z")
 _CONTEXT = 3
 
-Rule = tuple[str, Callable[[ProgramSource, Failure], str]]
-
-
-def _ignore_failure(
-    rule: Callable[[ProgramSource], str],
-) -> Callable[[ProgramSource, Failure], str]:
-    return lambda source, _: rule(source)
-
-
-COPIED_TEXT_RULES: tuple[Rule, ...] = (
-    ("fences", _ignore_failure(copied_text.strip_fences)),
-    ("prompts", _ignore_failure(copied_text.strip_prompts)),
-    ("line numbers", _ignore_failure(copied_text.strip_line_numbers)),
-    ("invisible characters", _ignore_failure(copied_text.remove_invisible)),
-    ("quotes", _ignore_failure(copied_text.straighten_quotes)),
-    ("look-alike signs", _ignore_failure(copied_text.replace_lookalikes)),
-    ("web page", _ignore_failure(copied_text.unescape_entities)),
-    ("notebook", _ignore_failure(copied_text.comment_out_magics)),
-    ("chat text", _ignore_failure(copied_text.comment_out_prose)),
-)
-INDENTATION_RULES: tuple[Rule, ...] = (
-    ("dedent", _ignore_failure(copied_text.dedent)),
-    ("tabs", layout.expand_tabs),
-    ("indentation", layout.fix_stray_indent),
-    ("empty block", layout.fill_empty_block),
-    ("block", layout.indent_block),
-)
+Rule: TypeAlias = tuple[str, Callable[[ProgramSource, Failure], str]]
+INDENTATION_RULES: tuple[Rule, ...] = (*copied_text.RULES, *layout.RULES)
 SYNTAX_RULES: tuple[Rule, ...] = (
-    ("keyword", keywords.join_else_if),
+    *INDENTATION_RULES,
+    ("keyword", syntax.join_else_if),
     ("prompts", copied_text.strip_lone_prompts),
-    ("keyword", keywords.fix_keyword),
-    ("keyword", keywords.rename_keyword),
-    ("operator", keywords.replace_operators),
-    ("declaration", keywords.remove_declarations),
-    ("loop", keywords.complete_for),
-    ("import", punctuation.fix_import),
-    ("colon", punctuation.add_colons),
-    ("colon", punctuation.fix_pairs),
-    ("semicolon", punctuation.replace_semicolons),
-    ("parameters", keywords.add_parentheses),
-    ("parameters", keywords.order_parameters),
-    ("parameters", keywords.unpack_parameters),
-    ("parentheses", punctuation.parenthesize),
-    ("dot", punctuation.fix_dots),
-    ("number", punctuation.fix_number),
-    ("number", punctuation.replace_fractions),
-    ("string", punctuation.close_string),
-    ("string", punctuation.close_triple_string),
-    ("string", punctuation.make_raw),
-    ("f-string", punctuation.replace_escapes),
-    ("declaration", keywords.move_declaration),
-    ("import", keywords.move_future_import),
+    *syntax.RULES,
     ("clause", layout.dedent_clause),
-    ("comparison", punctuation.fix_comparison),
-    ("assignment", punctuation.fix_assignment),
-    ("operator", keywords.join_operators),
-    ("brackets", punctuation.fix_call_brackets),
-    ("comma", punctuation.add_commas),
-    ("brackets", punctuation.close_brackets),
-    ("brackets", punctuation.remove_surplus_bracket),
-    ("f-string", punctuation.fix_fstring_quotes),
+    *syntax.LATE_RULES,
 )
-RUN_TIME_RULES: tuple[Rule, ...] = (
-    ("JSON words", names.replace_foreign_constants),
-    ("imports", names.add_imports),
-    ("module", names.fix_module),
-    ("self", names.add_self_to_name),
-    ("keyword", names.fix_lone_keyword),
-    ("name", names.fix_typo),
-    ("self", names.add_self),
-    ("attribute", names.fix_member),
-    ("attribute", names.add_call),
-    ("None", names.keep_object),
-    ("text", conversions.convert_to_text),
-    ("operator", conversions.fix_operators),
-    ("range", conversions.add_range),
-    ("call", conversions.replace_subscript),
-    ("integer", conversions.divide_to_integer),
-    ("pairs", conversions.iterate_pairs),
-)
-# For errors that most often need knowledge of the data: only what the message makes certain.
-VALUE_RULES: tuple[Rule, ...] = (
-    ("scope", names.declare_global),
-    ("range", conversions.shorten_range),
-    ("pairs", conversions.iterate_pairs),
-)
+RUN_TIME_RULES: tuple[Rule, ...] = (*copied_text.RUN_TIME_RULES, *running.RULES)
+VALUE_RULES: tuple[Rule, ...] = running.VALUE_RULES
 
 
 def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
@@ -124,24 +42,12 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
 
     Yields none for an error that no rule fixes, or that the program raises deliberately.
     """
-    if failure.type not in _FIXABLE_ERRORS | _VALUE_ERRORS:
-        return
     source = ProgramSource(code)
+    rules: tuple[Rule, ...] = ()
     if failure.is_syntax_error:
-        rules = (
-            (*COPIED_TEXT_RULES, *INDENTATION_RULES, *SYNTAX_RULES)
-            if failure.type == "SyntaxError"
-            else (*COPIED_TEXT_RULES, *INDENTATION_RULES)
-        )
-    elif not _is_deliberate(source, failure):
-        text_rules = (
-            ("chat text", copied_text.comment_out_button),
-            ("web page", copied_text.unescape_entity_names),
-        )
-        is_value = failure.type in _VALUE_ERRORS
-        rules = VALUE_RULES if is_value else (*text_rules, *RUN_TIME_RULES)
-    else:
-        return
+        rules = SYNTAX_RULES if failure.type == "SyntaxError" else INDENTATION_RULES
+    elif failure.type in _VALUE_ERRORS | _NAME_ERRORS and not _is_deliberate(source, failure):
+        rules = VALUE_RULES if failure.type in _VALUE_ERRORS else RUN_TIME_RULES
     versions = {code}
     for name, rule in rules:
         new_code = rule(source, failure)

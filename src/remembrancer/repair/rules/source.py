@@ -4,11 +4,10 @@ Accepts any text and takes linear time."""
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, wraps
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
@@ -67,9 +66,8 @@ _TRIPLE_ENDS = {
     '"': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z|\\\Z)', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]|\\.|'(?!''))*+(?:'''|\Z|\\\Z)", re.DOTALL),
 }
-_KEYWORDS = frozenset(keyword.kwlist) | {"print", "exec"}
-# Links of a chain a.b().c[...]. Longer chains are not followed, so that parsing stays linear.
-_LINKS_MAX = 100
+_MASK = "\0"
+_QUOTES = re.compile(r"[rRbBuUfFtT]{0,3}(\"{3}|'{3}|\"|')")
 
 
 class Failure(NamedTuple):
@@ -133,30 +131,44 @@ class Tokens(list[Token]):
     """The tokens of one statement. Brackets are matched in one pass, however deep they nest."""
 
     @cached_property
+    def openers(self) -> list[int | None]:
+        """Return for each token the index of the bracket around it, or None. See `pairs`."""
+        return self._brackets[1]
+
+    @cached_property
     def pairs(self) -> dict[int, int]:
         """Map the index of each matched bracket to the index of its partner."""
         return self._brackets[0]
 
     @cached_property
-    def commas(self) -> dict[int, int]:
-        """Map the index of each opening bracket to the number of commas directly inside, if any."""
-        return self._brackets[1]
+    def lists(self) -> set[int | None]:
+        """Return the indices of the opening brackets with a comma directly inside."""
+        pairs = zip(self, self.openers, strict=True)
+        return {opener for token, opener in pairs if token.text == ","}
+
+    @property
+    def is_balanced(self) -> bool:
+        """True if every bracket has its partner."""
+        return len(self.pairs) == sum(one.text in OPENERS or one.text in CLOSERS for one in self)
 
     @cached_property
-    def _brackets(self) -> tuple[dict[int, int], dict[int, int]]:
+    def _brackets(self) -> tuple[dict[int, int], list[int | None]]:
         pairs: dict[int, int] = {}
-        commas: dict[int, int] = {}
+        openers: list[int | None] = []
         open_: list[int] = []
         for index, token in enumerate(self):
-            if token.text in OPENERS:
-                open_.append(index)
-            elif token.text == "," and open_:
-                commas[open_[-1]] = commas.get(open_[-1], 0) + 1
-            elif token.text in CLOSERS and open_:
+            if token.text in CLOSERS and open_:
                 opening = open_.pop()
                 if OPENERS[self[opening].text] == token.text:
                     pairs[opening], pairs[index] = index, opening
-        return pairs, commas
+            openers.append(open_[-1] if open_ else None)
+            if token.text in OPENERS:
+                open_.append(index)
+        return pairs, openers
+
+    def words(self, start: int = 0, end: int | None = None) -> list[str]:
+        """Return the texts of the tokens from `start` to `end`."""
+        return [token.text for token in self[start:end]]
 
 
 class SourceStatement(NamedTuple):
@@ -184,6 +196,11 @@ class Edit(NamedTuple):
     text: str
 
 
+def over(first: Token, last: Token, text: str) -> Edit:
+    """Return the edit that replaces the tokens from `first` to `last`."""
+    return Edit(first.start, last.end, text)
+
+
 class ProgramSource:
     """A program's text with its tokens, lines and statements."""
 
@@ -194,6 +211,14 @@ class ProgramSource:
     def tokens(self) -> list[Token]:
         """Return the tokens of the whole text, spaces and comments included."""
         return list(_tokenize(self.code))
+
+    @cached_property
+    def masked(self) -> str:
+        """Return the text with `_MASK` for each character inside a string or a comment."""
+        return "".join(
+            _masked(token) if token.kind in ("string", "comment") else token.text
+            for token in self.tokens
+        )
 
     @cached_property
     def lines(self) -> list[str]:
@@ -270,28 +295,91 @@ def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     return next(differing, min(len(one), len(other)))
 
 
-def of_statement(
-    rule: Callable[[ProgramSource, Failure, SourceStatement], str],
-) -> Callable[[ProgramSource, Failure], str]:
-    """Return a rule for the statement that failed; where there is none, it changes nothing."""
+StatementRule: TypeAlias = Callable[[ProgramSource, Failure, SourceStatement], Iterable[Edit]]
+
+
+def of_statement(rule: StatementRule) -> Callable[[ProgramSource, Failure], str]:
+    """Return a rule that applies these edits to the program. Without a failing statement: none."""
 
     @wraps(rule)
     def apply(source: ProgramSource, failure: Failure) -> str:
         statement = source.statement_at(failure.line or 0)
-        return source.code if statement is None else rule(source, failure, statement)
+        return source.code if statement is None else source.apply(rule(source, failure, statement))
 
     return apply
+
+
+def rewrite(
+    changes: dict[str, str],
+    *,
+    message: str = "",
+    where: str = "",
+    everywhere: bool = False,
+    once: bool = False,
+) -> Callable[[ProgramSource, Failure], str]:
+    r"""Return a rule that replaces patterns in the failing statement, outside strings and comments.
+
+    `\1` in a replacement is the text of a group; `\0` in a pattern is a character of a string. The
+    failure's message must contain `message`, the statement `where`. `everywhere` changes all
+    statements if the failing one has a match; `once` none if it has several.
+    """
+    patterns = [(re.compile(pattern, re.DOTALL), text) for pattern, text in changes.items()]
+
+    def edits_of(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
+        start, end = statement.tokens[0].start, statement.tokens[-1].end
+        masked = source.masked[start:end]
+        if not re.search(where, masked):
+            return []
+        edits = [
+            Edit(start + match.start(), start + match.end(), _filled(text, match, source, start))
+            for pattern, text in patterns
+            for match in pattern.finditer(masked)
+        ]
+        return list(_without_overlaps(edits))
+
+    @of_statement
+    def rule(source: ProgramSource, failure: Failure, statement: SourceStatement) -> Iterable[Edit]:
+        edits = edits_of(source, statement) if re.search(message, failure.message) else []
+        if once and len(edits) > 1:
+            return []
+        if edits and everywhere:
+            return [edit for one in source.statements for edit in edits_of(source, one)]
+        return edits
+
+    return rule
+
+
+def _filled(text: str, match: re.Match[str], source: ProgramSource, start: int) -> str:
+    """Return the replacement with what stands in the source, not its mask, for the groups."""
+
+    def group(number: re.Match[str]) -> str:
+        first, last = match.span(int(number[1]))
+        return source.code[start + first : start + last] if first >= 0 else ""
+
+    return re.sub(r"\\(\d)", group, text)
+
+
+def _without_overlaps(edits: list[Edit]) -> Iterator[Edit]:
+    end = -1
+    for edit in sorted(edits):
+        if edit.start >= end:
+            yield edit
+            end = edit.end
+
+
+def _masked(token: Token) -> str:
+    quotes = _QUOTES.match(token.text) if token.kind == "string" else None
+    if quotes is None:
+        return _MASK * len(token.text)
+    tail = len(quotes[1]) if token.is_closed else 0
+    inner = len(token.text) - quotes.end() - tail
+    return f"{quotes[0]}{_MASK * inner}{token.text[len(token.text) - tail :] if tail else ''}"
 
 
 def after_docstring(body: Sequence[SourceStatement]) -> SourceStatement:
     """Return the first statement of a block, or the second if the first is a docstring."""
     has_docstring = len(body) > 1 and all(token.kind == "string" for token in body[0].tokens)
     return body[1 if has_docstring else 0]
-
-
-def matching_bracket(tokens: list[Token], at: int) -> int | None:
-    """Return the index of the partner of the bracket at `at`, or None."""
-    return (tokens if isinstance(tokens, Tokens) else Tokens(tokens)).pairs.get(at)
 
 
 def _tokenize(code: str) -> Iterator[Token]:
@@ -354,39 +442,6 @@ def _statements(tokens: list[Token]) -> Iterator[SourceStatement]:
             depth = max(0, depth - 1)
     if tokens_of_statement:
         yield SourceStatement(tokens_of_statement, indent)
-
-
-def receiver_start(tokens: list[Token], at: int) -> int | None:
-    """Return the index at which the expression that ends before `at` begins, or None.
-
-    The expression consists of names, attributes, calls and subscripts.
-    """
-    index = at - 1
-    for _ in range(_LINKS_MAX):
-        if index < 0:
-            break
-        token = tokens[index]
-        if token.text in CLOSERS:
-            opening = matching_bracket(tokens, index)
-            if opening is None:
-                return None
-            index = opening
-            before = tokens[index - 1] if index else None
-            if (
-                before
-                and token.text in ")]"
-                and (before.kind in ("name", "string") or before.text in CLOSERS)
-                and before.text not in _KEYWORDS
-            ):
-                index -= 1
-                continue
-        elif token.kind not in ("name", "string", "number") or token.text in _KEYWORDS:
-            return None
-        if index and tokens[index - 1].text == ".":
-            index -= 2
-            continue
-        return index
-    return None
 
 
 def bound_names(source: ProgramSource) -> set[str]:
