@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from command import Cli
+from command import PROGRAM, Cli
 from engines import empty_store
 from rounds import rounds
 from service import Http, new_key
@@ -225,8 +225,8 @@ def test_damaged_archive_is_refused_and_nothing_is_restored(
 @pytest.mark.long
 def test_killed_archiver_leaves_whole_segments_only(service: Service, tmp_path: Path) -> None:
     """Killed at random moments while turns are stored; every segment is then restored."""
-    moments, pause = random.Random(8460), threading.Event()
-    words = [sys.executable, "-m", "remembrancer", "backup", str(service.archive), "--every", "1s"]
+    moments, pause, numbers = random.Random(8460), threading.Event(), itertools.count()
+    words = [*PROGRAM, "backup", str(service.archive), "--every", "1s"]
     environment = Cli(service.data).environment
     for number in range(rounds(2, 12)):
         files = ("*.json", "*.pages")[number % 2]  # between two segments, or within one
@@ -234,7 +234,7 @@ def test_killed_archiver_leaves_whole_segments_only(service: Service, tmp_path: 
         with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL) as running:
             more = moments.randrange(1, 3)
             while running.poll() is None:
-                service.remember(f"saw {number}")
+                service.http.remember(f"Where is saw {next(numbers)}?", "In the shed.")
                 if len(list(service.archive.glob(files))) >= before + more:
                     break
                 pause.wait(0.02)  # a few hundred turns are enough, and all are restored below
@@ -263,7 +263,7 @@ def test_command_archives_until_stopped_and_restores_a_moment(
     state = service.remember("saw")
     cli, new = Cli(service.data), Cli(tmp_path / "new")
     once = cli("backup", str(service.archive), "--once")
-    words = [sys.executable, "-m", "remembrancer", "backup", str(service.archive), "--every", "10s"]
+    words = [*PROGRAM, "backup", str(service.archive), "--every", "10s"]
     with subprocess.Popen(
         words, env=cli.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:

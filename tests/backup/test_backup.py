@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from buckets import s3_server, s3_variables
 from command import Cli
-from engines import ENGINES, empty_store
+from engines import empty_store
 from filled import answers, fill
 from next_version import next_version, schema_in
 from service import Http, new_key
@@ -88,8 +88,10 @@ def backup(used: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.parametrize("source", ENGINES)
-@pytest.mark.parametrize("target", ENGINES)
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("sqlite", "sqlite"), ("sqlite", "postgresql"), ("postgresql", "sqlite")],
+)
 def test_restored_service_has_every_row_file_and_the_audit_head(
     used: Path, tmp_path: Path, source: str, target: str
 ) -> None:
@@ -330,6 +332,27 @@ def test_restore_needs_an_empty_folder_an_empty_store_and_no_server(
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["precious"]
 
 
+# Runs a command, and kills its process with the first thing it does after a path exists.
+KILLED = """
+import os, signal, sys
+from remembrancer.cli.app import main
+
+path = sys.argv.pop(1)
+def kill(event, _):
+    if event != "os.kill" and os.path.lexists(path):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(kill)
+main()
+"""
+
+
+def run_until_killed(cli: Cli, path: Path, *words: str) -> None:
+    """Run a command as a process that is killed when a path appears."""
+    program = [sys.executable, "-c", KILLED, str(path), *words]
+    process = subprocess.run(program, env=cli.environment, capture_output=True, check=False)
+    assert process.returncode == -signal.SIGKILL, process.stderr
+
+
 @pytest.mark.parametrize(
     "moment",
     ["restore.unfinished", "blobs", "remembrancer.sqlite3.restoring", "remembrancer.sqlite3"],
@@ -339,11 +362,7 @@ def test_killed_restore_starts_no_server_and_continues(
 ) -> None:
     """Killed when a file of the restore appears, it is unusable or complete; then it continues."""
     data, cli = tmp_path / "new", Cli(tmp_path / "new")
-    words = [sys.executable, "-m", "remembrancer", "restore", str(backup)]
-    with subprocess.Popen(words, env=cli.environment, stderr=subprocess.DEVNULL) as running:
-        while running.poll() is None and not (data / moment).exists():
-            os.sched_yield()
-        running.send_signal(signal.SIGKILL)
+    run_until_killed(cli, data / moment, "restore", str(backup))
     if (data / "restore.unfinished").exists():
         with pytest.raises(RestoreUnfinished):
             open_records(Settings(data=data))
@@ -362,18 +381,12 @@ def test_killed_restore_starts_no_server_and_continues(
 def test_killed_backup_leaves_no_backup_and_the_next_one_replaces_it(
     used: Path, tmp_path: Path
 ) -> None:
-    target = tmp_path / "backup"
-    words = [sys.executable, "-m", "remembrancer", "backup", str(target)]
-    part = tmp_path / ".backup.part"
-    with subprocess.Popen(words, env=Cli(used).environment, stderr=subprocess.DEVNULL) as running:
-        while running.poll() is None and not (part / "blobs").exists():
-            os.sched_yield()
-        running.send_signal(signal.SIGKILL)
-    is_unfinished = not target.exists()
-    if is_unfinished:
-        with pytest.raises(BackupDamaged):
-            verify(part)
-        write_backup(Settings(data=used), target, progress=no_progress)
+    target, part = tmp_path / "backup", tmp_path / ".backup.part"
+    run_until_killed(Cli(used), part / "blobs", "backup", str(target))
+    with pytest.raises(BackupDamaged):
+        verify(part)
+    assert not target.exists()
+    write_backup(Settings(data=used), target, progress=no_progress)
 
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
     assert verify(target).files.count > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -32,29 +33,39 @@ AUDIT_ENTRIES = 7  # three about permissions, four about a team
 _NAMES = itertools.count(1)  # of unknown users
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A service with data in every table: its data folder, its store and its engine."""
+
+    folder: Path
+    url: str
+    engine: str
+
+
 @pytest.fixture(scope="module", params=ENGINES)
-def used(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, str]:
-    """Return the data folder and the store URL of a service with data in every table."""
+def used(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Used:
+    """Return a used service on each engine."""
     folder = tmp_path_factory.mktemp("used")
     url = empty_store(str(request.param), folder)
     with closing(testing.context(folder, store=open_store(url, durability="normal"))) as context:
         fill(context)
-    return folder, url
+    return Used(folder, url, str(request.param))
 
 
 @pytest.fixture
-def source(used: tuple[Path, str]) -> Iterator[Store]:
+def source(used: Used) -> Iterator[Store]:
     """Return the store of the used service."""
-    with closing(open_store(used[1], durability="normal")) as store:
+    with closing(open_store(used.url, durability="normal")) as store:
         yield store
 
 
 @pytest.fixture
-def target(store: Store) -> Store:
-    """Return an empty store on each engine."""
-    return store
+def target(used: Used, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Return an empty store, on the other engine unless the test names one."""
+    [other] = set(ENGINES) - {used.engine}
+    engine = getattr(request, "param", other)
+    with closing(open_store(empty_store(engine, tmp_path), durability="normal")) as store:
+        yield store
 
 
 def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -85,64 +96,35 @@ def test_every_table_of_a_used_service_has_rows(source: Store) -> None:
     assert [one.table for one in store_digest(source) if not one.rows] == []
 
 
-def test_copy_contains_exactly_the_rows_of_the_source(source: Store, target: Store) -> None:
+@pytest.mark.parametrize("target", ENGINES, indirect=True)
+def test_copy_has_the_same_rows_and_answers_and_takes_writes(
+    used: Used, source: Store, target: Store
+) -> None:
+    """Its audit trail verifies. New events, sessions and cubes get unused numbers."""
     copied = copy(source, target, place=PLACE, progress=silent)
+    finish(target)
     here, there = ({one.table: one for one in store_digest(store)} for store in (source, target))
 
-    assert copied.is_same
-    assert not copied.has_moved_on
+    assert (copied.is_same, copied.has_moved_on) == (True, False)
     assert {one.source.table for one in copied.compared} == set(here) & set(there)
     assert [name for name in here if name in there and here[name] != there[name]] == []
     assert set(here) ^ set(there) <= {"cubes_made"}
-
-
-def test_copy_gives_the_same_answers(used: tuple[Path, str], source: Store, target: Store) -> None:
-    copy(source, target, place=PLACE, progress=silent)
-    finish(target)
-
-    assert answers(testing.context(used[0], store=source)) == answers(
-        testing.context(used[0], store=target)
-    )
-
-
-def test_audit_trail_of_a_copy_verifies(
-    used: tuple[Path, str], source: Store, target: Store
-) -> None:
-    copy(source, target, place=PLACE, progress=silent)
-
-    trails = [verify(testing.context(used[0], store=store), None) for store in (source, target)]
-    assert trails[0] == trails[1]
-    assert trails[0].seq == AUDIT_ENTRIES
-
-
-def test_finished_copy_accepts_writes(used: tuple[Path, str], source: Store, target: Store) -> None:
-    """New events, sessions and cubes get unused numbers."""
-    copy(source, target, place=PLACE, progress=silent)
-    finish(target)
-    context = testing.context(used[0], store=target)
+    old, new = (testing.context(used.folder, store=store) for store in (source, target))
+    assert verify(new, None) == verify(old, None)
+    assert verify(new, None).seq == AUDIT_ENTRIES
+    assert answers(new) == answers(old)
     before = {one.table: one.rows for one in store_digest(target)}
-    turn = Turn(
-        query="Is it new?",
-        response="Yes.",
-        session_id="new",
-        cube_topic="lamps",
-        cube_essence="They are counted from the left.",
-        cube_rules="- count",
-    )
-    remember(context, caller_for(context, "owner"), turn)
-
+    lesson = {"cube_topic": "lamps", "cube_essence": "They are counted from the left."}
+    turn = Turn(query="New?", response="Yes.", session_id="new", cube_rules="- count", **lesson)
+    remember(new, caller_for(new, "owner"), turn)
     after = {one.table: one.rows for one in store_digest(target)}
-    assert {name: after[name] - before[name] for name in ("events", "sessions", "cubes")} == {
-        "events": 1,
-        "sessions": 1,
-        "cubes": 1,
-    }
+    assert [after[name] - before[name] for name in ("events", "sessions", "cubes")] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("rows", [1, 150, 1_300, 3_000])
-def test_interrupted_copy_resumes(source: Store, target: Store, rows: int) -> None:
-    with pytest.raises(Stopped):
-        copy(source, target, place=PLACE, progress=stopping_after(rows))
+def test_interrupted_copy_resumes(source: Store, target: Store) -> None:
+    for rows in (1, 150, 1_300, 3_000):
+        with pytest.raises(Stopped):
+            copy(source, target, place=PLACE, progress=stopping_after(rows))
 
     assert copy(source, target, place=PLACE, progress=silent).is_same
 
@@ -167,10 +149,10 @@ def test_another_run_copies_additions_changes_and_deletions(source: Store, targe
 
 
 def test_writes_during_a_copy_are_detected_and_left_for_the_next_run(
-    used: tuple[Path, str], source: Store, target: Store
+    used: Used, source: Store, target: Store
 ) -> None:
     """A server may keep running during a copy."""
-    with closing(open_store(used[1], durability="normal")) as server:
+    with closing(open_store(used.url, durability="normal")) as server:
 
         def advance(_: int) -> None:
             fail = "insert into sign_in_failures (digest, failures, last_ms) values (:digest, 1, 1)"
