@@ -186,6 +186,7 @@ class Runner:
             "REMEMBRANCER_KEY": self.key,
             "REMEMBRANCER_URL": self.url,
             "REMEMBRANCER_DATA": str(self.data),
+            "REMEMBRANCER_EMBEDDER": "none",  # of commands; to load the model takes a second
             "HOME": str(self.folder),
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -51,7 +51,7 @@ PACKAGES = {*LEVELS, *ONLY}
 
 def imported_modules(source: Source) -> Iterator[tuple[int, str]]:
     """Yield every import in the file, also within functions: line and absolute dotted name."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -1,13 +1,23 @@
-"""Rules for every source file: length of functions, docstrings, error handling and global state."""
+"""Rules for every source file: functions, docstrings, names, error handling and global state."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from architecture.imports import ENTRY_POINTS
 from architecture.tree import CODE, Function, Source, everything, lines, package, relative, tracked
+
+COLUMNS_MAX = 100
+LONG_LINES_MAX = 0.005  # share of all lines; tables of data are easier to read unwrapped
+
+OPENINGS = re.compile(r"^\s*(What|Whether|Who|How|Where|When)\b")
+# Two modules may share a name where their packages tell them apart; classes may not.
+MODULE_WORDS = re.compile(
+    r"^(service|services|manager|repository|utils?|helpers?|base|common|misc|lib)$"
+)
 
 FUNCTION_LINES_MAX = 60
 PARAMETERS_MAX = 8
@@ -54,7 +64,7 @@ def test_every_public_function_and_class_has_a_docstring() -> None:
     classes = {
         node.name: node
         for source in package()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ClassDef)
     }
     promised = {
@@ -111,7 +121,7 @@ def test_no_function_is_longer_than_60_lines() -> None:
     too_long = [
         f"{source.name}::{name}"
         for source in everything()
-        for name, node in source.functions()
+        for name, node in source.functions
         if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX
     ]
 
@@ -122,7 +132,7 @@ def test_no_function_takes_more_than_eight_parameters() -> None:
     places = [
         f"{source.name}::{name}"
         for source in everything()
-        for name, node in source.functions()
+        for name, node in source.functions
         if len(
             {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
             - {"self", "cls"}
@@ -138,7 +148,7 @@ def test_only_the_settings_and_the_client_read_the_environment() -> None:
     places = [
         f"{source.name}:{node.lineno}"
         for source in package()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv"))
         or (
             isinstance(node, ast.ImportFrom)
@@ -158,7 +168,7 @@ def test_broad_excepts_are_only_at_listed_sites() -> None:
     places = {
         f"{source.name}::{name}"
         for source in package()
-        for name, node in source.functions()
+        for name, node in source.functions
         for handler in _own_nodes(node, ast.ExceptHandler)
         if _is_broad(handler)
         and not (isinstance(handler.body[-1], ast.Raise) and handler.body[-1].exc is None)
@@ -190,7 +200,7 @@ def test_only_entry_points_print() -> None:
     places = [
         f"{source.name}:{node.lineno}"
         for source in package()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -246,7 +256,7 @@ def test_tests_do_not_sleep_assert_times_or_mock() -> None:
 
 
 def _violations(source: Source) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and _callee(node) == "sleep":
             yield node.lineno, "sleeps"
         elif isinstance(node, ast.Assert):
@@ -270,3 +280,44 @@ def _violations(source: Source) -> Iterator[tuple[int, str]]:
 
 def _callee(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def docstrings(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield every docstring of a file with its line."""
+    for node in source.nodes:
+        if isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node):
+            yield getattr(node, "lineno", 1), str(ast.get_docstring(node))
+
+
+def test_no_docstring_opens_with_a_question_word() -> None:
+    wrong = [
+        f"{source.name}:{line} {text.splitlines()[0]}"
+        for source in everything()
+        for line, text in docstrings(source)
+        if OPENINGS.match(text)
+    ]
+
+    assert wrong == []
+
+
+def test_top_level_class_names_are_unique() -> None:
+    places = defaultdict(list)
+    for source in package():
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(source.name)
+
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_module_names_are_specific() -> None:
+    words = Counter(part for source in package() for part in source.module.split("."))
+
+    assert [word for word in words if MODULE_WORDS.match(word)] == []
+
+
+def test_nearly_all_lines_fit_into_100_columns() -> None:
+    lengths = [len(line) for source in everything() for line in source.text.splitlines()]
+    long = sum(length > COLUMNS_MAX for length in lengths)
+
+    assert long <= LONG_LINES_MAX * len(lengths)

@@ -20,7 +20,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Source:
     """One Python file.
 
-    `name` is its path for messages, `module` its dotted import name.
+    `name` is its path for messages, `module` its dotted import name, `nodes` all nodes of its tree.
     """
 
     name: str
@@ -28,15 +28,15 @@ class Source:
     is_package: bool
     text: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...]
+    functions: tuple[
+        tuple[str, Function], ...
+    ]  # dotted name in the file, and node; also nested ones
 
     @property
     def package(self) -> str:
         """Return the second part of its dotted name; empty for the top `__init__`."""
         return self.module.partition(".")[2].partition(".")[0]
-
-    def functions(self) -> Iterator[tuple[str, Function]]:
-        """Yield every function with its dotted name in the file, including nested ones."""
-        yield from _functions(self.tree, "")
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
@@ -60,9 +60,10 @@ def sources(folder: Path, *, top: str = "") -> list[Source]:
         is_package = parts[-1] == "__init__"
         module = ".".join(part for part in (parts[:-1] if is_package else parts) if part)
         text = path.read_text("utf-8")
-        files.append(
-            Source(str(path.relative_to(folder.parent)), module, is_package, text, ast.parse(text))
-        )
+        tree = ast.parse(text)
+        name = str(path.relative_to(folder.parent))
+        nodes, functions = tuple(ast.walk(tree)), tuple(_functions(tree, ""))
+        files.append(Source(name, module, is_package, text, tree, nodes, functions))
     return files
 
 

@@ -114,9 +114,13 @@ def test_copy_has_the_same_rows_and_answers_and_takes_writes(
     assert verify(new, None).seq == AUDIT_ENTRIES
     assert answers(new) == answers(old)
     before = {one.table: one.rows for one in store_digest(target)}
-    lesson = {"cube_topic": "lamps", "cube_essence": "They are counted from the left."}
-    turn = Turn(query="New?", response="Yes.", session_id="new", cube_rules="- count", **lesson)
-    remember(new, caller_for(new, "owner"), turn)
+    lesson = {
+        "cube_topic": "lamps",
+        "cube_essence": "Count from the left.",
+        "cube_rules": "- count",
+    }
+    turn = {"query": "New?", "response": "Yes.", "session_id": "new", **lesson}
+    remember(new, caller_for(new, "owner"), Turn.model_validate(turn))
     after = {one.table: one.rows for one in store_digest(target)}
     assert [after[name] - before[name] for name in ("events", "sessions", "cubes")] == [1, 1, 1]
 
