@@ -1,4 +1,4 @@
-"""A service with a scripted chat model."""
+"""A service with a scripted chat model, and one that the tests of a module share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from endpoint import Play, endpoint
+from http_server.examples import service_with_examples
 from openai_service import Served
 from service import Http, new_key, serving
 from starlette.testclient import TestClient
@@ -43,3 +44,10 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
             return Served(context, client, model)
 
         yield begin
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    """Return a client of one service for the tests of a module, with what the examples mention."""
+    with service_with_examples(tmp_path_factory.mktemp("shared")) as http:
+        yield http

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cubes.agents import Agent
+from sandboxes import SharedSandbox
+from service import Http, new_key
+from starlette.testclient import TestClient
 
+from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
 from remembrancer.http import openapi
@@ -24,14 +32,30 @@ from remembrancer.protocol.operation import AnyOperation
 from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
+from remembrancer.server.app import make_app
 
 EVENT_ID = "e_7k2m9x0v4t8qz"
+RATES = [f"rate_{name}_per_minute" for name in ("memory", "feedback", "sandbox", "sysperm", "chat")]
 EXAMPLES = [
     (endpoint, example)
     for endpoint in OPERATIONS
     if endpoint.body
     for example in (endpoint.body.model_config.get("json_schema_extra") or {}).get("examples", [])
 ]
+
+
+@contextmanager
+def service_with_examples(folder: Path) -> Iterator[Http]:
+    """Serve a store with what the examples refer to, a scripted model, and no rate limits."""
+    opened = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 50_000))
+    unlimited: dict[str, Any] = dict.fromkeys(RATES, 0)
+    context = replace(opened, settings=replace(opened.settings, **unlimited))
+    app = make_app(context, sandbox=SharedSandbox(context.settings))
+    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
+        http = Http(client, context, new_key(context))
+        make_mentioned(context)
+        yield http
+    opened.close()
 
 
 def make_mentioned(context: Context) -> None:

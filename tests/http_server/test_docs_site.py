@@ -1,42 +1,70 @@
-"""The documentation that the service serves at /docs: all pages, whole links, search."""
+"""The pages of the service: documentation with whole links and search, and the home page."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
+import urllib.request
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
-from service import Http
+from http_server.examples import make_mentioned
+from service import Http, new_key, serving
+from starlette.testclient import TestClient
 
-from remembrancer.http import docs
+from remembrancer.context import Context
+from remembrancer.http import docs, pages
 from remembrancer.protocol.errors import PROBLEMS
 from remembrancer.protocol.operations import OPERATIONS
+from remembrancer.server.app import make_app
 
 
 class Read(HTMLParser):
-    """The ids, links and pictures of a page, and its text."""
+    """The ids, links and pictures of a page, what it loads or runs, its text and its commands."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.sources: list[str] = []
+        self.loaded: list[str] = []
+        self.forbidden: list[str] = []
+        self.commands: list[str] = []
         self.text = ""
+        self._in_pre = self._in_command = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect the attributes."""
-        values = {name: value for name, value in attrs if value}
+        values = {name: value or "" for name, value in attrs}
+        runs = tag in {"script", "style", "iframe", "object", "embed", "base", "form"}
+        if runs or any(name == "style" or name.startswith("on") for name in values):
+            self.forbidden.append(tag)
         self.ids |= {values["id"]} if "id" in values else set()
+        self.sources += [values["src"]] if "src" in values else []
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
-        if "src" in values:
-            self.sources.append(values["src"])
+        elif "src" in values or "href" in values:
+            self.loaded.append(values.get("src") or values["href"])
+        self._in_command = tag == "code" and self._in_pre
+        self._in_pre = tag == "pre"
+        self.commands += [""] if self._in_command else []
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a command."""
+        self._in_command &= tag != "code"
 
     def handle_data(self, data: str) -> None:
         """Collect the text."""
         self.text += data
+        if self._in_command:
+            self.commands[-1] += data
 
 
 def read(http: Http, address: str) -> Read:
@@ -46,10 +74,10 @@ def read(http: Http, address: str) -> Read:
     return Read(answer.text)
 
 
-def test_every_page_is_served_and_every_link_and_picture_exists(http: Http) -> None:
+def test_every_page_is_served_and_every_link_and_picture_exists(shared: Http) -> None:
     """`/docs/{page}` is a page of the documentation (specification.md#status-docs-pages)."""
     addresses = [docs.address_of(name) for name in docs.page_names()]
-    pages = {address: read(http, address) for address in addresses}
+    pages = {address: read(shared, address) for address in addresses}
     broken = []
     for address, page in pages.items():
         for link in page.links:
@@ -58,14 +86,14 @@ def test_every_page_is_served_and_every_link_and_picture_exists(http: Http) -> N
             has_anchor = not fragment or path not in pages or fragment in pages[path].ids
             if path.startswith("/docs") and not (is_page and has_anchor):
                 broken.append((address, link))
-        assert all(http.get(source).status_code == 200 for source in page.sources)
+        assert all(shared.get(source).status_code == 200 for source in page.sources)
 
     assert len(addresses) > 40
     assert broken == []
 
 
-def test_pages_show_text_code_and_tables_without_markup(http: Http) -> None:
-    page = http.get("/docs/guides/search").text
+def test_pages_show_text_code_and_tables_without_markup(shared: Http) -> None:
+    page = shared.get("/docs/guides/search").text
 
     assert '<h1 id="search">Search</h1>' in page
     assert '<span class="hl-' in page
@@ -74,47 +102,38 @@ def test_pages_show_text_code_and_tables_without_markup(http: Http) -> None:
     assert not re.search(r'href="[^"]*\.md', page)
 
 
-def test_search_finds_the_section_that_explains_it(http: Http) -> None:
-    page = read(http, "/docs?q=require+exact+words")
+def test_search_finds_the_section_that_explains_it(shared: Http) -> None:
+    page = read(shared, "/docs?q=require+exact+words")
 
     first = next(link for link in page.links if "#" in link and link.startswith("/docs/"))
     assert first == "/docs/guides/search#require-exact-words"
     assert "focus_words" in page.text
 
 
-@pytest.mark.parametrize(
-    "query", ["zqxjkv", "%3Cscript%3Ealert(1)%3C/script%3E", "the", "%22%27%26"]
-)
-def test_search_for_anything_answers_a_page(http: Http, query: str) -> None:
-    answer = http.get(f"/docs?q={query}")
+def test_search_for_anything_answers_a_page(shared: Http) -> None:
+    for query in ("zqxjkv", "%3Cscript%3Ealert(1)%3C/script%3E", "the", "%22%27%26"):
+        answer = shared.get(f"/docs?q={query}")
 
-    assert answer.status_code == 200
-    assert "<script" not in answer.text
-    assert "form-action 'self'" in answer.headers["content-security-policy"]
+        assert answer.status_code == 200
+        assert "<script" not in answer.text
+        assert "form-action 'self'" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["nothing", "guides", "guides/search.md", "../pyproject.toml", "images/../index.md",
-     "images/none.png", "images/%2e%2e/index.md", "api/nothing"],
-)  # fmt: skip
-def test_unknown_page_is_not_found(http: Http, path: str) -> None:
-    answer = http.get(f"/docs/{path}")
-
-    assert answer.status_code == 404
-    assert answer.json()["error"] == "not_found"
-
-
-def test_browser_gets_a_page_for_an_unknown_one(http: Http) -> None:
-    answer = http.get("/docs/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
+def test_unknown_page_is_not_found(shared: Http) -> None:
+    """A browser gets a page that says so."""
+    for path in ("nothing", "guides", "guides/search.md", "../pyproject.toml", "images/../index.md",
+                 "images/none.png", "images/%2e%2e/index.md", "api/nothing"):  # fmt: skip
+        answer = shared.get(f"/docs/{path}")
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+    answer = shared.get("/docs/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
 
     assert answer.status_code == 404
     assert "<h1>There is no such page</h1>" in answer.text
     assert 'role="search"' in answer.text
 
 
-def test_commands_name_the_address_of_this_service(http: Http) -> None:
-    text = http.get("/docs/guides/search", headers={"Host": "127.0.0.1:8600"}).text
+def test_commands_name_the_address_of_this_service(shared: Http) -> None:
+    text = shared.get("/docs/guides/search", headers={"Host": "127.0.0.1:8600"}).text
 
     assert "http://127.0.0.1:8600/api/v7/memory" in text
     assert "8460" not in text
@@ -129,30 +148,128 @@ def test_commands_name_the_address_of_this_service(http: Http) -> None:
     ],
 )
 def test_sections_whose_title_has_all_words_come_first(
-    http: Http, query: str, address: str
+    shared: Http, query: str, address: str
 ) -> None:
-    page = read(http, f"/docs?q={query.replace(' ', '+')}")
+    page = read(shared, f"/docs?q={query.replace(' ', '+')}")
 
     first = next(link for link in page.links if "#" in link and link.startswith("/docs/"))
     assert first.startswith(address)
 
 
-def test_interface_lists_every_endpoint_each_with_a_page(http: Http) -> None:
-    listed = http.get("/docs/api").text
+def test_interface_lists_every_endpoint_each_with_a_page(shared: Http) -> None:
+    listed = shared.get("/docs/api").text
 
     assert [e.path for e in OPERATIONS if f"<code>{e.path}</code>" not in listed] == []
     assert [kind.error for kind in PROBLEMS if f"<code>{kind.error}</code>" not in listed] == []
     for endpoint in OPERATIONS:
-        page = read(http, f"/docs/api/{endpoint.operation_id}")
-        assert endpoint.path in page.text
-        assert endpoint.summary in page.text
-        assert "`" not in page.text
+        text = read(shared, f"/docs/api/{endpoint.operation_id}").text
+        assert endpoint.path in text
+        assert endpoint.summary in text
+        assert "`" not in text
+    text = shared.get("/docs/api/search_memory").text
+    assert "<td>integer from 1 to 100, default 5</td>" in text
+    assert "<h3>Hit</h3>" in text
 
 
-def test_pages_name_the_next_and_the_previous_one(http: Http) -> None:
+def test_pages_name_the_next_and_the_previous_one(shared: Http) -> None:
     first, second = docs.page_names()[1:3]
-    page = http.get(docs.address_of(first)).text
+    page = shared.get(docs.address_of(first)).text
 
     assert f'rel="next" href="{docs.address_of(second)}"' in page
     assert 'rel="prev" href="/docs"' in page
     assert f'href="{docs.address_of(first)}" aria-current="page"' in page
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/docs/api", "/docs/guides/search"])
+def test_pages_use_no_scripts_and_no_external_resources(shared: Http, path: str) -> None:
+    """`/docs` works offline (specification.md#status-docs-offline)."""
+    answer = shared.with_key(None).get(path)
+    page = Read(answer.text)
+
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.forbidden in ([], ["form"])  # the search of the documentation
+    assert page.loaded[:2] == [pages.asset("icon.svg"), "/docs/style.css"]
+    assert all(source.startswith("/docs/images/") for source in page.loaded[2:])
+    assert all(shared.get(link.split("#")[0] or path).status_code == 200 for link in page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert "script-src" not in policy
+
+
+def test_style_sheet_loads_nothing_and_supports_dark_mode(shared: Http) -> None:
+    sheet = shared.get("/docs/style.css")
+
+    assert sheet.headers["content-type"] == "text/css; charset=utf-8"
+    assert not re.search(r"url\(|@import|https?:", sheet.text)
+    assert "color-scheme: light dark" in sheet.text
+
+
+def test_invalid_host_header_is_not_shown_in_examples(context: Context) -> None:
+    app = make_app(replace(context, settings=replace(context.settings, hosts="*")))
+    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
+        for host in ("evil'; rm -rf ~; '", '"><script>', "a b.example", "$(reboot)", "`x`"):
+            text = client.get("/docs/api/search_memory", headers={"Host": host}).text
+            assert "http://localhost/api/v7/memory" in text
+            assert host not in text
+
+
+def test_curl_examples_of_the_docs_work(context: Context) -> None:
+    """All but those that need an existing event, file or team."""
+    key, ran = new_key(context), 0
+    make_mentioned(context)
+    with serving(make_app(context)) as port:
+        for endpoint in OPERATIONS:
+            address = f"http://127.0.0.1:{port}/docs/api/{endpoint.operation_id}"
+            [line] = [one for one in page_at(address).commands if one.startswith("curl")]
+            if re.search(r"\$(EVENT_ID|FILENAME|FACT_ID|MODEL|PAGE|TEAM_ID)", line):
+                continue
+            process = subprocess.run(
+                ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"},
+            )
+            assert process.stdout == "200", line
+            ran += 1
+
+    assert ran == len([endpoint for endpoint in OPERATIONS if "{" not in endpoint.path])
+
+
+def page_at(address: str) -> Read:
+    """Return a page of a real server."""
+    with urllib.request.urlopen(address) as answer:  # noqa: S310 - our own address
+        return Read(answer.read().decode())
+
+
+def test_home_page_command_creates_a_working_key(http: Http, folder: Path) -> None:
+    [line] = Read(http.get("/", headers={"Accept": "text/html"}).text).commands
+    program, *words = shlex.split(line)
+
+    process = subprocess.run(
+        [sys.executable, "-m", program, *words],
+        env={**os.environ, "REMEMBRANCER_DATA": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    body = {"query_text": "a", "user_id": "ada"}
+    key = process.stdout.strip()
+    assert http.with_key(key).post("/api/v7/memory", body).status_code == 200
+
+
+def test_home_serves_html_to_browsers_and_json_to_clients(shared: Http) -> None:
+    """`/` serves a page or the record (specification.md#status-home)."""
+    for accept, kind in (
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("*/*", "text/html"),
+        ("text/html, application/json", "text/html"),
+        ("application/json", "application/json"),
+        ("application/json, text/plain, */*", "application/json"),
+    ):
+        answer = shared.with_key(None).get("/", headers={"Accept": accept})
+        assert answer.headers["content-type"].startswith(kind)
+        assert answer.headers["vary"] == "Accept"

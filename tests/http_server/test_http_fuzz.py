@@ -7,9 +7,7 @@ without one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +19,6 @@ from schemathesis import GenerationMode
 from schemathesis.generation.hypothesis.examples import generate_one
 from service import Http
 
-from remembrancer import testing
-from remembrancer.context import Context
 from remembrancer.protocol.operation import AnyOperation
 from remembrancer.protocol.operations import OPERATIONS
 
@@ -41,14 +37,6 @@ QUIET = settings(
 ENDPOINTS = pytest.mark.parametrize(
     "endpoint", OPERATIONS, ids=lambda one: f"{one.method} {one.path}"
 )
-
-
-@pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
-    """Return a real context with a scripted language model."""
-    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 5_000))
-    yield service
-    service.close()
 
 
 @cache
@@ -92,10 +80,10 @@ def send(case: Any, endpoint: AnyOperation, http: Http) -> None:
 @pytest.mark.long
 @ENDPOINTS
 def test_examples_and_boundaries_get_documented_responses(
-    http: Http, endpoint: AnyOperation
+    shared: Http, endpoint: AnyOperation
 ) -> None:
     """The phases `examples` and `coverage`: each example, and values at and beyond each limit."""
-    operation = operation_of(endpoint, http)
+    operation = operation_of(endpoint, shared)
     generation = schema().config.generation_for(operation=operation, phase="coverage")
     boundaries = list(
         schema().iter_coverage_cases(
@@ -107,23 +95,23 @@ def test_examples_and_boundaries_get_documented_responses(
     for case in (*examples, *boundaries[:: -(-len(boundaries) // BOUNDARIES) or 1]):
         is_positive = case.meta is None or case.meta.generation.mode is GenerationMode.POSITIVE
         if not is_beyond_schema(case, is_positive=is_positive):
-            send(case, endpoint, http)
+            send(case, endpoint, shared)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @ENDPOINTS
 def test_generated_requests_get_documented_responses(
-    http: Http, endpoint: AnyOperation, mode: GenerationMode
+    shared: Http, endpoint: AnyOperation, mode: GenerationMode
 ) -> None:
     """The phase `fuzzing`: random values, and random violations of the schema."""
-    operation = operation_of(endpoint, http)
+    operation = operation_of(endpoint, shared)
 
     @settings(QUIET, max_examples=REQUESTS)
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
         assume(not is_beyond_schema(case, is_positive=mode is GenerationMode.POSITIVE))
-        send(case, endpoint, http)
+        send(case, endpoint, shared)
 
     if mode is GenerationMode.NEGATIVE and not operation.body and not operation.path_parameters:
         return  # there is no input to make invalid

@@ -19,58 +19,31 @@ JSON = {"Content-Type": "application/json"}
 FIELDS = ["message", "type", "param", "code"]
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "code", "method", "path", "options"),
-    [
-        (400, "invalid_request_error", "invalid_json", "POST", PATH, {"content": b"{"}),
-        (
-            401,
-            "authentication_error",
-            "invalid_api_key",
-            "GET",
-            "/v1/models",
-            {"headers": {"Authorization": "Bearer sk_none"}},
-        ),
-        (404, "invalid_request_error", "not_found", "GET", "/v1/files", {}),
-        (405, "invalid_request_error", "method_not_allowed", "GET", PATH, {}),
-        (
-            413,
-            "invalid_request_error",
-            "too_large",
-            "POST",
-            PATH,
-            {"headers": {"Content-Length": "9" * 12}},
-        ),
-        (
-            415,
-            "invalid_request_error",
-            "unsupported_media_type",
-            "POST",
-            PATH,
-            {"content": b"{}", "headers": {"Content-Type": "text/plain"}},
-        ),
-        (
-            421,
-            "invalid_request_error",
-            "misdirected_request",
-            "GET",
-            "/v1/models",
-            {"headers": {"Host": "evil.example"}},
-        ),
-        (422, "invalid_request_error", "invalid_request", "POST", PATH, {"content": b"{}"}),
-    ],
-)
+CASES: list[tuple[int, str, str, dict[str, Any]]] = [
+    (400, "invalid_json", f"POST {PATH}", {"content": b"{"}),
+    (401, "invalid_api_key", "GET /v1/models", {"headers": {"Authorization": "Bearer sk_none"}}),
+    (404, "not_found", "GET /v1/files", {}),
+    (405, "method_not_allowed", f"GET {PATH}", {}),
+    (413, "too_large", f"POST {PATH}", {"headers": {"Content-Length": "9" * 12}}),
+    (415, "unsupported_media_type", f"POST {PATH}", {"headers": {"Content-Type": "text/plain"}}),
+    (421, "misdirected_request", "GET /v1/models", {"headers": {"Host": "evil.example"}}),
+    (422, "invalid_request", f"POST {PATH}", {"content": b"{}"}),
+]
+
+
+@pytest.mark.parametrize(("status", "code", "request_line", "options"), CASES)
 def test_error_under_v1_has_the_shape_of_openai(
-    http: Http, status: int, kind: str, code: str, method: str, path: str, options: Any
+    shared: Http, status: int, code: str, request_line: str, options: dict[str, Any]
 ) -> None:
     """`message`, `type`, `param` and `code` in `error` (specification.md#completions-errors)."""
-    answer = http.ask(method, path, **{"headers": JSON, **options})
+    answer = shared.ask(*request_line.split(" "), **{"headers": JSON, **options})
 
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/json"
     assert list(answer.json()) == ["error"]
     error = answer.json()["error"]
     assert list(error) == FIELDS
+    kind = "authentication_error" if status == 401 else "invalid_request_error"
     assert (error["type"], error["code"]) == (kind, code)
     assert error["message"]
 

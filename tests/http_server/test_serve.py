@@ -23,7 +23,7 @@ from remembrancer import status, testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
-from remembrancer.server.run import AddressUnusable, run, welcome
+from remembrancer.server.run import AddressUnusable, run
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy, DataFolderReadable
 from remembrancer.store.locations import hold, require_private
@@ -86,30 +86,24 @@ def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
 
 
 def test_first_start_prints_a_working_key_and_curl_lines(start: Start) -> None:
-    """A first start prints the address, the owner's first key (once) and working curl lines."""
-    text = output_until(start(), "/api/v7/memory")
-
-    keys_printed = set(re.findall(r"sk_[0-9a-f]{64}", text))
-    answers = [
+    """The address, the owner's first key and working curl lines; a restart prints no key."""
+    server = start()
+    text = output_until(server, "/api/v7/memory")
+    commands = [line for line in text.splitlines() if line.startswith("curl")]
+    saved, found = (
         json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout)
-        for line in text.splitlines()
-        if line.startswith("curl")
-    ]
-    assert len(keys_printed) == 1
-    assert "will not be shown again" in text
-    assert answers[0]["saved"] is True
-    assert answers[1]["hits"][0]["event_id"] == answers[0]["event_id"]
-
-
-def test_server_stops_cleanly_and_prints_no_key_on_restart(start: Start) -> None:
-    first = start()
-    key = re.findall(r"sk_[0-9a-f]{64}", output_until(first, "/api/v7/memory"))[0]
-    ended, log = stop(first, signal.SIGTERM)
+        for line in commands
+    )
+    ended, log = stop(server, signal.SIGTERM)
     again = start()
-    text = output_until(again, "keys create")
+    second_text = output_until(again, "keys create")
 
+    [key] = set(re.findall(r"sk_[0-9a-f]{64}", text))
+    assert "will not be shown again" in text
+    assert saved["saved"] is True
+    assert found["hits"][0]["event_id"] == saved["event_id"]
     assert (ended, key in log) == (0, False)
-    assert "sk_" not in text
+    assert "sk_" not in second_text
     assert stop(again, signal.SIGINT)[0] == 0
 
 
@@ -171,25 +165,27 @@ def test_hangup_changes_the_embedder_of_a_running_server(folder: Path) -> None:
     assert hit["response"] == "Behind the church."
 
 
+def refused_start(folder: Path, port: int = 0) -> None:
+    """Start a server that must be refused."""
+    settings = Settings(data=folder, port=port, embedder="none")
+    run(settings, lambda _: pytest.fail("the server was started"))
+
+
 def test_second_server_on_a_folder_is_refused(folder: Path) -> None:
     """A lock protects the data folder from a second server."""
     with hold(folder), pytest.raises(DataFolderBusy):
-        run(
-            Settings(data=folder, port=0, embedder="none"),
-            lambda _: pytest.fail("the server was started"),
-        )
+        refused_start(folder)
 
 
-@pytest.mark.parametrize("mode", [0o750, 0o705, 0o755, 0o701, 0o777, 0o2770])
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o701, 0o777, 0o2770])
 def test_data_folder_that_others_may_enter_is_refused(folder: Path, mode: int) -> None:
     """With the command that mends it (specification.md#api-private-folder)."""
     data = folder / "my data"
     data.mkdir()
     data.chmod(mode)
-    settings = Settings(data=data, port=0, embedder="none")
 
     with pytest.raises(DataFolderReadable) as refused:
-        run(settings, lambda _: pytest.fail("the server was started"))
+        refused_start(data)
     command = str(refused.value).rpartition("Run: ")[2]
     subprocess.run(shlex.split(command), check=True)
 
@@ -221,22 +217,8 @@ def test_folders_of_the_server_are_private(folder: Path) -> None:
 
 
 def test_port_in_use_is_reported_before_a_key_is_created(folder: Path) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-
-    with listener, pytest.raises(AddressUnusable, match=f"port {port}"):
-        run(
-            Settings(data=folder, port=port, embedder="none"),
-            lambda _: pytest.fail("the server was started"),
-        )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(AddressUnusable, match=f"port {port}"):
+            refused_start(folder, port)
     assert not (folder / "remembrancer.sqlite3").exists()
-
-
-def test_first_key_is_printed_once(folder: Path) -> None:
-    context = testing.context(folder)
-
-    first, second = welcome(context, "http://a"), welcome(context, "http://a")
-
-    assert "sk_" in first
-    assert "sk_" not in second
-    context.close()

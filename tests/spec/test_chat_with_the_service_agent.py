@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from remembrancer import testing
 from remembrancer.accounts import allow_outside_models
 from remembrancer.agent.answers import NO_MATCHES, NO_MODEL, OUTSIDE_NOT_ALLOWED, UNVERIFIED_NOTE
 from remembrancer.agent.chat import NO_ANSWER
+from remembrancer.context import Context
 from remembrancer.models import ModelFailed
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import read_seal
@@ -60,57 +62,48 @@ def events(text: str) -> list[tuple[str, Any]]:
 
 
 def test_reply_uses_memory_and_ends_with_a_seal(start: Start) -> None:
-    """The reply rests on memory and ends with the seal (specification.md#chat-reply)."""
+    """The model reads constitution, the user's own prompt and memory (specification.md#chat-reply).
+
+    What it writes can be checked again (specification.md#look-which-turn).
+    """
     http, tiny = start(replies(citing("It leaves at 9:40 from Piombino (ref: ID).")))
     event_id = http.remember(*FERRY)["event_id"]
+    own = {"user_id": "owner", "prompt": "Answer in Italian."}
+    http.ask("PUT", "/api/v7/agent/prompt", json=own)
 
     answer = chat(http)
 
-    assert answer["reply"] == (
-        f"It leaves at 9:40 from Piombino (ref: {event_id}).\n\nREM | #1 | READ | VERIFY "
-        f"| CORRECT | OUTPUT"
-    )
-    assert answer["reply"].endswith(answer["seal"])
+    text = f"It leaves at 9:40 from Piombino (ref: {event_id})."
+    assert answer["reply"] == f"{text}\n\n{answer['seal']}"
+    assert answer["seal"] == "REM | #1 | READ | VERIFY | CORRECT | OUTPUT"
     assert (answer["answer_mode"], answer["step"], answer["refs"]) == ("model", 1, [event_id])
     assert [hit["event_id"] for hit in answer["hits"]] == [event_id]
-    assert "pier 3" in tiny.prompts[0]
     assert "checks" not in answer
-
-
-def test_system_prompt_has_the_constitution_and_the_user_prompt(start: Start) -> None:
-    """The model reads the constitution and the user's own prompt (specification.md#chat-reply)."""
-    http, tiny = start(replies("Memory does not tell it."))
-    http.ask(
-        "PUT", "/api/v7/agent/prompt", json={"user_id": "owner", "prompt": "Answer in Italian."}
-    )
-
-    chat(http)
-
+    assert "pier 3" in tiny.prompts[0]
     system = tiny.requests[0]["messages"][0]
     assert system["role"] == "system"
     assert "4. Never invent a memory." in system["content"]
     assert system["content"].endswith("Answer in Italian.")
+    look = {"draft": text, "event_id": event_id, "span": 1}
+    assert http.post("/api/v7/agent/second-look", look).json()["status"] == "pass"
 
 
 def test_reply_without_a_model_quotes_the_best_turns_with_refs(http: Http) -> None:
-    """`extractive` quotes the best events, with refs (specification.md#chat-extractive)."""
-    event_id = http.remember(*FERRY)["event_id"]
+    """`extractive` quotes the best events, or says that there are none.
 
+    See specification.md#chat-extractive, specification.md#chat-nothing-found.
+    """
+    none = chat(http, "What is the capital of Mongolia?", session_id="another")
+    event_id = http.remember(*FERRY)["event_id"]
     answer = chat(http)
 
+    assert NO_MATCHES in none["reply"]
+    assert (none["answer_mode"], none["hits"], none["refs"]) == ("extractive", [], [])
     assert answer["answer_mode"] == "extractive"
     assert answer["reply"].startswith(NO_MODEL)
     assert f"user: “{FERRY[0]}”; assistant: “{FERRY[1]}” (ref: {event_id})" in answer["reply"]
     assert (answer["refs"], answer["usage"]["calls"]) == ([event_id], 0)
     assert read_seal(answer["reply"].splitlines()[-1]) == ("REM", 1)
-
-
-def test_reply_without_hits_says_so(http: Http) -> None:
-    """A reply without hits says so and is not an error (specification.md#chat-nothing-found)."""
-    answer = chat(http, "What is the capital of Mongolia?")
-
-    assert NO_MATCHES in answer["reply"]
-    assert (answer["answer_mode"], answer["hits"], answer["refs"]) == ("extractive", [], [])
 
 
 def test_failing_models_lead_to_a_fallback_reply(start: Start) -> None:
@@ -144,42 +137,30 @@ def test_unusable_model_output_is_still_a_200(start: Start, play: Play) -> None:
 
 
 def test_chat_stores_the_turn_and_settles_its_duty(start: Start) -> None:
-    """The turn is stored, which settles its duty (specification.md#chat-turn-stored)."""
+    """The turn is stored, which settles its duty; a wrong seal is reported with the reply.
+
+    See specification.md#chat-turn-stored, specification.md#chat-duties.
+    """
     http, _ = start(replies("Memory does not tell it."))
 
     first = chat(http, "When does the museum open?")
     second = chat(http, "And when does it close?", last_seal=first["seal"])
+    third = chat(http, last_seal="REM | #9 | READ | VERIFY | CORRECT | OUTPUT")
 
     body = http.get(f"/api/v7/event/{first['event_id']}").json()
-    assert (body["query"], body["response"]) == (
-        "When does the museum open?",
-        "Memory does not tell it.",
-    )
+    assert body["query"] == "When does the museum open?"
+    assert body["response"] == "Memory does not tell it."
     assert (first["step"], second["step"]) == (1, 2)
     assert not {"duty_error", "reminders"} & set(second)
+    assert "seal" in third["duty_error"]
+    assert third["reply"]
 
 
-def test_step_in_the_request_is_ignored(http: Http) -> None:
-    """The request's `step` has no effect (specification.md#chat-step)."""
-    assert chat(http, step=40)["step"] == 1
+def test_session_id_defaults_to_default_and_step_is_ignored(http: Http) -> None:
+    """See specification.md#chat-default-session, specification.md#chat-step."""
+    sessions: list[dict[str, Any]] = [{"step": 40}, {"session_id": "default"}, {"session_id": "s"}]
 
-
-def test_wrong_seal_is_reported_with_the_reply(http: Http) -> None:
-    """A wrong seal is a `duty_error` and withholds nothing (specification.md#chat-duties)."""
-    chat(http)
-
-    answer = chat(http, last_seal="REM | #9 | READ | VERIFY | CORRECT | OUTPUT")
-
-    assert "seal" in answer["duty_error"]
-    assert answer["reply"]
-
-
-def test_session_id_defaults_to_default(http: Http) -> None:
-    """`session_id` defaults to `default` (specification.md#chat-default-session)."""
-    chat(http)
-
-    assert chat(http, session_id="default")["step"] == 2
-    assert chat(http, session_id="another")["step"] == 1
+    assert [chat(http, **more)["step"] for more in sessions] == [1, 2, 1]
 
 
 def test_chat_history_is_data_and_limited_to_its_last_messages(start: Start) -> None:
@@ -216,91 +197,56 @@ def test_invented_refs_are_removed(start: Start) -> None:
     assert body["refs"] == [event_id]
 
 
-def test_draft_that_fails_the_second_look_is_revised_once(start: Start) -> None:
-    """A failing draft is revised once (specification.md#chat-revision)."""
-    http, tiny = start(
-        replies(citing("It leaves at 10:15 (ref: ID).")),
-        replies(citing("It leaves at 9:40 (ref: ID).")),
-    )
-    http.remember(*FERRY)
-
-    answer = chat(http)
-
-    assert answer["reply"].startswith("It leaves at 9:40 (ref:")
-    assert "10:15: The cited event does not say this." in tiny.prompts[1]
-    assert (
-        answer["usage"]["calls"],
-        answer["usage"]["prompt_tokens"],
-        answer["usage"]["completion_tokens"],
-    ) == (2, 140, 14)
-    assert "checks" not in answer
-
-
-def test_failures_after_the_revision_are_reported(start: Start) -> None:
+@pytest.mark.parametrize("revision", ["9:40", "10:15"])
+def test_draft_that_fails_the_second_look_is_revised_once(start: Start, revision: str) -> None:
     """Failures that remain are reported with a short note (specification.md#chat-revision)."""
-    http, tiny = start(replies(citing("It leaves at 10:15 (ref: ID).")))
+    drafts = (replies(citing(f"It leaves at {time} (ref: ID).")) for time in ("10:15", revision))
+    http, tiny = start(*drafts)
     http.remember(*FERRY)
 
     answer = chat(http)
 
-    assert len(tiny.requests) == 2
-    assert UNVERIFIED_NOTE in answer["reply"]
-    assert [check["check"] for check in answer["checks"]] == ["number_in_ref"]
-
-
-def test_stored_reply_passes_the_second_look(start: Start) -> None:
-    """A reply that passed can be checked again (specification.md#look-which-turn)."""
-    http, _ = start(replies(citing("It leaves at 9:40 from Piombino (ref: ID).")))
-    event_id = http.remember(*FERRY)["event_id"]
-
-    draft = chat(http)["reply"].rpartition("\n\n")[0]
-
-    body = http.post(
-        "/api/v7/agent/second-look", {"draft": draft, "event_id": event_id, "span": 1}
-    ).json()
-    assert body["status"] == "pass", body["checks"]
+    usage = answer["usage"]
+    assert answer["reply"].startswith(f"It leaves at {revision} (ref:")
+    assert "10:15: The cited event does not say this." in tiny.prompts[1]
+    assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (2, 140, 14)
+    failed = [check["check"] for check in answer.get("checks", ())]
+    assert failed == ([] if revision == "9:40" else ["number_in_ref"])
+    assert (UNVERIFIED_NOTE in answer["reply"]) == (revision == "10:15")
 
 
 def test_service_lines_seals_secrets_and_images_are_removed_from_replies(start: Start) -> None:
     """The server writes the seal and cleans the model's text (specification.md#chat-clean)."""
     token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"
-    lines = [
-        "In the morning.",
-        "CUBE: fact | a | b | c",
-        f"Token {token}",
-        "![x](http://evil.example/?q=1)",
-    ]
-    http, _ = start(replies("\n".join([*lines, "REM | #99 | READ | VERIFY | CORRECT | OUTPUT"])))
+    text = (
+        f"In the morning.\nCUBE: fact | a | b | c\nToken {token}\n![x](http://evil.example/?q=1)\n"
+        "REM | #99 | READ | VERIFY | CORRECT | OUTPUT"
+    )
+    http, _ = start(replies(text))
 
     answer = chat(http)
 
-    assert (
-        answer["reply"].splitlines()[-1]
-        == answer["seal"]
-        == "REM | #1 | READ | VERIFY | CORRECT | OUTPUT"
-    )
+    assert answer["reply"].splitlines()[-1] == answer["seal"]
+    assert read_seal(answer["seal"]) == ("REM", 1)
     assert not any(word in answer["reply"] for word in ("CUBE", token, "![", "#99"))
+
+
+def streamed(http: Http) -> list[tuple[str, Any]]:
+    """Ask about the ferry; return the events of the stream."""
+    body = {"user_id": "owner", "message": "When does the ferry leave?"}
+    answer = http.post(CHAT, body, headers={"accept": "text/event-stream"})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    return events(answer.text)
 
 
 def test_stream_sends_hits_then_deltas_then_the_answer(start: Start) -> None:
     """A stream sends hits, deltas, and the whole answer (specification.md#chat-stream)."""
-    http, tiny = start(
-        replies(
-            citing(
-                "It leaves at 9:40 (ref: ID). It leaves from Piombino (ref: ID, e_zzzzzzzzzzzzz)."
-            )
-        )
-    )
+    text = "It leaves at 9:40 (ref: ID). It leaves from Piombino (ref: ID, e_zzzzzzzzzzzzz)."
+    http, tiny = start(replies(citing(text)))
     event_id = http.remember(*FERRY)["event_id"]
 
-    answer = http.post(
-        CHAT,
-        {"user_id": "owner", "message": "When does the ferry leave?"},
-        headers={"accept": "text/event-stream"},
-    )
+    received = streamed(http)
 
-    received = events(answer.text)
-    assert answer.headers["content-type"].startswith("text/event-stream")
     assert [name for name, _ in received] == ["hits", "delta", "delta", "look", "answer"]
     assert [hit["event_id"] for hit in received[0][1]["hits"]] == [event_id]
     whole = f"It leaves at 9:40 (ref: {event_id}). It leaves from Piombino (ref: {event_id})."
@@ -314,15 +260,10 @@ def test_stream_sends_again_when_its_text_is_void(start: Start) -> None:
     http, _ = start(streams(["It leaves at noon. ", "From"], is_complete=False), fails(500))
     http.remember(*FERRY)
 
-    answer = http.post(
-        CHAT,
-        {"user_id": "owner", "message": "When does the ferry leave?"},
-        headers={"accept": "text/event-stream"},
-    )
+    received = streamed(http)
 
-    received = events(answer.text)
-    assert [name for name, _ in received][:3] == ["hits", "delta", "again"]
-    assert [name for name, _ in received][-2:] == ["delta", "answer"]
+    names = [name for name, _ in received]
+    assert (names[:3], names[-2:]) == (["hits", "delta", "again"], ["delta", "answer"])
     assert received[-1][1]["answer_mode"] == "fallback"
 
 
@@ -342,62 +283,55 @@ def test_errors_before_the_stream_are_problem_json(http: Http) -> None:
 def test_repeated_message_returns_the_first_reply(start: Start, accept: str) -> None:
     """A repeated message returns the first response (specification.md#chat-idempotent)."""
     http, tiny = start(replies("Memory does not tell it."))
-    body, headers = (
-        {"user_id": "owner", "message": "When?"},
-        {"idempotency-key": "m-1", "accept": accept},
-    )
+    body, headers = {"user_id": "owner", "message": "When?"}, {"idempotency-key": "m-1"}
 
-    first = http.post(CHAT, body, headers=headers)
-    rows = http.rows()
-    again = http.post(CHAT, body, headers=headers)
+    def send(**more: str) -> Any:
+        return http.post(CHAT, {**body, **more}, headers={**headers, "accept": accept})
 
-    assert len(tiny.requests) == 1
-    assert http.rows() == rows
+    def last(answer: Any) -> Any:
+        return events(answer.text)[-1][1] if "event" in accept else answer.json()
+
+    first, rows, again = send(), http.rows(), send()
+
+    assert (len(tiny.requests), http.rows()) == (1, rows)
     assert again.headers["idempotent-replayed"] == "true"
-    last = [
-        events(answer.text)[-1][1] if "event" in accept else answer.json()
-        for answer in (first, again)
-    ]
-    assert last[0] == last[1]
-    assert http.post(CHAT, {**body, "message": "Where?"}, headers=headers).status_code == 409
+    assert last(first) == last(again)
+    assert send(message="Where?").status_code == 409
 
 
-def test_account_can_forbid_outside_models(folder: Path) -> None:
+def test_account_can_forbid_outside_models(http: Http) -> None:
     """An account can forbid models on other machines (specification.md#chat-outside-models)."""
     models = testing.ScriptedModels(chat=["At 9:40 [unverified].", "At 9:40 [unverified]."])
-    context = testing.context(folder, models=models)
-    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
-        http = Http(client, context, new_key(context))
-        ada = http.as_account("ada")
+    with outside(http, models) as (context, client):
+        ada = client.as_account("ada")
         allow_outside_models(context, "ada", allowed=False)
 
         assert chat(ada)["reply"].startswith(OUTSIDE_NOT_ALLOWED)
         assert models.asked == []
-        assert chat(http)["answer_mode"] == "model"
+        assert chat(client)["answer_mode"] == "model"
         allow_outside_models(context, "ada", allowed=True)
         assert chat(ada)["answer_mode"] == "model"
-    context.close()
 
 
-def test_model_calls_are_counted_in_the_metrics(folder: Path) -> None:
+def test_model_calls_are_counted_in_the_metrics(http: Http) -> None:
     """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
-    context = testing.context(
-        folder, models=testing.ScriptedModels(chat=["Good day.", ModelFailed("timeout")])
-    )
-    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
-        http = Http(client, context, new_key(context))
-        used = [chat(http)["usage"], chat(http)["usage"]]
-        metrics = http.get("/metrics").text
-    context.close()
+    models = testing.ScriptedModels(chat=["Good day.", ModelFailed("timeout")])
+    with outside(http, models) as (_, client):
+        read = sum(chat(client)["usage"]["prompt_tokens"] for _ in range(2))
+        metrics = client.get("/metrics").text
 
     calls = 'remembrancer_model_calls_total{model="scripted",outcome="%s",slot="chat"} 1.0'
-    assert calls % "ok" in metrics
-    assert calls % "timeout" in metrics
-    read = sum(one["prompt_tokens"] for one in used)
-    assert (
-        f'remembrancer_model_tokens_total{{kind="prompt",model="scripted",slot="chat"}} '
-        f"{float(read)}"
-    ) in metrics
+    tokens = 'remembrancer_model_tokens_total{kind="prompt",model="scripted",slot="chat"}'
+    assert [calls % outcome in metrics for outcome in ("ok", "timeout")] == [True, True]
+    assert f"{tokens} {float(read)}" in metrics
+
+
+@contextmanager
+def outside(http: Http, models: testing.ScriptedModels) -> Iterator[tuple[Context, Http]]:
+    """Serve with models on another machine."""
+    context = replace(http.context, models=models)
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
+        yield context, Http(client, context, new_key(context))
 
 
 def test_prompt_has_no_memory_of_other_accounts(start: Start) -> None:
@@ -405,11 +339,7 @@ def test_prompt_has_no_memory_of_other_accounts(start: Start) -> None:
     http, tiny = start(replies("Memory does not tell it."))
     http.remember(*FERRY)
 
-    answer = chat(
-        http.as_account("ada"), "When does the ferry to Elba leave from Piombino?", user_id="ada"
-    )
-
-    assert answer["hits"] == []
+    assert chat(http.as_account("ada"), FERRY[0], user_id="ada")["hits"] == []
     assert "9:40" not in tiny.prompts[0]
 
 
@@ -443,16 +373,11 @@ def test_missing_ref_is_added_to_a_sentence_supported_by_one_event(start: Start)
     http, _ = start(replies("The ferry leaves at 9:40 from Piombino. Tickets cost 12 euros."))
     event_id = http.remember(*FERRY)["event_id"]
 
-    reply = chat(http)
-    answer = http.post(
-        CHAT,
-        {"user_id": "owner", "message": "When does the ferry leave?"},
-        headers={"Accept": "text/event-stream"},
-    ).text
+    answer = chat(http)
+    stream = "".join(str(data) for _, data in streamed(http))
 
-    assert reply["reply"].startswith(
-        f"The ferry leaves at 9:40 from Piombino (ref: {event_id}). Tickets cost 12 euros."
-    )
-    assert reply["refs"] == [event_id]
-    assert [check["claim"] for check in reply["checks"]] == ["12 euros"]
-    assert f"The ferry leaves at 9:40 from Piombino (ref: {event_id}). " in answer
+    cited = f"The ferry leaves at 9:40 from Piombino (ref: {event_id}). "
+    assert answer["reply"].startswith(f"{cited}Tickets cost 12 euros.")
+    assert answer["refs"] == [event_id]
+    assert [check["claim"] for check in answer["checks"]] == ["12 euros"]
+    assert cited in stream

@@ -40,12 +40,17 @@ def look(http: Http, draft: str) -> str:
     return str(http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"])
 
 
-def test_share_is_null_when_nothing_was_due(http: Http) -> None:
-    """A share is null while nothing was due (specification.md#compliance-share)."""
-    answer = report(http)
+def test_nothing_is_due_before_the_first_turn(http: Http) -> None:
+    """A share is then null; the latest search's turn is not due yet.
 
-    assert (parts(answer["total"]), answer["agents"], answer["sessions"]) == ({}, [], [])
-    assert answer["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
+    See specification.md#compliance-share, specification.md#compliance-last-turn.
+    """
+    empty = report(http)
+    http.memory("one", session_id="s")
+
+    assert (parts(empty["total"]), empty["agents"], empty["sessions"]) == ({}, [], [])
+    assert empty["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
+    assert parts(report(http)["total"]) == {}
 
 
 def test_agent_that_follows_the_protocol_gets_full_shares(http: Http) -> None:
@@ -71,23 +76,14 @@ def test_agent_that_follows_the_protocol_gets_full_shares(http: Http) -> None:
 
 def test_missing_searches_and_turns_lower_the_share(http: Http) -> None:
     """Missed duties lower the share (specification.md#compliance-response)."""
-    http.memory("one", session_id="s")
-    http.memory(
-        "two", session_id="s", last_seal=render(1)
-    )  # the turn of the first search was never remembered
+    http.memory("one", session_id="s")  # its turn was never remembered
+    http.memory("two", session_id="s", last_seal=render(1))
     http.remember("q", "r", session_id="s")
     http.remember("q2", "r2", session_id="s")  # without a search of its own
 
-    total = report(http)["total"]
+    total = parts(report(http)["total"])
 
-    assert (parts(total)["remembered"], parts(total)["searched"]) == ((1, 2), (1, 2))
-
-
-def test_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
-    """The latest search's turn is not due yet (specification.md#compliance-last-turn)."""
-    http.memory("one", session_id="s")
-
-    assert parts(report(http)["total"]) == {}
+    assert (total["remembered"], total["searched"]) == ((1, 2), (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -102,84 +98,53 @@ def test_seal_counts_when_the_next_search_sends_it(http: Http, seal: str, expect
     assert parts(report(http)["total"])["sealed"] == (expected, 1)
 
 
+def publish(http: Http, topic: str) -> str:
+    """Publish a cube; return its id."""
+    turn = {
+        "query": f"What about {topic}?",
+        "response": "Ask early.",
+        "session_id": topic,
+        "cube_topic": topic,
+        "cube_essence": f"Ask about {topic} early.",
+        "cube_rules": "- MUST ask about them early, before the season begins",
+    }
+    return str(http.remember(**turn, cube_publish=True)["cube"]["cube_id"])
+
+
 def test_ratings_of_cubes_shown_as_new_are_counted(http: Http) -> None:
     """A rating is due for each cube shown as new (specification.md#compliance-rated)."""
     other = http.as_account("bob")
-    for topic in ("boats", "harbours"):
-        cube_id = other.remember(
-            f"What about {topic}?",
-            "Ask early.",
-            session_id=topic,
-            cube_topic=topic,
-            cube_essence=f"Ask about {topic} early.",
-            cube_rules="- MUST ask about them early, before the season begins",
-            cube_publish=True,
-        )["cube"]["cube_id"]
-    page = http.memory("boats and harbours", session_id="s")["shared_cubes"]
+    cube_id = [publish(other, topic) for topic in ("boats", "harbours")][1]
+    shown = http.memory("boats and harbours", session_id="s")["shared_cubes"]
     http.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": "owner", "vote": 1})
 
-    assert parts(report(http)["total"])["rated"] == (1, len(page)) == (1, 2)
+    assert parts(report(http)["total"])["rated"] == (1, len(shown)) == (1, 2)
 
 
 def test_rating_of_another_user_does_not_count(http: Http) -> None:
     """The session's user rates (specification.md#compliance-rated)."""
-    cube_id = http.as_account("bob").remember(
-        "What about boats?",
-        "Ask early.",
-        cube_topic="boats",
-        cube_essence="Ask about boats early.",
-        cube_rules="- MUST ask about them early, before the season begins",
-        cube_publish=True,
-    )["cube"]["cube_id"]
+    cube_id = publish(http.as_account("bob"), "boats")
     for user_id in ("anna", "ben"):
         http.memory("boats", session_id=user_id, user_id=user_id)
     http.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": "anna", "vote": 1})
 
-    rated = {
-        user_id: [
-            parts(answer["total"])["rated"],
-            answer["sessions"][0]["figures"]["rated"]["done"],
-        ]
-        for user_id in ("anna", "ben")
-        if (answer := report(http, user_id=user_id))
-    }
-    assert rated == {"anna": [(1, 1), 1], "ben": [(0, 1), 0]}
+    for user_id, done in (("anna", 1), ("ben", 0)):
+        answer = report(http, user_id=user_id)
+        assert parts(answer["total"])["rated"] == (done, 1)
+        assert answer["sessions"][0]["figures"]["rated"]["done"] == done
 
 
 def test_last_second_look_at_a_turn_decides(http: Http) -> None:
     """The last second look decides (specification.md#compliance-last-look)."""
-    http.remember("When?", "It leaves at 9:40.", session_id="s")
-    first = look(http, "It leaves at 9:40.")
-    http.remember(
-        "When?", "It leaves at 9:40 [general].", session_id="s", replaces=only_event_id(http)
-    )
-    second = look(http, "It leaves at 9:40 [general].")
-
-    total = report(http)["total"]
+    draft = http.remember("When?", "It leaves at 9:40.", session_id="s")["event_id"]
+    first, after_first = look(http, "It leaves at 9:40."), parts(report(http)["total"])
+    marked = "It leaves at 9:40 [general]."
+    http.remember("When?", marked, session_id="s", replaces=draft)
+    second, total = look(http, marked), report(http)["total"]
 
     assert (first, second) == ("fail", "pass")
+    assert after_first["passed"] == (0, 1)
     assert (total["looks"], parts(total)["looked"], parts(total)["passed"]) == (2, (1, 1), (1, 1))
-
-
-def only_event_id(http: Http) -> str:
-    """Return the event_id of the only turn."""
-    return str(http.memory("leaves", interact=False)["hits"][0]["event_id"])
-
-
-def test_turn_that_failed_its_last_look_is_not_passed(http: Http) -> None:
-    http.remember("When?", "It leaves at 9:40.", session_id="s")
-    look(http, "It leaves at 9:40.")
-
-    assert parts(report(http)["total"])["passed"] == (0, 1)
-
-
-def test_second_looks_with_read_only_keys_are_not_counted(http: Http) -> None:
-    """Looks with read-only keys are not counted (specification.md#compliance-read-only)."""
-    http.remember("q", "r")
-
-    look(http.as_account("owner", read_only=True), "r")
-
-    assert http.rows()["looks"] == 0
 
 
 def test_each_key_is_reported_as_an_agent(http: Http) -> None:
@@ -193,11 +158,9 @@ def test_each_key_is_reported_as_an_agent(http: Http) -> None:
 
     answer = report(http)["agents"]
 
-    assert [(one["figures"]["searches"], one["account"]) for one in answer] == [
-        (3, "owner"),
-        (1, "owner"),
-    ]
-    assert [one["hint"] for one in answer] == [(agent.key or "")[3:11] for agent in (http, other)]
+    assert [one["account"] for one in answer] == ["owner"] * 2
+    assert [one["hint"] for one in answer] == [str(agent.key)[3:11] for agent in (http, other)]
+    assert [one["figures"]["searches"] for one in answer] == [3, 1]
     assert [parts(one["figures"]) for one in answer] == [
         {"remembered": (0, 2), "sealed": (0, 2)},
         {"remembered": (1, 1), "passed": (1, 1)},
@@ -226,41 +189,28 @@ def test_activity_before_the_period_is_not_counted(http: Http) -> None:
     look(http, "r")
     http.context.clock.advance(2 * DAY_MS)  # type: ignore[attr-defined]
 
-    assert (parts(report(http, days=1)["total"]), report(http, days=3)["total"]["searches"]) == (
-        {},
-        1,
-    )
+    assert parts(report(http, days=1)["total"]) == {}
+    assert report(http, days=3)["total"]["searches"] == 1
 
 
-def test_figures_exclude_other_accounts(http: Http) -> None:
-    """Figures are the account's own (specification.md#compliance-isolation)."""
-    ada = http.as_account("ada")
+def test_figures_exclude_other_accounts_and_users(http: Http) -> None:
+    """Figures are the account's own, or those of the pin (specification.md#compliance-isolation)."""
+    ada, pinned = http.as_account("ada"), http.as_account("owner", user_id="mia")
     ada.memory("secret project", "ada", session_id="hidden")
     ada.remember("q", "r", session_id="hidden")
-
     mine, all_ = report(http), report(http, all="true")
+    http.memory("one", "bob", session_id="of-bob")
+    http.memory("one", "mia", session_id="of-mia")
+    pinned.memory("two", "mia", session_id="pinned")
+    of_pin = report(pinned)
 
     assert (mine["total"]["searches"], mine["agents"], mine["sessions"]) == (0, [], [])
     assert [one["account"] for one in all_["agents"]] == ["ada"]
     assert all_["sessions"] == []
-    assert ada.get(COMPLIANCE, params={"all": "true"}).status_code == 403
-
-
-def test_pinned_key_gets_figures_of_its_user_and_itself(http: Http) -> None:
-    """A pinned key sees its user and itself (specification.md#compliance-isolation)."""
-    http.memory("one", "bob", session_id="of-bob")
-    http.memory("one", "ada", session_id="of-ada")
-    pinned = http.as_account("owner", user_id="ada")
-    pinned.memory("two", "ada", session_id="pinned")
-
-    answer = report(pinned)
-
-    assert ({one["session_id"] for one in answer["sessions"]}, len(answer["agents"])) == (
-        {"of-ada", "pinned"},
-        1,
-    )
-    assert pinned.get(COMPLIANCE, params={"user_id": "bob"}).status_code == 403
-    assert pinned.get(COMPLIANCE, params={"all": "true"}).status_code == 403
+    assert {one["session_id"] for one in of_pin["sessions"]} == {"of-mia", "pinned"}
+    assert len(of_pin["agents"]) == 1
+    for refused in (ada, pinned):
+        assert refused.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
 
 def test_erased_turns_are_not_counted(http: Http) -> None:
@@ -286,18 +236,11 @@ def test_metrics_report_the_duties_of_the_last_day(http: Http) -> None:
 
     text = http.get("/metrics").text
 
-    answer = {
-        (name, duty): float(value)
-        for name, duty, value in re.findall(
-            r'^remembrancer_duties_(\w+)\{duty="(\w+)"\} (\S+)$', text, re.MULTILINE
-        )
-    }
-    assert (answer["done", "searched"], answer["due", "searched"]) == (1, 2)
-    assert (answer["done", "remembered"], answer["due", "remembered"], answer["due", "passed"]) == (
-        1,
-        1,
-        0,
-    )
+    found = re.findall(r'^remembrancer_duties_(\w+)\{duty="(\w+)"\} (\S+)$', text, re.MULTILINE)
+    counts = {(name, duty): float(value) for name, duty, value in found}
+    assert (counts["done", "searched"], counts["due", "searched"]) == (1, 2)
+    assert (counts["done", "remembered"], counts["due", "remembered"]) == (1, 1)
+    assert counts["due", "passed"] == 0
 
 
 def test_other_metrics_are_served_when_the_store_fails(http: Http) -> None:
@@ -312,22 +255,19 @@ def test_other_metrics_are_served_when_the_store_fails(http: Http) -> None:
 
 
 def test_client_that_writes_no_seals_owes_none(http: Http) -> None:
-    """`seals: false` is never a missed seal (specification.md#compliance-due)."""
+    """`seals: false` is never a missed seal; one that is sent is judged.
+
+    See specification.md#compliance-due.
+    """
     for number in range(3):
         answer = http.memory(f"question {number}", session_id="s", seals=False)
         http.remember(f"q{number}", "r", session_id="s")
+    before = parts(report(http)["total"])
+    http.memory("one more", session_id="s", seals=False, last_seal=render(9))
 
-    total = report(http)["total"]
-    assert parts(total) == {"searched": (3, 3), "remembered": (3, 3)}
+    assert before == {"searched": (3, 3), "remembered": (3, 3)}
     assert "duty_error" not in answer
     assert not any("seal" in text for text in answer.get("reminders", ()))
-
-
-def test_wrong_seal_counts_even_if_none_is_due(http: Http) -> None:
-    """A client that sends a seal is judged by it (specification.md#compliance-due)."""
-    http.memory("one", session_id="s")
-    http.memory("two", session_id="s", seals=False, last_seal=render(9))
-
     assert parts(report(http)["total"])["sealed"] == (0, 1)
 
 
@@ -346,10 +286,7 @@ def test_searches_by_tools_owe_a_turn_only_where_turns_are_stored(http: Http) ->
 
 def test_completions_owe_what_the_service_does_itself(http: Http) -> None:
     """No seal and no rating through `/v1` (specification.md#compliance-due)."""
-    http.post(
-        "/api/v7/experience/create",
-        {"topic": "ferries", "essence": "Ferries leave early.", "rules_markdown": "- Be there."},
-    )
+    publish(http.as_account("bob"), "ferries")
     for text in ("When does the ferry leave?", "Do ferries leave early?"):
         body = {"messages": [{"role": "user", "content": text}]}
         assert http.post("/v1/chat/completions", body).status_code == 200

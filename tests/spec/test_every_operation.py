@@ -9,21 +9,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from http_server.examples import EXAMPLES, kinds, make_mentioned, path_of, pointers, schema_of
-from sandboxes import SharedSandbox
-from service import Http, new_key
-from starlette.testclient import TestClient
+from http_server.examples import (
+    EXAMPLES,
+    kinds,
+    make_mentioned,
+    path_of,
+    pointers,
+    schema_of,
+    service_with_examples,
+)
+from service import Http
 
-from remembrancer import testing
 from remembrancer.http import openapi
 from remembrancer.protocol.operation import AnyOperation
 from remembrancer.protocol.operations import OPERATIONS
-from remembrancer.server.app import make_app
 
 DOCUMENT = openapi.document(OPERATIONS)
 OPEN = {"status_record", "receipt_keys", "home", "ready", "alive", "openapi_document", "llms_txt",
@@ -41,7 +44,6 @@ OF_OTHER_TYPES = {"string": "text", "integer": 1, "number": 1.5, "boolean": True
 # a blank, a NUL, half a character, a relative path, a pattern of paths, hidden and turned text
 TEXTS = ["", " \n", "\t", "a\0b", "\ud800", "\udfff", "1_", "etc", "./etc", "~/x", "/etc/*", "/a" * 129,
          *(f"/a{hiding}b" for hiding in "\n\t\r\x1b\x7f\x85\u202e\u2067\u200f\u2028")]  # fmt: skip
-RATES = [f"rate_{name}_per_minute" for name in ("memory", "feedback", "sandbox", "sysperm", "chat")]
 JSON = {"Content-Type": "application/json"}
 TOLERANT = {"kind", "cube_type", "language"}  # their words: test_tolerant_values.py
 TIMES = ["yesterday", "1700000000", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00"]
@@ -53,18 +55,8 @@ EACH_BODY = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     """Return a client of a service with what the examples mention."""
-    opened = testing.context(
-        tmp_path_factory.mktemp("service"),
-        models=testing.ScriptedModels(chat=["At 9:40."] * 500),
-    )
-    unlimited: dict[str, Any] = dict.fromkeys(RATES, 0)
-    context = replace(opened, settings=replace(opened.settings, **unlimited))
-    app = make_app(context, sandbox=SharedSandbox(context.settings))
-    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-        http = Http(client, context, new_key(context))
-        make_mentioned(context)
+    with service_with_examples(tmp_path_factory.mktemp("service")) as http:
         yield http
-    opened.close()
 
 
 def patterns_of(kind: dict[str, Any]) -> list[str]:

@@ -26,40 +26,36 @@ def test_erased_event_is_gone_from_search_and_detail_at_once(http: Http) -> None
     """An erased event is gone at once (specification.md#forget-event)."""
     keep, missing = (
         http.remember(
-            f"Where is the {what}?", f"The {what} is in the shed.", critical=f"{what}: shed"
+            f"Where is the {what}?", f"In the shed: the {what}.", critical=f"{what}: shed"
         )
         for what in ("saw", "axe")
     )
+    path = f"/api/v7/event/{missing['event_id']}"
     assert hit_ids(http, "axe shed")[0] == missing["event_id"]
 
-    receipt = http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").json()
+    receipt = http.delete(path).json()
 
-    assert (receipt["erased"], receipt["event_id"], receipt["facts"], receipt["told_in"]) == (
-        True,
-        missing["event_id"],
-        1,
-        [],
-    )
+    assert (receipt["erased"], receipt["event_id"]) == (True, missing["event_id"])
+    assert (receipt["facts"], receipt["told_in"]) == (1, [])
     assert hit_ids(http, "axe shed") == [keep["event_id"]]
-    assert http.get(f"/api/v7/event/{missing['event_id']}").status_code == 404
     assert "axe" not in http.get("/api/v7/memory/start").json()["prompt_text"]
-    assert http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").status_code == 404
+    assert [http.get(path).status_code, http.delete(path).status_code] == [404, 404]
 
 
 def test_loaded_index_drops_the_event_without_a_reload(http: Http) -> None:
-    event_ids = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
+    """The erased event's parts are only marked; a reload would drop them."""
+    first, second, third = (
+        http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)
+    )
     hit_ids(http, "rope")
     space = http.context.store.read(lambda tx: tx.one("select id from spaces")).id
     index = http.context.index_cache.take(space)
     parts = index.view().size
 
-    http.ask("DELETE", f"/api/v7/event/{event_ids[1]}")
+    http.delete(f"/api/v7/event/{second}")
 
-    assert sorted(hit_ids(http, "rope")) == sorted([event_ids[0], event_ids[2]])
-    assert (
-        index.view().size == parts
-    )  # the erased event's parts are only marked; a reload would drop them
-    assert index.view().events == 2
+    assert sorted(hit_ids(http, "rope")) == sorted([first, third])
+    assert (index.view().size, index.view().events) == (parts, 2)
 
 
 def test_erased_text_is_not_left_in_any_file(http: Http) -> None:
@@ -79,66 +75,52 @@ def test_erased_text_is_not_left_in_any_file(http: Http) -> None:
 def test_l1_about_an_erased_event_is_named_and_kept(http: Http) -> None:
     """L1s that may mention it are named and kept (specification.md#forget-l1-named)."""
     first = http.remember("q1", "The ferry leaves at nine.", session_id="s")
-    l1 = http.post(
-        "/api/v7/memory/summarize",
-        {"user_id": "owner", "session_id": "s", "summary_text": "Ferry at nine."},
-    ).json()["l1_id"]
+    summary = {"user_id": "owner", "session_id": "s", "summary_text": "Ferry at nine."}
+    l1 = http.post("/api/v7/memory/summarize", summary).json()["l1_id"]
     http.context.clock.advance(1)  # type: ignore[attr-defined]
     later = http.remember("q2", "The train leaves at ten.", session_id="s")
 
-    told_in = [
-        http.ask("DELETE", f"/api/v7/event/{one['event_id']}").json()["told_in"]
-        for one in (first, later)
-    ]
+    receipts = [http.delete(f"/api/v7/event/{one['event_id']}").json() for one in (first, later)]
 
-    assert told_in == [[l1], []]
+    assert [receipt["told_in"] for receipt in receipts] == [[l1], []]
     assert http.rows()["summaries"] == 1
 
 
 def test_session_is_erased_with_its_summaries_facts_and_maps(http: Http) -> None:
     """A session is erased with its L1s, facts and maps (specification.md#forget-session)."""
     for session in ("trip", "house"):
-        http.remember(
-            f"q {session}",
-            f"In the {session} we need rope.",
-            session_id=session,
-            critical=f"Rope for the {session}.",
-        )
-        http.post(
-            "/api/v7/memory/summarize",
-            {"user_id": "owner", "session_id": session, "summary_text": f"Rope for the {session}."},
-        )
+        rope = f"Rope for the {session}."
+        http.remember(f"q {session}", rope, session_id=session, critical=rope)
+        summary = {"user_id": "owner", "session_id": session, "summary_text": rope}
+        http.post("/api/v7/memory/summarize", summary)
     http.post("/api/v7/memory/map", {"user_id": "owner"})
 
-    assert erased_counts(http, session_id="trip") == {
-        "events": 1,
-        "sessions": 1,
-        "summaries": 1,
-        "maps": 1,
-        "facts": 1,
-    }
+    counts = erased_counts(http, session_id="trip")
 
+    parts = ("events", "sessions", "summaries", "maps", "facts")
+    assert counts == dict.fromkeys(parts, 1)
     pack = http.get("/api/v7/memory/start?session_id=house").json()["prompt_text"]
-    assert "trip" not in pack
-    assert "Rope for the house." in pack
+    assert ("trip" in pack, "Rope for the house." in pack) == (False, True)
     assert len(hit_ids(http, "rope")) == 1
     body = http.post("/api/v7/memory/map", {"user_id": "owner"}).json()
     assert (body["l1_count"], "trip" in body["map_text"]) == (1, False)
 
 
 def test_time_range_erases_by_occurred_at(http: Http) -> None:
-    """A time range compares `occurred_at` (specification.md#forget-time-range)."""
+    """A time range compares `occurred_at`; a reversed one is empty, absent turns count 0.
+
+    See specification.md#forget-time-range, specification.md#forget-nothing-there.
+    """
     for day in (1, 2, 3):
         http.remember(f"q{day}", f"Rope, day {day}.", occurred_at=f"2026-03-0{day}T12:00:00Z")
+    second, third = "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"
 
-    assert erased_counts(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {
-        "events": 1
-    }
-
-    assert sorted(hit["response"] for hit in http.memory("rope", interact=False)["hits"]) == [
-        "Rope, day 1.",
-        "Rope, day 3.",
-    ]
+    assert erased_counts(http, after=third, before=second) == {}
+    assert erased_counts(http, session_id="never") == {}
+    assert erased_counts(http, user_id="nobody", confirm="nobody") == {}
+    assert erased_counts(http, after=second, before=third) == {"events": 1}
+    responses = {hit["response"] for hit in http.memory("rope", interact=False)["hits"]}
+    assert responses == {"Rope, day 1.", "Rope, day 3."}
 
 
 def test_user_is_erased_after_confirmation_and_can_return(http: Http) -> None:
@@ -166,133 +148,69 @@ def test_account_is_erased_completely_and_no_other(http: Http) -> None:
         one.remember("q", "Rope.", user_id="ada", session_id="s")
         one.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"})
         one.post("/api/v7/feedback", {"type": "bug", "title": "t", "description": "d"})
-    cube = {
-        "topic": "ropes",
-        "essence": "Knots slip.",
-        "rules_markdown": "- MUST check knots",
-        "evidence": "told",
-    }
-    member.post("/api/v7/experience/create", cube)
+    cube = {"topic": "ropes", "essence": "Knots slip.", "rules_markdown": "- MUST check knots"}
+    member.post("/api/v7/experience/create", {**cube, "evidence": "told"})
     before = http.rows()
 
     counts = erased_counts(member, account=True, confirm="family")
 
-    assert counts == {"events": 1, "sessions": 1, "files": 1, "cubes": 1, "feedback": 1}
+    assert counts == dict.fromkeys(("events", "sessions", "files", "cubes", "feedback"), 1)
     after = http.rows()
-    changed = {
-        "events": 1,
-        "event_index": 1,
-        "sessions": 1,
-        "files": 1,
-        "cubes": 1,
-        "cube_index": 1,
-        "feedback": 1,
-    }
-    assert {name: before[name] - after[name] for name in changed} == changed
+    tables = (*counts, "event_index", "cube_index")
+    assert [before[table] - after[table] for table in tables] == [1] * len(tables)
     assert len(hit_ids(http, "rope", "ada")) == 1
     assert hit_ids(member, "rope", "ada") == []
-    assert member.post("/api/v7/experience/create", cube).status_code == 200
+    again = member.post("/api/v7/experience/create", {**cube, "evidence": "told"})
+    assert again.status_code == 200
 
 
-def test_dry_run_counts_and_erases_nothing(http: Http) -> None:
-    """A dry run only counts (specification.md#forget-dry-run)."""
-    http.remember("q", "Rope.", critical="Rope.")
+def test_request_that_is_not_sure_erases_nothing(http: Http) -> None:
+    """A dry run counts; contradictions are a 422, a missing or wrong `confirm` a 409.
+
+    See specification.md#forget-dry-run, specification.md#forget-combinations,
+    specification.md#forget-confirm.
+    """
+    http.remember("q", "Rope.", user_id="ada", critical="Rope.")
     before = http.rows()
 
-    answer = http.post(FORGET, {"user_id": "owner", "dry_run": True}).json()
-
-    assert (answer["erased"], answer["counts"]["events"], answer["counts"]["facts"]) == (
-        False,
-        1,
-        1,
-    )
-    assert http.rows() == before
-
-
-@pytest.mark.parametrize(
-    ("wrong", "pointer"),
-    [
-        ({"account": True, "user_id": "ada"}, "/account"),
-        ({"account": True, "session_id": "s"}, "/account"),
-        ({"after": "yesterday"}, "/after"),
-        ({"account": "yes"}, "/account"),
-    ],
-)
-def test_contradictory_fields_are_refused(http: Http, wrong: dict[str, Any], pointer: str) -> None:
-    """Contradictory fields are a 422 (specification.md#forget-combinations)."""
-    http.remember("q", "Rope.", user_id="ada")
-    before = http.rows()
-
-    answer = http.post(FORGET, wrong)
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
-    assert http.rows() == before
-
-
-@pytest.mark.parametrize(
-    "unsure",
-    [
+    answer = http.post(FORGET, {"user_id": "ada", "dry_run": True}).json()
+    counts = answer["counts"]
+    assert (answer["erased"], counts["events"], counts["facts"]) == (False, 1, 1)
+    for wrong in ({"user_id": "ada"}, {"session_id": "s"}):
+        answer = http.post(FORGET, {"account": True, **wrong})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/account")
+    for unsure in (
         {"account": True, "confirm": "another"},
         {"user_id": "ada", "confirm": "Ada"},
         {"account": True},
-    ],
-)
-def test_missing_or_wrong_confirm_is_409(http: Http, unsure: dict[str, Any]) -> None:
-    """Without the right `confirm`: 409 (specification.md#forget-confirm)."""
-    http.remember("q", "Rope.", user_id="ada")
-    before = http.rows()
-
-    answer = http.post(FORGET, unsure)
-
-    assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+    ):
+        answer = http.post(FORGET, unsure)
+        assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
     assert http.rows() == before
-
-
-def test_reversed_time_range_erases_nothing(http: Http) -> None:
-    """A reversed time range is empty (specification.md#forget-time-range)."""
-    http.remember("q", "Rope.")
-
-    assert erased_counts(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
-
-
-def test_erasing_absent_turns_counts_zero(http: Http) -> None:
-    """Absent turns give zero counts (specification.md#forget-nothing-there)."""
-    assert erased_counts(http, session_id="never") == {}
-    assert erased_counts(http, user_id="nobody", confirm="nobody") == {}
 
 
 def test_key_erases_only_data_that_it_can_write(http: Http) -> None:
     """A key erases only what it may write (specification.md#forget-permissions)."""
-    answer = http.remember("q", "Rope.", user_id="ada")["event_id"]
-    reader, pinned, stranger = (
-        http.as_account("owner", read_only=True),
-        http.as_account("owner", user_id="bob"),
-        http.as_account("other"),
-    )
+    event_id = http.remember("q", "Rope.", user_id="ada")["event_id"]
+    reader = http.as_account("owner", read_only=True)
+    pinned, stranger = http.as_account("owner", user_id="bob"), http.as_account("other")
 
-    refused = [
-        one.ask("DELETE", f"/api/v7/event/{answer}").status_code
-        for one in (reader, pinned, stranger)
-    ]
-    refused += [
-        one.post(FORGET, {"user_id": "ada", "session_id": "default"}).status_code
-        for one in (reader, pinned)
-    ]
-    refused += [pinned.post(FORGET, {"account": True, "confirm": "owner"}).status_code]
+    answers = [one.delete(f"/api/v7/event/{event_id}") for one in (reader, pinned, stranger)]
+    session = {"user_id": "ada", "session_id": "default"}
+    answers += [one.post(FORGET, session) for one in (reader, pinned)]
+    answers.append(pinned.post(FORGET, {"account": True, "confirm": "owner"}))
 
-    assert refused == [403, 404, 404, 403, 403, 403]
+    assert [answer.status_code for answer in answers] == [403, 404, 404, 403, 403, 403]
     assert erased_counts(stranger, user_id="ada", confirm="ada") == {}
-    assert hit_ids(http, "rope", "ada") == [answer]
+    assert hit_ids(http, "rope", "ada") == [event_id]
 
 
 def test_stored_responses_with_erased_text_are_erased_too(http: Http) -> None:
     """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}
-    answer = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()[
-        "event_id"
-    ]
+    run = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()
 
-    http.ask("DELETE", f"/api/v7/event/{answer}")
+    http.delete(f"/api/v7/event/{run['event_id']}")
 
     assert http.rows()["answers"] == 0
 
@@ -320,72 +238,47 @@ def test_name_of_a_user_who_only_voted_is_erased(http: Http) -> None:
 def test_duties_count_the_remaining_turns(http: Http) -> None:
     """15 turns make an L1 due; erased turns do not count (specification.md#forget-duties)."""
     saved = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]
-    http.ask("DELETE", f"/api/v7/event/{saved[3]['event_id']}")
+    http.delete(f"/api/v7/event/{saved[3]['event_id']}")
+    summary = {"user_id": "owner", "session_id": "default", "summary_text": "All of it."}
 
     assert saved[-1]["l1_due"]
-    assert [http.remember(f"r{n}", f"More {n}.")["l1_due"] for n in range(1)] == [True]
-    http.post(
-        "/api/v7/memory/summarize",
-        {"user_id": "owner", "session_id": "default", "summary_text": "All of it."},
-    )
-    http.ask("DELETE", f"/api/v7/event/{saved[4]['event_id']}")
-    assert [http.remember(f"s{n}", f"Again {n}.")["l1_due"] for n in range(15)] == [False] * 14 + [
-        True
-    ]
+    assert http.remember("r", "More.")["l1_due"]
+    http.post("/api/v7/memory/summarize", summary)
+    http.delete(f"/api/v7/event/{saved[4]['event_id']}")
+    due = [http.remember(f"s{n}", f"Again {n}.")["l1_due"] for n in range(15)]
+    assert due == [False] * 14 + [True]
 
 
-class TestFiles:
-    """Erasing a file frees its quota (specification.md#forget-files)."""
+def create_file(http: Http, filename: str = "a", content: str = "text") -> Any:
+    """Create a text file; return the response body."""
+    body = {"filename": filename, "content": content, "type": "txt"}
+    return http.post("/api/v7/tools/create-file", body).json()
 
-    def test_erased_file_is_gone_and_its_quota_is_freed(self, http: Http) -> None:
-        body = http.post(
-            "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
-        ).json()
 
-        receipt = http.ask("DELETE", body["url"]).json()
+def test_erased_file_is_gone_and_its_quota_is_freed(http: Http) -> None:
+    """Other keys erase nothing (specification.md#forget-files)."""
+    body = create_file(http)
+    others = (http.as_account("other"), http.as_account("owner", read_only=True))
+    assert [one.delete(body["url"]).status_code for one in others] == [404, 403]
+    assert http.get(body["url"]).status_code == 200
 
-        assert receipt == {"erased": True, "filename": body["filename"], "size_bytes": 4}
-        assert [http.get(body["url"]).status_code, http.ask("DELETE", body["url"]).status_code] == [
-            404,
-            404,
-        ]
-        assert http.with_key(None).get(body["download_url"]).status_code == 404
-        assert (
-            http.context.store.read(
-                lambda tx: tx.one("select charged_bytes from file_usage")
-            ).charged_bytes
-            == 0
-        )
-        assert [
-            path
-            for path in (http.context.settings.data_folder / "blobs").rglob("*")
-            if path.is_file()
-        ] == []
+    receipt = http.delete(body["url"]).json()
 
-    def test_content_shared_with_another_file_stays(self, http: Http) -> None:
-        one, other = (
-            http.post(
-                "/api/v7/tools/create-file", {"filename": n, "content": "same", "type": "txt"}
-            ).json()
-            for n in "ab"
-        )
+    assert receipt == {"erased": True, "filename": body["filename"], "size_bytes": 4}
+    assert http.get(body["url"]).status_code == http.delete(body["url"]).status_code == 404
+    assert http.with_key(None).get(body["download_url"]).status_code == 404
+    usage = http.context.store.read(lambda tx: tx.one("select charged_bytes from file_usage"))
+    assert usage.charged_bytes == 0
+    blobs = (http.context.settings.data_folder / "blobs").rglob("*")
+    assert [path for path in blobs if path.is_file()] == []
 
-        http.ask("DELETE", one["url"])
 
-        assert http.get(other["url"]).content == b"same"
+def test_content_shared_with_another_file_stays(http: Http) -> None:
+    one, other = (create_file(http, name, "same") for name in "ab")
 
-    def test_file_cannot_be_erased_by_other_or_read_only_keys(self, http: Http) -> None:
-        body = http.post(
-            "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
-        ).json()
+    http.delete(one["url"])
 
-        refused = [
-            one.ask("DELETE", body["url"]).status_code
-            for one in (http.as_account("other"), http.as_account("owner", read_only=True))
-        ]
-
-        assert refused == [404, 403]
-        assert http.get(body["url"]).status_code == 200
+    assert http.get(other["url"]).content == b"same"
 
 
 class TestReplacing:
@@ -395,69 +288,45 @@ class TestReplacing:
     """
 
     def test_new_turn_replaces_the_draft(self, http: Http) -> None:
-        draft = http.remember("When?", "At ten.", critical="The ferry is daily.", session_id="s")[
-            "event_id"
-        ]
+        fact = "The ferry is daily."
+        summary = {"l1_summary": "Ferry at ten."}
+        at_ten = http.remember("When?", "At ten, from the pier.", critical=fact, **summary)
+        draft = at_ten["event_id"]
 
-        answer = http.remember("When?", "At nine.", session_id="s", replaces=draft)
+        answer = http.remember("When?", "At nine, from the pier.", replaces=draft)
 
-        assert [(part["part"], part["outcome"]) for part in answer["receipts"]] == [
-            ("turn", "stored"),
-            ("replaces", "erased"),
-        ]
+        outcomes = [(part["part"], part["outcome"]) for part in answer["receipts"]]
+        assert outcomes == [("turn", "stored"), ("replaces", "erased")]
         assert hit_ids(http, "when") == [answer["event_id"]]
         assert http.get(f"/api/v7/event/{draft}").status_code == 404
-        assert "The ferry is daily." in http.get("/api/v7/memory/start").json()["prompt_text"]
-        assert http.context.store.read(lambda tx: tx.one("select turns from sessions")).turns == 1
+        assert fact in http.get("/api/v7/memory/start").json()["prompt_text"]
+        counts = http.context.store.read(
+            lambda tx: tx.one("select turns, turns_summarised from sessions")
+        )
+        assert (counts.turns, counts.turns_summarised) == (1, 1)
 
     def test_only_the_latest_turn_of_the_session_can_be_replaced(self, http: Http) -> None:
-        old, other = (
-            http.remember("q1", "r1", session_id="s")["event_id"],
-            http.remember("q", "r", session_id="t")["event_id"],
-        )
+        old, other = (http.remember("q", "r", session_id=s)["event_id"] for s in "st")
         http.remember("q2", "r2", session_id="s")
-        before = http.rows()
+        before, turn = http.rows(), {"query": "q3", "response": "r3", "session_id": "s"}
 
-        refused = [
-            http.post(
-                "/api/v7/remember",
-                {"query": "q3", "response": "r3", "session_id": "s", "replaces": which},
-            ).status_code
-            for which in (old, other, "e_nothing")
+        answers = [
+            http.post("/api/v7/remember", {**turn, "replaces": draft})
+            for draft in (old, other, "e_nothing")
         ]
 
-        assert refused == [409, 409, 404]
+        assert [answer.status_code for answer in answers] == [409, 409, 404]
         assert http.rows() == before
 
     def test_replaces_without_a_turn_is_skipped(self, http: Http) -> None:
         draft = http.remember("q", "r")["event_id"]
 
-        body = http.post(
-            "/api/v7/remember", {"critical": "The ferry is daily.", "replaces": draft}
-        ).json()
+        body = {"critical": "The ferry is daily.", "replaces": draft}
+        receipts = http.post("/api/v7/remember", body).json()["receipts"]
 
-        assert [(part["part"], part["outcome"]) for part in body["receipts"]] == [
-            ("replaces", "skipped"),
-            ("critical", "stored"),
-        ]
+        outcomes = [(part["part"], part["outcome"]) for part in receipts]
+        assert outcomes == [("replaces", "skipped"), ("critical", "stored")]
         assert http.get(f"/api/v7/event/{draft}").status_code == 200
-
-    def test_replacing_a_summarised_draft_keeps_it_summarised(self, http: Http) -> None:
-        draft = http.remember(
-            "q",
-            "The ferry leaves at ten from the pier.",
-            session_id="s",
-            l1_summary="Ferry at ten.",
-        )["event_id"]
-
-        http.remember(
-            "q", "The ferry leaves at nine from the pier.", session_id="s", replaces=draft
-        )
-
-        counts = http.context.store.read(
-            lambda tx: tx.one("select turns, turns_summarised from sessions")
-        )
-        assert (counts.turns, counts.turns_summarised) == (1, 1)
 
 
 @pytest.mark.parametrize(
