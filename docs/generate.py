@@ -31,6 +31,7 @@ from remembrancer.client import Client, ServiceError, adapters
 from remembrancer.cubes.packs import PackHeader, PackLesson, PackSignature
 from remembrancer.memory.exchange.records import MEMBERS, NOT_EXPORTED, Manifest
 from remembrancer.protocol import errors, limits
+from remembrancer.protocol.described import field_descriptions
 from remembrancer.protocol.lines import FAULTS, WARNINGS
 from remembrancer.settings import CHOICES, PREFIX, Settings
 
@@ -89,7 +90,8 @@ def _setting(name: str, default: Any, about: Mapping[str, Any]) -> tuple[str, st
     choices = ", ".join(f"`{choice}`" for choice in CHOICES.get(name, ()))
     value = f"`{default}`" if str(default) else "empty"
     accepts = choices or f"{bounds} {about['unit']}".strip()
-    return f"`{PREFIX}{name.upper()}`", value, accepts, about["help"]
+    meaning = field_descriptions(Settings.__module__)[Settings.__name__][name]
+    return f"`{PREFIX}{name.upper()}`", value, accepts, meaning
 
 
 def limits_table() -> str:

@@ -13,6 +13,7 @@ from architecture.tree import ROOT
 from remembrancer.cli.app import app
 from remembrancer.http.openapi import document
 from remembrancer.protocol import errors, limits
+from remembrancer.protocol.described import field_descriptions
 from remembrancer.protocol.operations import OPERATIONS
 from remembrancer.settings import CHOICES, PREFIX, Settings
 
@@ -76,7 +77,7 @@ def _setting_row(name: str, default: Any, metadata: dict[str, Any]) -> str:
     )
     return (
         f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if str(default) else 'empty'} | {takes} |"
-        f" {metadata['help']} |"
+        f" {field_descriptions(Settings.__module__)[Settings.__name__][name]} |"
     )
 
 

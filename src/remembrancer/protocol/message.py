@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import itertools
 import operator
-import sys
-from functools import cache, partial
+from functools import partial
 from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
 from pydantic import (
@@ -22,6 +18,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUseDefault, core_schema
 
 from . import limits
+from .described import field_descriptions
 from .service_keys import require_no_service_key
 from .text import Text
 
@@ -41,30 +38,10 @@ class Described(BaseModel):
         document = handler(schema)
         properties = handler.resolve_ref_schema(document).get("properties", {})
         for model in reversed(cls.__mro__):
-            for name, text in _descriptions(model.__module__).get(model.__qualname__, {}).items():
+            fields = field_descriptions(model.__module__).get(model.__qualname__, {})
+            for name, text in fields.items():
                 properties[name]["description"] = text
         return document
-
-
-@cache
-def _descriptions(module: str) -> dict[str, dict[str, str]]:
-    """Return the strings below the fields of each class of a module of this package."""
-    if not module.startswith(f"{__name__.partition('.')[0]}."):
-        return {}
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        part.name: {
-            field.target.id: " ".join(text.value.value.split())
-            for field, text in itertools.pairwise(part.body)
-            if isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-            and isinstance(text.value.value, str)
-        }
-        for part in tree.body
-        if isinstance(part, ast.ClassDef)
-    }
 
 
 class Message(Described):
