@@ -19,22 +19,23 @@ EDITS: Mapping[str, tuple[str, str]] = {
         '''class SessionCount(Message):
     """The number of sessions of a user."""
 
-    sessions: Annotated[int, Field(description="Number of sessions.")]
+    sessions: int
+    """Number of sessions."""
 
 
 ''',
     ),
     "protocol/operations.py": (
         "    list_sessions = QueryOperation(",
-        """    count_sessions = QueryOperation(
+        '''    count_sessions = QueryOperation(
         "GET",
         "/api/v7/sessions/count",
-        summary="Count sessions",
-        description="Count the sessions of a user.",
-        query=SessionsQuery,
-        answer=SessionCount,
+        "Count sessions",
+        memory.SessionsQuery,
+        memory.SessionCount,
     )
-""",
+    """Count the sessions of a user."""
+''',
     ),
     "memory/history/browse.py": (
         "def session_list(",
@@ -51,7 +52,6 @@ EDITS: Mapping[str, tuple[str, str]] = {
 }
 # What the edited files import in addition.
 IMPORTS = {
-    "protocol/operations.py": "from .memory import SessionCount\n",
     "memory/history/browse.py": "from ...protocol.memory import SessionCount\n",
     "http/routes.py": "from ..memory.history.browse import session_count\n",
 }

@@ -85,7 +85,7 @@ def test_each_operation_is_a_documented_method_of_both_clients(url: str, key: st
     with Client(url, key) as client:
         documented = [getattr(client, name).__doc__ for name in METHODS]
 
-    assert documented == [operation.description for operation in METHODS.values()]
+    assert documented == [operation.summary for operation in METHODS.values()]
     assert asyncio.run(methods_of_async_client()) == documented
 
 

@@ -45,13 +45,7 @@ def ask_back(call: Call[Parameters]) -> Parameters:
 
 
 ASK_BACK = QueryOperation(
-    "GET",
-    "/asked",
-    summary="Ask",
-    description="Echoes its parameters.",
-    query=Parameters,
-    answer=Parameters,
-    operation_id="ask_back",
+    "GET", "/asked", "Echo the parameters", Parameters, Parameters, operation_id="ask_back"
 )
 ENDPOINTS = (handles(ASK_BACK, ask_back),)
 

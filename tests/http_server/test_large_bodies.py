@@ -59,9 +59,7 @@ def work() -> Work:
 @pytest.fixture
 def http(context: Context, work: Work) -> Iterator[Http]:
     """A client of an application whose only endpoint is that work."""
-    operation = BodyOperation[EventWrite, Any](
-        "POST", PATH, summary="Work", description="Works.", body=EventWrite
-    )
+    operation = BodyOperation[EventWrite, Any]("POST", PATH, "Work", EventWrite)
     routes = (handles(operation, work),)
     with TestClient(make_app(context, routes), base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))

@@ -6,6 +6,7 @@ import ast
 import inspect
 import itertools
 import sys
+from collections.abc import Iterator
 from functools import cache
 
 
@@ -16,15 +17,18 @@ def field_descriptions(module: str) -> dict[str, dict[str, str]]:
         return {}
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {
-        part.name: {
-            field.target.id: " ".join(text.value.value.split())
-            for field, text in itertools.pairwise(part.body)
-            if isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-            and isinstance(text.value.value, str)
-        }
+        part.name: dict(_described(part.body))
         for part in tree.body
         if isinstance(part, ast.ClassDef)
     }
+
+
+def _described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for field, below in itertools.pairwise(body):
+        text = below.value if isinstance(below, ast.Expr) else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            targets = field.targets if isinstance(field, ast.Assign) else []
+            targets = [field.target] if isinstance(field, ast.AnnAssign) else targets
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, " ".join(text.value.split())

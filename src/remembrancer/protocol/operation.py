@@ -7,9 +7,10 @@ document, the clients and the tools read it. As an attribute of a client, an ope
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import (
     Any,
+    ClassVar,
     Generic,
     Literal,
     Protocol,
@@ -22,6 +23,7 @@ from typing import (
 
 from pydantic import BaseModel
 
+from .described import field_descriptions
 from .errors import Problem
 from .teams import TeamQuery, TeamRole
 
@@ -69,12 +71,10 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
-    _: KW_ONLY
     summary: str
-    description: str
-    body: type[Any] | None = None
-    query: type[Any] | None = None
+    message: type[Any] | None = None  # the body or the query
     answer: type[A] | None = None
+    _: KW_ONLY
     media_type: str | None = None  # of the response, if it is not or not always JSON
     needs_key: bool = True
     rate_limit: RateLimit = "memory"
@@ -89,13 +89,19 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
     team: TeamRole | None = None
     errors: tuple[type[Problem], ...] = ()  # in addition to those implied by the other fields
     operation_id: str = ""
+    owner: type | None = None  # the class that declares it
+    body: type[Any] | None = field(init=False, default=None)
+    query: type[Any] | None = field(init=False, default=None)
+    takes_body: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.method == "GET":
             object.__setattr__(self, "takes_idempotency_key", False)
+        object.__setattr__(self, "body" if self.takes_body else "query", self.message)
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "operation_id", name)
+        object.__setattr__(self, "owner", owner)
 
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
@@ -108,10 +114,17 @@ class Operation(Generic[Method, AsyncMethod, A, *Inputs]):
             return self
         method = self._method(client)
         method.__name__ = method.__qualname__ = self.operation_id
-        method.__doc__ = self.description
+        method.__doc__ = self.summary
         messages = {"body": self.body, "query": self.query, "return": self.answer}
         method.__annotations__ |= {name: kind for name, kind in messages.items() if kind}
         return method
+
+    @property
+    def description(self) -> str:
+        """The string below its declaration."""
+        if self.owner is None:
+            return ""
+        return field_descriptions(self.owner.__module__)[self.owner.__name__][self.operation_id]
 
     @property
     def has_item(self) -> bool:
@@ -182,21 +195,22 @@ class PlainOperation(Operation[PlainCall[A], PlainCall[Awaited[A]], A]):
         return lambda: client.call(self)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class QueryOperation(Operation[QueryCall[B, A], QueryCall[B, Awaited[A]], A, B]):
     """An operation with a query."""
 
-    query: type[B]
+    message: type[B]
 
     def _method(self, client: OperationCaller) -> Callable[..., Any]:
         return lambda query=None: client.call(self, message=query)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class BodyOperation(Operation[BodyCall[B, A], BodyCall[B, Awaited[A]], A, B]):
     """An operation with a body."""
 
-    body: type[B]
+    message: type[B]
+    takes_body: ClassVar[bool] = True
 
     def _method(self, client: OperationCaller) -> Callable[..., Any]:
         def call(body: B, *, idempotency_key: str | None = None) -> Any:
@@ -213,21 +227,22 @@ class ItemOperation(Operation[ItemCall[TeamQuery, A], ItemCall[TeamQuery, Awaite
         return _item_method(self, client)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ItemQueryOperation(Operation[ItemCall[B, A], ItemCall[B, Awaited[A]], A, str, B]):
     """An operation on the thing whose id is in its path, with a query."""
 
-    query: type[B]
+    message: type[B]
 
     def _method(self, client: OperationCaller) -> Callable[..., Any]:
         return _item_method(self, client)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ItemBodyOperation(Operation[ItemBodyCall[B, A], ItemBodyCall[B, Awaited[A]], A, str, B]):
     """An operation on the thing whose id is in its path, with a body."""
 
-    body: type[B]
+    message: type[B]
+    takes_body: ClassVar[bool] = True
 
     def _method(self, client: OperationCaller) -> Callable[..., Any]:
         def call(item_id: str, body: B, *, idempotency_key: str | None = None) -> Any:
