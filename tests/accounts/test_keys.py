@@ -85,18 +85,11 @@ def test_other_text_is_not_a_key(text: str) -> None:
     assert not is_service_key(text)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        str.upper,
-        lambda key: key + "\n",
-        lambda key: " " + key,
-        lambda key: key + key,
-        lambda key: key[:-1],
-    ],
-)
-def test_altered_spelling_of_a_key_is_not_well_formed(change: object) -> None:
-    assert not is_service_key(change(keys.mint()))  # type: ignore[operator]
+def test_altered_spelling_of_a_key_is_not_well_formed() -> None:
+    key = keys.mint()
+
+    altered = [key.upper(), key + "\n", " " + key, key + key, key[:-1]]
+    assert [text for text in altered if is_service_key(text)] == []
 
 
 def test_mistyped_key_is_rejected_without_a_lookup(context: Context) -> None:
@@ -110,46 +103,26 @@ def test_mistyped_key_is_rejected_without_a_lookup(context: Context) -> None:
 
 
 def test_valid_key_identifies_account_user_and_rights(context: Context) -> None:
-    first, second = (
-        keys.create(context, account="ada"),
-        keys.create(context, account="bob", user_id="bob's phone", read_only=True),
-    )
-    ada, bob = (
-        keys.authenticate(context, first.key.reveal()),
-        keys.authenticate(context, second.key.reveal()),
-    )
+    first = keys.create(context, account="ada")
+    second = keys.create(context, account="bob", user_id="bob's phone", read_only=True)
 
-    assert (ada.account_name, ada.is_owner, ada.key_id, ada.pinned_user_id, ada.read_only) == (
-        "ada",
-        True,
-        first.id,
-        None,
-        False,
-    )
-    assert (bob.account_name, bob.is_owner, bob.key_id, bob.pinned_user_id, bob.read_only) == (
-        "bob",
-        False,
-        second.id,
-        "bob's phone",
-        True,
-    )
+    ada, bob = (keys.authenticate(context, one.key.reveal()) for one in (first, second))
+
+    assert (ada.account_name, ada.is_owner, ada.key_id) == ("ada", True, first.id)
+    assert (ada.pinned_user_id, ada.read_only) == (None, False)
+    assert (bob.account_name, bob.is_owner, bob.key_id) == ("bob", False, second.id)
+    assert (bob.pinned_user_id, bob.read_only) == ("bob's phone", True)
     assert ada.account_id != bob.account_id
 
 
 def test_only_the_first_account_is_the_owner(context: Context) -> None:
     """The first account is the owner (specification.md#auth-owner)."""
-    made_as_owner = [
-        keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")
-    ]
+    names = ("ada", "bob", "ada", "cyd")
+    made_as_owner = [keys.create(context, account=name).is_owner for name in names]
+    listed = [(one.name, one.role, one.keys) for one in accounts.list_accounts(context)]
 
     assert made_as_owner == [True, False, True, False]
-    assert [
-        (account.name, account.role, account.keys) for account in accounts.list_accounts(context)
-    ] == [
-        ("ada", "owner", 2),
-        ("bob", "member", 1),
-        ("cyd", "member", 1),
-    ]
+    assert listed == [("ada", "owner", 2), ("bob", "member", 1), ("cyd", "member", 1)]
 
 
 def test_concurrent_first_accounts_create_one_owner(context: Context) -> None:
@@ -182,15 +155,8 @@ def test_new_key_is_visible_only_with_reveal(
     new = keys.create(context, account="ada")
     with caplog.at_level(logging.DEBUG):
         logging.getLogger("any").warning("made %s %r", new, new.key)
-    visible = [
-        repr(new),
-        str(new.key),
-        f"{new.key}",
-        f"{new.key!s:>80}",
-        f"{new.key}",
-        json.dumps(new.key, default=repr),
-        caplog.text,
-    ]
+    visible = [repr(new), str(new.key), f"{new.key}", f"{new.key!s:>80}", caplog.text]
+    visible.append(json.dumps(new.key, default=repr))
 
     assert new.key.reveal().startswith("sk_" + new.hint)
     assert [text for text in visible if new.key.reveal()[3:20] in text] == []
@@ -199,42 +165,31 @@ def test_new_key_is_visible_only_with_reveal(
             copying(new.key)
 
 
-def test_rejected_keys_get_one_response_and_a_logged_reason(
-    context: Context,
-) -> None:
+def test_rejected_keys_get_one_response_and_a_logged_reason(context: Context) -> None:
     """A caller cannot learn which keys exist; only an expired key is reported as such."""
-    unknown, revoked, expired = (
-        keys.mint(),
-        keys.create(context, account="ada"),
-        created(context, expires_in_ms=1),
-    )
-    keys.revoke(context, revoked.id)
+    unknown, expired = keys.mint(), created(context, expires_in_ms=1)
+    revoked = keys.create(context, account="ada")
+    both = keys.create(context, account="ada", expires_in_ms=1)
+    for one in (revoked, both):
+        keys.revoke(context, one.id)
     context.clock.advance(1)  # type: ignore[attr-defined]
-    refusals = [refusal(context, text) for text in ("sk_", unknown, revoked.key.reveal(), expired)]
+    texts = {
+        "sk_": "malformed",
+        unknown: "unknown",
+        revoked.key.reveal(): "revoked",
+        both.key.reveal(): "revoked",
+        expired: "expired",
+    }
 
-    assert [refused.reason for refused in refusals] == [
-        "malformed",
-        "unknown",
-        "revoked",
-        "expired",
-    ]
+    refusals = [refusal(context, text) for text in texts]
+
+    assert [refused.reason for refused in refusals] == [*texts.values()]
     assert all(isinstance(refused, Unauthorized) and refused.status == 401 for refused in refusals)
     bodies = [json.dumps(refused.body("request"), sort_keys=True) for refused in refusals]
-    assert len(set(bodies[:3])) == 1
-    assert "expired" in bodies[3]
-    assert [
-        text
-        for text in (unknown, revoked.key.reveal(), expired)
-        if any(text[3:] in body for body in bodies)
-    ] == []
-
-
-def test_revoked_and_expired_key_is_reported_as_revoked(context: Context) -> None:
-    new = keys.create(context, account="ada", expires_in_ms=1)
-    keys.revoke(context, new.id)
-    context.clock.advance(5)  # type: ignore[attr-defined]
-
-    assert refusal(context, new.key.reveal()).reason == "revoked"
+    assert len(set(bodies[:4])) == 1
+    assert "expired" in bodies[4]
+    assert [text for text in [*texts][1:] if any(text[3:] in body for body in bodies)] == []
+    assert all(one.last_used_ms is None for one in keys.list_keys(context))
 
 
 def test_key_is_valid_until_its_last_millisecond(context: Context) -> None:
@@ -291,19 +246,8 @@ def test_key_list_shows_metadata_but_no_secrets(context: Context) -> None:
     keys.revoke(context, 2)
     ada, bob = listed = keys.list_keys(context)
 
-    assert ada == (
-        1,
-        "ada",
-        laptop.hint,
-        "laptop",
-        None,
-        False,
-        start,
-        start + 5,
-        None,
-        start,
-        True,
-    )
+    times = (start, start + 5, None, start, True)
+    assert ada == (1, "ada", laptop.hint, "laptop", None, False, *times)
     assert bob == (2, "bob", bob.hint, "", "pin", True, start, None, start, None, True)
     assert [key.state(start) for key in listed] == ["good", "revoked"]
     assert [key.state(start + 5) for key in listed] == ["expired", "revoked"]
@@ -320,14 +264,6 @@ def test_last_use_is_recorded_at_most_once_a_minute(context: Context) -> None:
         recorded.append((keys.list_keys(context)[0].last_used_ms or 0) - start)
 
     assert recorded == [0, 0, 0, MINUTE_MS, 3 * MINUTE_MS]
-
-
-def test_rejected_key_has_no_last_use(context: Context) -> None:
-    new = keys.create(context, account="ada")
-    keys.revoke(context, new.id)
-    refusal(context, new.key.reveal())
-
-    assert keys.list_keys(context)[0].last_used_ms is None
 
 
 def test_read_only_store_still_authenticates_keys(context: Context) -> None:
@@ -347,40 +283,23 @@ def test_keys_survive_a_restart(folder: Path) -> None:
         assert keys.authenticate(after, key).account_name == "ada"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"account": ""},
-        {"account": " \t "},
-        {"account": "x" * 201},
-        {"account": "two\nlines"},
-        {"account": "bell\x07"},
-        {"account": "nul\x00"},
-        {"account": "half \ud83e"},
-        {"account": "line\u2028separator"},
-        {"label": "x" * 201},
-        {"label": "\x1b[31mred"},
-        {"user_id": ""},
-        {"user_id": " padded "},
-        {"user_id": "x" * 257},
-        {"expires_in_ms": 0},
-        {"expires_in_ms": -1},
-        {"expires_in_ms": 10**15},
-    ],
-)
-def test_invalid_key_attributes_are_rejected_and_nothing_stored(
-    context: Context, wrong: dict[str, object]
-) -> None:
-    with pytest.raises(InvalidRequest):
-        created(context, **{"account": "ada", **wrong})  # type: ignore[arg-type]
+def test_invalid_key_attributes_are_rejected_and_nothing_stored(context: Context) -> None:
+    wrong: dict[str, list[object]] = {
+        "account": ["", " \t ", "x" * 201, "two\nlines", "bell\x07", "nul\x00", "half \ud83e",
+                    "line\u2028separator"],
+        "label": ["x" * 201, "\x1b[31mred"],
+        "user_id": ["", " padded ", "x" * 257],
+        "expires_in_ms": [0, -1, 10**15],
+    }  # fmt: skip
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(InvalidRequest):
+                created(context, **{"account": "ada", name: value})  # type: ignore[arg-type]
 
     assert accounts.list_accounts(context) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"]
-)
-def test_account_name_can_be_any_printable_text(context: Context, name: str) -> None:
-    caller = keys.authenticate(context, created(context, f"  {name} "))
-
-    assert caller.account_name == name
+def test_account_name_can_be_any_printable_text(context: Context) -> None:
+    for name in ("x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"):
+        caller = keys.authenticate(context, created(context, f"  {name} "))
+        assert caller.account_name == name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from service import Http, new_key
@@ -81,17 +82,14 @@ def test_owner_sees_total_usage_and_members_their_own(context: Context, owner: C
         counter.count("search", account_id=caller.account_id, key_id=caller.key_id)
     counter.count("model_call")
     counter.close()
+    of_all, of_ada = used(context, owner), used(context, ada)
 
-    assert (used(context, owner).total("search"), used(context, owner).total("model_call")) == (
-        2,
-        1,
-    )
-    assert (used(context, ada).total("search"), used(context, ada).total("model_call")) == (1, 0)
-    assert [(row.account, row.label, row.counts) for row in used(context, owner).by_key] == [
-        ("ada", "for a test", {"search": 1}),
-        ("owner", "for a test", {"search": 1}),
+    assert [one.total("search") for one in (of_all, of_ada)] == [2, 1]
+    assert [one.total("model_call") for one in (of_all, of_ada)] == [1, 0]
+    assert [(row.account, row.label, row.counts) for row in of_all.by_key] == [
+        (name, "for a test", {"search": 1}) for name in ("ada", "owner")
     ]
-    assert [row.account for row in used(context, ada).by_key] == ["ada"]
+    assert [row.account for row in of_ada.by_key] == ["ada"]
 
 
 def test_counts_are_kept_while_the_store_is_unavailable(folder: Path) -> None:
@@ -109,38 +107,27 @@ def test_counts_are_kept_while_the_store_is_unavailable(folder: Path) -> None:
 
 
 def test_requests_count_for_the_key_they_used(app: Starlette, context: Context) -> None:
+    question = "When does the ferry leave?"
+    action = {"path": "/etc/hosts", "action": "read", "agent": "robot"}
     with TestClient(app, base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
-        http.remember("When does the ferry leave?", "At 9:40.")
+        http.remember(question, "At 9:40.")
         http.memory("ferry")
         http.memory("ferry")
         http.post("/api/v7/memory", {"query_text": 1})
-        http.post(
-            "/api/v7/sysperm/check", {"path": "/etc/hosts", "action": "read", "agent": "robot"}
-        )
-        http.post(
-            "/api/v7/agent/chat", {"user_id": "owner", "message": "When does the ferry leave?"}
-        )
+        http.post("/api/v7/sysperm/check", action)
+        http.post("/api/v7/agent/chat", {"user_id": "owner", "message": question})
     [row] = used(context, authenticate(context, http.key or "")).by_key
 
-    assert (row.account, row.key_id, row.counts) == (
-        "owner",
-        1,
-        {"turn": 1, "search": 2, "check": 1, "chat": 1},
-    )
+    assert (row.account, row.key_id) == ("owner", 1)
+    assert row.counts == {"turn": 1, "search": 2, "check": 1, "chat": 1}
 
 
 def test_model_calls_and_tokens_are_counted(context: Context, owner: Caller) -> None:
+    tokens: Any = {"prompt_tokens": 10, "completion_tokens": 4}
     with TestClient(make_app(context), base_url="http://127.0.0.1:8460"):
         for outcome in ("ok", "ok", "timeout"):
-            attempt = ModelAttempt(
-                slot="chat",
-                model="m",
-                outcome=outcome,
-                ms=1.0,
-                prompt_tokens=10,
-                completion_tokens=4,
-            )
+            attempt = ModelAttempt(slot="chat", model="m", outcome=outcome, ms=1.0, **tokens)
             for watcher in context.models._watchers:  # type: ignore[attr-defined]
                 watcher(attempt)
     result = used(context, owner)

@@ -38,20 +38,14 @@ def test_ref_is_sent_whole_or_not_at_all() -> None:
     assert f" (ref: {OWN_ID})." in pieces
 
 
-def test_service_lines_and_seals_are_never_sent() -> None:
-    text = "At 9:40.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+def test_service_lines_seals_and_images_are_never_sent() -> None:
+    """A line that only begins like them, or stands in code, is content."""
+    lines = "At 9:40.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+    image = "See ![it](http://evil.example/?q=1) now."
+    similar, code = "PUBLISHERS meet.\nTask one.", "Write:\n```\nTASK_DONE\n```\nThat is all."
+    texts = {lines: "At 9:40.", image: image.replace("!", ""), similar: similar, code: code}
 
-    assert "".join(streamed(*text)) == "At 9:40."
-
-
-def test_line_that_only_begins_like_a_service_line_is_sent() -> None:
-    assert "".join(streamed(*"PUBLISHERS meet.\nTask one.")) == "PUBLISHERS meet.\nTask one."
-
-
-def test_service_lines_in_code_are_content() -> None:
-    text = "Write:\n```\nTASK_DONE\n```\nThat is all."
-
-    assert "".join(streamed(*text)) == text
+    assert {text: "".join(streamed(*text)) for text in texts} == texts
 
 
 def test_secret_is_masked_before_it_is_sent() -> None:
@@ -65,12 +59,6 @@ def test_private_key_is_masked_although_it_has_lines() -> None:
     text = f"Here:\n-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\nDone."
 
     assert "".join(streamed(*text)) == clean(text, ())
-
-
-def test_images_are_not_sent_as_images() -> None:
-    assert "".join(streamed(*"See ![it](http://evil.example/?q=1) now.")) == (
-        "See [it](http://evil.example/?q=1) now."
-    )
 
 
 def test_text_without_spaces_is_sent_as_it_comes() -> None:
