@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import needed
 import pytest
 from console.reader import ORIGIN, Reader
 from console.window import Site, launch
 from playwright.sync_api import Browser, Page, sync_playwright
-from service import serving
+from service import Http, serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -20,23 +21,21 @@ from remembrancer.settings import read
 
 
 @pytest.fixture
-def clock() -> testing.FrozenClock:
-    """A clock that the test moves."""
-    return testing.FrozenClock()
+def changed(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The settings of a test that has the mark `with_settings`."""
+    return dict(getattr(request, "param", {}))
 
 
 @pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """A real context with an empty store and no rate limits."""
-    rates = {
-        "rate_sign_in_per_minute": 0,
-        "rate_feedback_per_minute": 0,
-        "rate_sysperm_per_minute": 0,
-        "rate_sandbox_per_minute": 0,
-    }
+def context(folder: Path, clock: testing.FrozenClock, changed: dict[str, Any]) -> Iterator[Context]:
+    """A real context with an empty store and no rate limits, unless the test sets them."""
+    limits = ("sign_in", "feedback", "sysperm", "sandbox")
+    settings = {f"rate_{name}_per_minute": 0 for name in limits} | changed
     service = testing.context(
         folder,
-        settings=read(environment={}, data=folder, embedder="none", durability="normal", **rates),
+        settings=read(
+            environment={}, data=folder, embedder="none", durability="normal", **settings
+        ),
         clock=clock,
     )
     yield service
@@ -54,6 +53,12 @@ def read_as(app: Starlette, context: Context) -> Iterator[Callable[[str], Reader
 def owner(read_as: Callable[[str], Reader]) -> Reader:
     """The owner, signed in."""
     return read_as("owner")
+
+
+@pytest.fixture
+def http(owner: Reader) -> Http:
+    """An API client of the owner, who is signed in."""
+    return owner.http
 
 
 @pytest.fixture

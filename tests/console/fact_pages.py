@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from console.reader import Reader, words_of
-from service import Http, new_key
 
 from remembrancer.protocol.text import rfc3339
 
@@ -16,20 +15,15 @@ MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 
 
-def api_client(reader: Reader) -> Http:
-    """Return an API client with a key of the reader's account."""
-    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
-
-
 def add(reader: Reader, text: str, **more: Any) -> Any:
     """Add a fact over HTTP and return it as stored."""
-    answer = api_client(reader).post(FACTS, {"text": text, **more}).raise_for_status().json()
+    answer = reader.http.post(FACTS, {"text": text, **more}).raise_for_status().json()
     return answer["fact"]
 
 
 def listed(reader: Reader, status: str = "current") -> list[Any]:
     """Return the facts of the reader's own user over HTTP."""
-    answer = api_client(reader).get(FACTS, params={"status": status}).raise_for_status().json()
+    answer = reader.http.get(FACTS, params={"status": status}).raise_for_status().json()
     return list(answer["facts"])
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
+from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import NO_KEY
@@ -42,6 +45,11 @@ class Reader:
         session = sessions.find_session(self.context, self.cookies["session"])
         return session.form_token if session else ""
 
+    @cached_property
+    def http(self) -> Http:
+        """An API client with a key of this account."""
+        return Http(self.client, self.context, new_key(self.context, self.caller.account_name))
+
     def ask(self, method: str, path: str, **options: Any) -> Any:
         """Send a request with the stored cookies. `options` go to the HTTP client."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
@@ -77,6 +85,11 @@ class Reader:
         """Return the page that a redirect leads to."""
         assert answer.status_code == 303, answer.text
         return self.get(answer.headers["location"])
+
+
+def with_settings(**changed: Any) -> pytest.MarkDecorator:
+    """Return a mark for tests whose service has these settings."""
+    return pytest.mark.parametrize("changed", [changed], ids=["with settings"], indirect=True)
 
 
 class _Words(HTMLParser):

@@ -105,25 +105,15 @@ def test_older_entries_are_on_the_next_page(owner: Reader, context: Context) -> 
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "kind=all",
-        "before=0",
-        "before=x",
-        "before=99999999999999999999",
-        "path=" + "a" * 5_000,
-        "before=-1",
-    ],
+    ["kind=all", "before=x", "before=99999999999999999999", "path=" + "a" * 5_000, "before=-1"],
 )
 def test_invalid_filter_is_reported_above_the_unfiltered_list(
     owner: Reader, grant_id: str, query: str
 ) -> None:
     page = owner.get(f"{PATH}?{query}")
 
-    assert (page.status_code, numbers(page.text), 'role="alert"' in page.text) == (
-        200,
-        [4, 3, 2, 1],
-        True,
-    )
+    assert (page.status_code, 'role="alert"' in page.text) == (200, True)
+    assert numbers(page.text) == [4, 3, 2, 1]
 
 
 class TestChain:
@@ -143,11 +133,8 @@ class TestChain:
         self, owner: Reader, grant_id: str, context: Context
     ) -> None:
         let_go_of_guards(context.store)
-        context.store.write(
-            lambda tx: tx.run(
-                "update audit set entry = replace(entry, 'shadow', 'hosts') where seq = 4"
-            )
-        )
+        change = "update audit set entry = replace(entry, 'shadow', 'hosts') where seq = 4"
+        context.store.write(lambda tx: tx.run(change))
         page_text = words_of(owner.get(f"{PATH}?verify=all").text)
 
         assert "broken The audit trail is broken: entry 4 was changed" in page_text
@@ -171,10 +158,8 @@ def test_audit_trail_is_exported_as_json_lines(
 
 def test_only_the_owner_reads_the_audit_trail(ada: Reader, grant_id: str) -> None:
     """Only the owner reads the audit trail (specification.md#sysperm-owner-only)."""
-    answers = [
-        ada.get(path)
-        for path in (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")
-    ]
+    paths = (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")
+    answers = [ada.get(path) for path in paths]
 
     assert [answer.status_code for answer in answers] == [403] * 4
     assert "/etc/" not in "".join(answer.text for answer in answers)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from console.reader import Reader, words_of
-from service import Http, new_key, rows
+from service import rows
 
 from remembrancer.cubes.board import CARDS_LISTED_MAX
 
@@ -20,18 +20,10 @@ PUBLIC = {
 }
 
 
-def api_client(reader: Reader) -> Http:
-    """Return an API client with a key of the reader's account."""
-    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
-
-
 def create_public(reader: Reader) -> str:
     """Create a public lesson; return its id."""
-    return str(
-        api_client(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)[
-            "cube"
-        ]["cube_id"]
-    )
+    turn = reader.http.remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)
+    return str(turn["cube"]["cube_id"])
 
 
 def create_private(reader: Reader, topic: str = "Secret saws") -> str:
@@ -43,7 +35,7 @@ def create_private(reader: Reader, topic: str = "Secret saws") -> str:
         "evidence": "docs",
         "cube_type": "code",
     }
-    return str(api_client(reader).post("/api/v7/experience/create", body).json()["cube_id"])
+    return str(reader.http.post("/api/v7/experience/create", body).json()["cube_id"])
 
 
 def test_empty_board_explains_how_to_create_a_lesson(owner: Reader) -> None:
@@ -68,23 +60,7 @@ def test_board_lists_own_and_public_lessons_by_status(owner: Reader, ada: Reader
 def test_board_is_filtered_by_status_kind_and_account(owner: Reader, ada: Reader) -> None:
     create_public(ada)
     create_private(owner)
-    topics = {
-        request: [
-            topic
-            for topic in ("Kettles", "Secret saws")
-            if topic in owner.get(f"{HERE}?{request}").text
-        ]
-        for request in (
-            "status=published",
-            "status=private",
-            "kind=code",
-            "kind=lifehack",
-            "own=yes",
-            "status=published&own=yes",
-        )
-    }
-
-    assert topics == {
+    expected = {
         "status=published": ["Kettles"],
         "status=private": ["Secret saws"],
         "kind=code": ["Secret saws"],
@@ -92,6 +68,9 @@ def test_board_is_filtered_by_status_kind_and_account(owner: Reader, ada: Reader
         "own=yes": ["Secret saws"],
         "status=published&own=yes": [],
     }
+    for request, topics in expected.items():
+        page = owner.get(f"{HERE}?{request}").text
+        assert [topic for topic in ("Kettles", "Secret saws") if topic in page] == topics
 
 
 def test_long_board_is_paginated(owner: Reader) -> None:
@@ -121,9 +100,8 @@ def test_lesson_page_shows_rules_to_all_and_sources_to_the_owner(
 
 def test_vote_is_counted_and_its_reason_is_shown_anonymously(owner: Reader, ada: Reader) -> None:
     cube_id = create_public(owner)
-    page = ada.followed(
-        ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>")
-    )
+    form = {"cube_id": cube_id, "vote": "useless", "reason": "<i>It ruined mine.</i>"}
+    page = ada.followed(ada.send(f"{HERE}/vote", **form))
     page_text = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
 
     assert "Vote saved. The lesson is published." in page.text
@@ -137,7 +115,7 @@ def test_form_votes_as_the_chosen_user_and_the_page_names_the_voters(
     owner: Reader, ada: Reader
 ) -> None:
     cube_id = create_public(owner)
-    api_client(ada).remember("Hello?", "Hello.", user_id="anna")
+    ada.http.remember("Hello?", "Hello.", user_id="anna")
     path = f"{HERE}?cube_id={cube_id}"
     choices = re.findall(r"<option( selected)?>(\w+)</option>", ada.get(path).text)
     first = ada.followed(ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful", user_id="anna"))
@@ -166,47 +144,32 @@ QUESTION = "How do I descale my kettle?"
 
 def use(reader: Reader, cube_id: str, session_id: str, then: str = "Thanks! And the iron?") -> None:
     """Cite the lesson of `create_public` in a turn; `then` is the user's next message."""
-    http = api_client(reader)
+    http = reader.http
     http.memory(QUESTION, session_id=session_id)
-    http.remember(
-        QUESTION,
-        f"With vinegar and water (ref: {cube_id}).",
-        user_id=reader.caller.account_name,
-        session_id=session_id,
-    )
+    where = {"user_id": reader.caller.account_name, "session_id": session_id}
+    http.remember(QUESTION, f"With vinegar and water (ref: {cube_id}).", **where)
     http.memory(then, session_id=session_id)
 
 
-def test_lesson_page_says_that_no_search_returned_it(owner: Reader) -> None:
-    page_text = words_of(owner.get(f"{HERE}?cube_id={create_public(owner)}").text)
-
-    assert "No search of your account has returned it yet." in page_text
-    assert "Latest searches" not in page_text
-
-
-def test_lesson_page_shows_how_turns_with_it_ended(owner: Reader, ada: Reader) -> None:
+def test_board_and_lesson_page_show_how_turns_with_it_ended(owner: Reader, ada: Reader) -> None:
     cube_id = create_public(owner)
+    unused = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
+    board = words_of(owner.get(HERE).text)
     use(owner, cube_id, "good")
+    helped = words_of(owner.get(HERE).text)
     use(owner, cube_id, "bad", then="No, that does not work.")
 
     own = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
     other = words_of(ada.get(f"{HERE}?cube_id={cube_id}").text)
 
+    assert "No search of your account has returned it yet." in unused
+    assert "Latest searches" not in unused
+    assert ("not returned" in board, "1 of 1" in helped) == (True, True)
     assert "2 searches returned it. It helped 1 of 2 turns that used it." in own
     assert "bad of owner cited ended badly the user corrected the answer" in own
     assert "good of owner cited ended well no objection" in own
     assert "helped" not in other
     assert "of owner" not in other
-
-
-def test_board_shows_how_often_lessons_helped(owner: Reader) -> None:
-    cube_id = create_public(owner)
-    before = words_of(owner.get(HERE).text)
-    use(owner, cube_id, "s")
-    after = words_of(owner.get(HERE).text)
-
-    assert "not returned" in before
-    assert "1 of 1" in after
 
 
 def test_board_names_the_status_within_the_account(owner: Reader) -> None:
@@ -227,14 +190,11 @@ def test_invalid_filter_is_rejected(owner: Reader, query: str) -> None:
 def test_private_lesson_of_another_account_returns_404(owner: Reader, ada: Reader) -> None:
     cube_id = create_private(owner)
     before = rows(owner.context)
-    answers = [
-        ada.get(f"{HERE}?cube_id={cube_id}"),
-        ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful"),
-    ]
+    page = ada.get(f"{HERE}?cube_id={cube_id}")
+    vote = ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful")
 
-    assert [answer.status_code for answer in answers] == [404, 404]
+    assert (page.status_code, vote.status_code, "Secret" in page.text) == (404, 404, False)
     assert rows(owner.context) == before
-    assert "Secret" not in answers[0].text
 
 
 def test_lesson_page_shows_what_it_was_before(owner: Reader) -> None:
@@ -247,7 +207,7 @@ def test_lesson_page_shows_what_it_was_before(owner: Reader) -> None:
         "evidence": "docs",
         "improves": cube_id,
     }
-    better = api_client(owner).post("/api/v7/experience/create", body).json()["cube_id"]
+    better = owner.http.post("/api/v7/experience/create", body).json()["cube_id"]
 
     pages = [words_of(owner.get(f"{HERE}?cube_id={one}").text) for one in (cube_id, better)]
 

@@ -13,7 +13,7 @@ import pytest
 from console.pages import EVERY_PAGE, FILES
 from console.reader import Reader
 from console.things import put_facts, put_permissions, put_things
-from service import Http, new_key
+from service import Http
 
 from remembrancer.console.exports import LISTS, as_csv
 
@@ -25,7 +25,7 @@ FOR_OWNERS = ("audit", "grants")
 @pytest.fixture
 def filled(owner: Reader) -> Http:
     """Records of every kind, and one search of the protocol."""
-    http = Http(owner.client, owner.context, new_key(owner.context))
+    http = owner.http
     put_things(http)
     put_facts(http, user_id="owner")
     put_permissions(http)
@@ -99,7 +99,7 @@ def test_export_has_the_rows_that_the_filters_of_the_page_leave(
 
 
 def test_export_of_turns_has_whole_texts_and_all_pages(owner: Reader) -> None:
-    http = Http(owner.client, owner.context, new_key(owner.context))
+    http = owner.http
     turns = [{"query": f"q{n}", "response": "x" * 3_000} for n in range(130)]
     for part in (turns[:65], turns[65:]):
         http.post("/api/v7/memory/batch", {"user_id": "owner", "turns": part})
@@ -113,7 +113,7 @@ def test_export_of_turns_has_whole_texts_and_all_pages(owner: Reader) -> None:
 
 @pytest.mark.parametrize("start", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
 def test_text_that_a_spreadsheet_would_run_is_quoted(owner: Reader, start: str) -> None:
-    http = Http(owner.client, owner.context, new_key(owner.context))
+    http = owner.http
     http.post(
         "/api/v7/event/write", {"user_id": "owner", "query": f"{start} of cells", "response": "no"}
     )

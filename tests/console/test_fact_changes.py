@@ -10,7 +10,6 @@ from console.fact_pages import (
     HERE,
     MINUTE_MS,
     add,
-    api_client,
     history_of,
     listed,
     local,
@@ -71,8 +70,7 @@ def test_long_timeline_shows_its_newest_facts(owner: Reader) -> None:
 
 def test_page_of_a_fact_links_to_all_its_turns(owner: Reader) -> None:
     events = [
-        api_client(owner).remember(f"q{n}", "r", critical="Ada sails.")["event_id"]
-        for n in range(2)
+        owner.http.remember(f"q{n}", "r", critical="Ada sails.")["event_id"] for n in range(2)
     ]
     page = page_of(owner, listed(owner)[0]["fact_id"])
 

@@ -20,33 +20,23 @@ from remembrancer.context import Context
 from remembrancer.memory.exchange.export import export
 
 PREVIEW, STORE = "/console/import/preview", "/console/import/store"
+
+
+def said(id: str, role: str, at: float, text: str, **links: Any) -> dict[str, Any]:
+    """Return a message of an export of ChatGPT."""
+    content = {"content_type": "text", "parts": [text]}
+    message = {"id": id, "author": {"role": role}, "create_time": at, "content": content}
+    return {"id": id, "message": message, **links}
+
+
+QUESTION, ANSWER = "When does the ferry leave?", "At 9:40 from pier 3."
 CHAT = [
     {
         "title": "Ferry",
         "create_time": 1740823200.0,
         "mapping": {
-            "a": {
-                "id": "a",
-                "parent": None,
-                "children": ["b"],
-                "message": {
-                    "id": "a",
-                    "author": {"role": "user"},
-                    "create_time": 1740823200.0,
-                    "content": {"content_type": "text", "parts": ["When does the ferry leave?"]},
-                },
-            },
-            "b": {
-                "id": "b",
-                "parent": "a",
-                "children": [],
-                "message": {
-                    "id": "b",
-                    "author": {"role": "assistant"},
-                    "create_time": 1740823260.0,
-                    "content": {"content_type": "text", "parts": ["At 9:40 from pier 3."]},
-                },
-            },
+            "a": said("a", "user", 1740823200.0, QUESTION, parent=None, children=["b"]),
+            "b": said("b", "assistant", 1740823260.0, ANSWER, parent="a", children=[]),
         },
         "current_node": "b",
         "conversation_id": "c1",

@@ -11,19 +11,13 @@ from console.sample_year import import_year
 from console.things import put_permissions, put_things
 from console.window import Site
 from playwright.sync_api import Locator, expect
-from service import Http, new_key
+from service import Http
 from teams import new_team
 
 from remembrancer.context import Context
 
 pytestmark = pytest.mark.xdist_group("browser")
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
-
-
-@pytest.fixture
-def http(owner: Reader) -> Http:
-    """A client with a key of the owner."""
-    return Http(owner.client, owner.context, new_key(owner.context))
 
 
 def box(element: Locator) -> Any:

@@ -8,22 +8,16 @@ import pytest
 from console.reader import Reader, words_of
 from hypothesis import given
 from hypothesis import strategies as st
-from service import Http, new_key
 
 from remembrancer.console.facts import LINES_MAX, WORDS_MAX, diff_lines
 
 HERE = "/console/map"
 
 
-def api_client(reader: Reader) -> Http:
-    """Return an API client with a key of the reader's account."""
-    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
-
-
 def send_maps(reader: Reader, *texts: str) -> None:
     """Send these maps as an agent, one after the other."""
     for text in texts:
-        assert api_client(reader).post("/api/v7/remember", {"l2_map": text}).status_code == 200
+        assert reader.http.post("/api/v7/remember", {"l2_map": text}).status_code == 200
 
 
 def test_empty_page_explains_how_to_create_a_map(owner: Reader) -> None:
@@ -54,7 +48,7 @@ def test_differences_between_two_versions_are_marked(owner: Reader) -> None:
 
 
 def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
-    api_client(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
+    owner.http.remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
     again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
 
@@ -66,7 +60,7 @@ def test_map_is_rebuilt_from_l1_summaries(owner: Reader) -> None:
 
 def test_page_says_that_a_new_map_is_due(owner: Reader) -> None:
     for n in range(10):
-        api_client(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
+        owner.http.remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
     page_text = words_of(owner.get(HERE).text)
 
     assert "10 summaries, 0 of them in the newest profile profile due" in page_text
@@ -74,8 +68,8 @@ def test_page_says_that_a_new_map_is_due(owner: Reader) -> None:
 
 def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
     send_maps(owner, "- the trip to Elba")
-    api_client(owner).remember("q", "r", critical="The car is 4.62 m long.")
-    pack = api_client(owner).get("/api/v7/memory/start").json()
+    owner.http.remember("q", "r", critical="The car is 4.62 m long.")
+    pack = owner.http.get("/api/v7/memory/start").json()
     page = owner.get(HERE).text
 
     assert f"about {pack['tokens']} tokens" in page
@@ -85,8 +79,8 @@ def test_start_pack_is_shown_as_an_agent_gets_it(owner: Reader) -> None:
 
 def test_newest_facts_link_to_their_turns_and_to_the_facts_page(owner: Reader) -> None:
     for n in range(5):
-        api_client(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
-    event_id = api_client(owner).remember("q", "r", critical="The car is long.")["event_id"]
+        owner.http.post("/api/v7/remember", {"critical": f"fact {n}."})
+    event_id = owner.http.remember("q", "r", critical="The car is long.")["event_id"]
     page = owner.get(HERE).text
     page_text = words_of(page).partition("Start pack")[0]
 
@@ -98,7 +92,7 @@ def test_newest_facts_link_to_their_turns_and_to_the_facts_page(owner: Reader) -
 
 def test_map_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
     send_maps(owner, "- concealed")
-    api_client(owner).remember("q", "r", critical="A concealed fact.")
+    owner.http.remember("q", "r", critical="A concealed fact.")
 
     assert "concealed" not in ada.get(f"{HERE}?user_id=owner").text
     assert ada.get(f"{HERE}?user_id=owner&version=1").status_code == 404
@@ -122,34 +116,24 @@ LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
 @given(old=LINES, new=LINES)
 def test_differences_reproduce_both_texts(old: str, new: str) -> None:
     lines = diff_lines(old, new)
-    texts = {
-        kind: [
-            text
-            for line in lines
-            if line.kind in ("same", kind)
-            for text in ["".join(p for p, _ in line.pieces)]
-        ]
+    before, after = (
+        ["".join(text for text, _ in line.pieces) for line in lines if line.kind in ("same", kind)]
         for kind in ("out", "in")
-    }
+    )
 
-    assert texts == {"out": old.splitlines(), "in": new.splitlines()}
+    assert (before, after) == (old.splitlines(), new.splitlines())
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (
-            "\n".join("ab"[n % 2] for n in range(LINES_MAX + 1)),
-            "\n".join("ba"[n % 2] for n in range(LINES_MAX + 1)),
-        ),
+        ("a\nb\n" * LINES_MAX, "b\na\n" * LINES_MAX),
         (" ".join(f"a{n}" for n in range(WORDS_MAX)), " ".join(f"b{n}" for n in range(WORDS_MAX))),
         ("\n" * 50_000, "a\n" * 25_000),
     ],
 )
 def test_long_texts_are_shown_as_removed_then_added(old: str, new: str) -> None:
     """Comparison time is quadratic, so long texts are not compared."""
-    lines = diff_lines(old, new)
+    kinds = ["out"] * len(old.splitlines()) + ["in"] * len(new.splitlines())
 
-    assert [line.kind for line in lines] == ["out"] * len(old.splitlines()) + ["in"] * len(
-        new.splitlines()
-    )
+    assert [line.kind for line in diff_lines(old, new)] == kinds

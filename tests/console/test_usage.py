@@ -48,14 +48,11 @@ def test_owner_sees_total_usage_and_members_their_own(
     count_usage(context, "ada")
     total, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)
 
-    assert ("6 searches" in total, "3 searches" in own, "6 searches" in own) == (
-        True,
-        True,
-        False,
-    )
-    assert ("14 succeeded" in total, "succeeded" in own) == (True, False)
-    assert ("ada: for a test" in total, "ada: browser or command line" in total) == (True, True)
-    assert "owner:" not in own
+    for text in ("6 searches", "14 succeeded", "ada: for a test", "ada: browser or command line"):
+        assert text in total
+    assert "3 searches" in own
+    for text in ("6 searches", "succeeded", "owner:"):
+        assert text not in own
 
 
 def test_empty_page_shows_a_hint(ada: Reader) -> None:

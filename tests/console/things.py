@@ -13,9 +13,8 @@ from remembrancer.cli.demo import CONVERSATION
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
 
-Words: TypeAlias = Callable[
-    [str, int], str
-]  # returns the text for a field, given an ordinary text and the maximum length
+# Returns the text for a field, given an ordinary text and the maximum length.
+Words: TypeAlias = Callable[[str, int], str]
 
 
 def usual(text: str, _room: int) -> str:
@@ -32,85 +31,48 @@ def put_things(
     """
     put_turns(http, words, user_id=user_id, session_id=session_id)
     put_lesson(http, words, user_id=user_id, session_id=session_id)
-    title, description = (
-        words("Say the pier first", 200),
-        words("It is the pier that one looks for.", 1_000),
-    )
-    _good(
-        http,
-        "POST",
-        "/api/v7/feedback",
-        type="improvement",
-        title=title,
-        description=description,
-        severity=2,
-    )
-    filename, content = words("Packing list", 200), words("- tickets\n- water", 4_000)
-    _good(
-        http,
-        "POST",
-        "/api/v7/tools/create-file",
-        filename=f"{filename}.md",
-        content=content,
-        type="md",
-    )
+    report = {
+        "title": words("Say the pier first", 200),
+        "description": words("It is the pier that one looks for.", 1_000),
+    }
+    _good(http, "POST", "/api/v7/feedback", type="improvement", severity=2, **report)
+    name, content = words("Packing list", 200), words("- tickets\n- water", 4_000)
+    file = {"filename": f"{name}.md", "content": content, "type": "md"}
+    _good(http, "POST", "/api/v7/tools/create-file", **file)
 
 
 def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
     """Store two turns with a fact, a summary and a map, and the user's part of the prompt."""
     where = {"user_id": user_id, "session_id": session_id}
-    query, response = (
-        words("When does the ferry to Elba leave?", 2_000),
-        words("At 9:40 from Piombino, pier 3, with the car 38 euros.", 4_000),
-    )
-    topic, fact, answer = (
-        words("Ferry", 1_000),
-        words("The car is 4.62 m long.", 2_000),
-        words("Elba: ferry, house, hikes.", 4_000),
-    )
-    _good(http, "POST", "/api/v7/memory", query_text=query, **where)
-    _good(
-        http,
-        "POST",
-        "/api/v7/remember",
-        query=query,
-        response=response,
-        **where,
-        topic=topic,
-        critical=fact,
-        l2_map=answer,
-    )
+    there = {
+        "query": words("When does the ferry to Elba leave?", 2_000),
+        "response": words("At 9:40 from Piombino, pier 3, with the car 38 euros.", 4_000),
+        "topic": words("Ferry", 1_000),
+        "critical": words("The car is 4.62 m long.", 2_000),
+        "l2_map": words("Elba: ferry, house, hikes.", 4_000),
+    }
+    _good(http, "POST", "/api/v7/memory", query_text=there["query"], **where)
+    _good(http, "POST", "/api/v7/remember", **there, **where)
     back = {
         "query": words("And back?", 1_000),
         "response": words("At 17:10 on Sunday.", 1_000),
         "topic": words("Ferry", 1_000),
     }
     _good(http, "POST", "/api/v7/event/write", **back, **where)
-    summary = words("The ferries of the trip: out at 9:40, back at 17:10.", 4_000)
-    _good(
-        http,
-        "POST",
-        "/api/v7/memory/summarize",
-        **where,
-        summary_text=summary,
-        topic=words("Ferry", 1_000),
-    )
+    summary = {
+        "summary_text": words("The ferries of the trip: out at 9:40, back at 17:10.", 4_000),
+        "topic": words("Ferry", 1_000),
+    }
+    _good(http, "POST", "/api/v7/memory/summarize", **summary, **where)
     _good(http, "POST", "/api/v7/memory/map", user_id=user_id)
-    _good(
-        http,
-        "PUT",
-        "/api/v7/agent/prompt",
-        prompt=words("Answer in short sentences.", 4_000),
-        user_id=user_id,
-    )
+    prompt = words("Answer in short sentences.", 4_000)
+    _good(http, "PUT", "/api/v7/agent/prompt", prompt=prompt, user_id=user_id)
 
 
 def put_facts(http: Http, words: Words = usual, *, user_id: str) -> None:
     """Store a fact, another wording of it, a pinned instruction, an ended and a deleted fact."""
     first, second = words("Ada lives in Genoa.", 2_000), words("Ada moved to Livorno.", 2_000)
-    order = (
-        "When I ask about " + words("ferries", 100).replace(",", " ") + ", answer with the pier."
-    )
+    order = f"When I ask about {words('ferries', 100).replace(',', ' ')}, answer with the pier."
     ended, erased = words("The house in Elba is booked.", 2_000), words("The old code.", 2_000)
     facts = "/api/v7/memory/facts"
     stored = _good(http, "POST", facts, user_id=user_id, text=first)["fact"]
@@ -132,32 +94,18 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
         "evidence": words("Two trips, one of them without a place.", 1_000),
         "model": words("tiny-1", 100),
     }
-    rows = _good(http, "POST", "/api/v7/experience/create", **lesson, session_id=session_id)
-    reason = words("In winter there is room.", 1_000)
-    _good(
-        http,
-        "POST",
-        "/api/v7/experience/vote",
-        cube_id=rows["cube_id"],
-        user_id=user_id,
-        vote=-1,
-        reason=reason,
-    )
+    cube = _good(http, "POST", "/api/v7/experience/create", **lesson, session_id=session_id)
+    vote = {"vote": -1, "reason": words("In winter there is room.", 1_000)}
+    where = {"cube_id": cube["cube_id"], "user_id": user_id}
+    _good(http, "POST", "/api/v7/experience/vote", **where, **vote)
 
 
 def put_permissions(http: Http, words: Words = usual) -> None:
     """Store a grant, an allowed and a denied check, and a logged action; needs an owner's key."""
-    site, agent = (
-        {"path": "/etc/nginx/site.conf", "action": "write"},
-        readable(words("deployer", 200)),
-    )
-    value = {
-        "scope": "/etc/nginx/*.conf",
-        "ttl_minutes": 60,
-        "actions": ["read", "write"],
-        "agent": agent,
-    }
-    grant = _good(http, "POST", "/api/v7/sysperm/grant", **value)
+    site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
+    agent = readable(agent)
+    value = {"scope": "/etc/nginx/*.conf", "ttl_minutes": 60, "actions": ["read", "write"]}
+    grant = _good(http, "POST", "/api/v7/sysperm/grant", **value, agent=agent)
     _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
     denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path must not contain a star
     _good(http, "POST", "/api/v7/sysperm/check", path=denied, action="read", agent=agent)

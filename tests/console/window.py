@@ -109,17 +109,8 @@ class Site:
         result.set_default_timeout(PATIENCE_MS)
         if account is not None:
             _, token = enter(self.context, account)
-            result.add_cookies(
-                [
-                    {
-                        "name": "session",
-                        "value": token,
-                        "url": self.address,
-                        "httpOnly": True,
-                        "sameSite": "Strict",
-                    }
-                ]
-            )
+            cookie: Any = {"name": "session", "value": token, "url": self.address}
+            result.add_cookies([cookie | {"httpOnly": True, "sameSite": "Strict"}])
         try:
             yield result.new_page()
         finally:
