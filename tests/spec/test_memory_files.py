@@ -21,6 +21,9 @@ NOTE = {
 }
 
 
+ELBA = "/memories/elba.md"
+
+
 def output(http: Http, **command: Any) -> str:
     """Return the text of a result that is not an error."""
     answer = http.post(FILES, command)
@@ -30,126 +33,86 @@ def output(http: Http, **command: Any) -> str:
 
 def test_all_six_commands_work_on_a_file(http: Http) -> None:
     """Anthropic, memory tool, "Tool commands" (specification.md#memory-files-commands)."""
+    trips = "/memories/trips/elba.md"
     texts = [
         output(http, **NOTE),
-        output(http, command="view", path="/memories/elba.md"),
-        output(
-            http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40"
-        ),
-        output(
-            http,
-            command="insert",
-            path="/memories/elba.md",
-            insert_line=1,
-            insert_text="From Piombino.\n",
-        ),
-        output(
-            http, command="rename", old_path="/memories/elba.md", new_path="/memories/trips/elba.md"
-        ),
+        output(http, command="view", path=ELBA),
+        output(http, command="str_replace", path=ELBA, old_str="9:40", new_str="10:40"),
+        output(http, command="insert", path=ELBA, insert_line=1, insert_text="From Piombino.\n"),
+        output(http, command="rename", old_path=ELBA, new_path=trips),
         output(http, command="view", path="/memories"),
         output(http, command="delete", path="/memories/trips"),
     ]
 
     assert texts == [
-        "File created successfully at: /memories/elba.md",
+        f"File created successfully at: {ELBA}",
         (
-            "Here's the content of /memories/elba.md with line numbers:\n"
+            f"Here's the content of {ELBA} with line numbers:\n"
             "     1\tThe ferry leaves at 9:40.\n     2\t"
         ),
         (
-            "The memory file has been edited. "
-            "Here is the snippet showing the change (with line numbers):\n"
-            "     1\tThe ferry leaves at 10:40.\n     2\t"
+            "The memory file has been edited. Here is the snippet showing the change (with line "
+            "numbers):\n     1\tThe ferry leaves at 10:40.\n     2\t"
         ),
-        "The file /memories/elba.md has been edited.",
-        "Successfully renamed /memories/elba.md to /memories/trips/elba.md",
+        f"The file {ELBA} has been edited.",
+        f"Successfully renamed {ELBA} to {trips}",
         (
-            "Here're the files and directories up to 2 levels deep in /memories, "
-            "excluding hidden items and node_modules:\n"
-            "42B\t/memories\n42B\t/memories/trips/\n42B\t/memories/trips/elba.md"
+            "Here're the files and directories up to 2 levels deep in /memories, excluding hidden "
+            f"items and node_modules:\n42B\t/memories\n42B\t/memories/trips/\n42B\t{trips}"
         ),
         "Successfully deleted /memories/trips",
     ]
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
+X, Y = {"path": "/memories/x"}, {"new_path": "/memories/y"}
+REPLACE = {"command": "str_replace", "new_str": "b", "path": ELBA}
+INSERT = {"command": "insert", "insert_text": "b"}
+NO_PATH = "The path /memories/x does not exist"
+FAILURES: list[tuple[dict[str, Any], str]] = [
+    ({"command": "view", **X}, f"{NO_PATH}. Please provide a valid path."),
+    (NOTE, f"Error: File {ELBA} already exists"),
+    ({**REPLACE, "old_str": "a", **X}, f"Error: {NO_PATH}. Please provide a valid path."),
+    (
+        {**REPLACE, "old_str": "12:00"},
+        f"No replacement was performed, old_str `12:00` did not appear verbatim in {ELBA}.",
+    ),
+    (
+        {**REPLACE, "old_str": "e"},
         (
-            {"command": "view", "path": "/memories/x"},
-            "The path /memories/x does not exist. Please provide a valid path.",
+            "No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 1, 1, 1. "
+            "Please ensure it is unique"
         ),
-        (NOTE, "Error: File /memories/elba.md already exists"),
+    ),
+    ({**INSERT, "insert_line": 0, **X}, f"Error: {NO_PATH}"),
+    (
+        {**INSERT, "insert_line": 2, "path": ELBA},
         (
-            {"command": "str_replace", "path": "/memories/x", "old_str": "a", "new_str": "b"},
-            "Error: The path /memories/x does not exist. Please provide a valid path.",
+            "Error: Invalid `insert_line` parameter: 2. "
+            "It should be within the range of lines of the file: [0, 1]"
         ),
-        (
-            {
-                "command": "str_replace",
-                "path": "/memories/elba.md",
-                "old_str": "12:00",
-                "new_str": "b",
-            },
-            (
-                "No replacement was performed, old_str `12:00` did not appear verbatim "
-                "in /memories/elba.md."
-            ),
-        ),
-        (
-            {"command": "str_replace", "path": "/memories/elba.md", "old_str": "e", "new_str": "b"},
-            (
-                "No replacement was performed. Multiple occurrences of old_str `e` "
-                "in lines: 1, 1, 1, 1. Please ensure it is unique"
-            ),
-        ),
-        (
-            {"command": "insert", "path": "/memories/x", "insert_line": 0, "insert_text": "b"},
-            "Error: The path /memories/x does not exist",
-        ),
-        (
-            {
-                "command": "insert",
-                "path": "/memories/elba.md",
-                "insert_line": 2,
-                "insert_text": "b",
-            },
-            (
-                "Error: Invalid `insert_line` parameter: 2. "
-                "It should be within the range of lines of the file: [0, 1]"
-            ),
-        ),
-        (
-            {"command": "delete", "path": "/memories/x"},
-            "Error: The path /memories/x does not exist",
-        ),
-        (
-            {"command": "rename", "old_path": "/memories/x", "new_path": "/memories/y"},
-            "Error: The path /memories/x does not exist",
-        ),
-        (
-            {"command": "rename", "old_path": "/memories/elba.md", "new_path": "/memories/elba.md"},
-            "Error: The destination /memories/elba.md already exists",
-        ),
-        (
-            {"command": "view", "path": "/memories/../etc"},
-            "Error: A name in a path must not be empty, only dots, or start or end with a space",
-        ),
-    ],
-)
-def test_failed_commands_return_the_messages_of_the_memory_tool(
-    http: Http, command: dict[str, Any], message: str
-) -> None:
+    ),
+    ({"command": "delete", **X}, f"Error: {NO_PATH}"),
+    ({"command": "rename", "old_path": "/memories/x", **Y}, f"Error: {NO_PATH}"),
+    (
+        {"command": "rename", "old_path": ELBA, "new_path": ELBA},
+        f"Error: The destination {ELBA} already exists",
+    ),
+    (
+        {"command": "view", "path": "/memories/../etc"},
+        "Error: A name in a path must not be empty, only dots, or start or end with a space",
+    ),
+]
+
+
+def test_failed_commands_return_the_messages_of_the_memory_tool(http: Http) -> None:
     """Anthropic, memory tool, "Error handling" (specification.md#memory-files-refusals)."""
     output(http, **NOTE)
     before = http.rows()
 
-    answer = http.post(FILES, command)
-
-    assert (answer.status_code, answer.json()) == (
-        200,
-        {"text": message, "is_error": True, "flags": []},
-    )
+    for command, message in FAILURES:
+        answer = http.post(FILES, command)
+        assert answer.status_code == 200
+        assert answer.json() == {"text": message, "is_error": True, "flags": []}
     assert http.rows() == before
 
 
@@ -169,40 +132,27 @@ def test_commands_need_their_fields(http: Http, body: dict[str, Any], pointer: s
 
 
 def test_old_versions_are_listed_and_readable(http: Http) -> None:
-    """Every version stays readable (specification.md#memory-files-versions)."""
+    """Every version stays readable; an unknown one is a 404.
+
+    See specification.md#memory-files-versions, specification.md#memory-files-unknown-version.
+    """
     output(http, **NOTE)
-    output(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40")
-    output(http, command="delete", path="/memories/elba.md")
+    output(http, command="str_replace", path=ELBA, old_str="9:40", new_str="10:40")
+    output(http, command="delete", path=ELBA)
 
-    now = http.get(FILES, params={"path": "/memories/elba.md"}).json()
-    first = http.get(FILES, params={"path": "/memories/elba.md", "version": 1}).json()
+    now = http.get(FILES, params={"path": ELBA}).json()
+    first = http.get(FILES, params={"path": ELBA, "version": 1}).json()
 
-    assert [(one["version"], one["change"], one["is_gone"]) for one in now["versions"]] == [
-        (3, "delete", True),
-        (2, "str_replace", False),
-        (1, "create", False),
-    ]
-    assert ("text" in now, now["version"], first["text"], first["version"]) == (
-        False,
-        3,
-        NOTE["file_text"],
-        1,
-    )
-
-
-@pytest.mark.parametrize(
-    "request_fields",
-    [
+    versions = [(one["version"], one["change"], one["is_gone"]) for one in now["versions"]]
+    assert versions == [(3, "delete", True), (2, "str_replace", False), (1, "create", False)]
+    assert ("text" in now, now["version"]) == (False, 3)
+    assert (first["text"], first["version"]) == (NOTE["file_text"], 1)
+    for unknown in (
         {"path": "/memories/none"},
         {"path": "/etc/passwd"},
-        {"path": "/memories/elba.md", "version": 2},
-    ],
-)
-def test_unknown_version_is_404(http: Http, request_fields: dict[str, Any]) -> None:
-    """An unknown version is a 404 (specification.md#memory-files-unknown-version)."""
-    output(http, **NOTE)
-
-    assert http.get(FILES, params=request_fields).status_code == 404
+        {"path": ELBA, "version": 4},
+    ):
+        assert http.get(FILES, params=unknown).status_code == 404
 
 
 def test_files_are_isolated_per_user_and_account(http: Http) -> None:
@@ -222,55 +172,43 @@ def test_read_only_key_can_only_view(http: Http) -> None:
     output(http, **NOTE)
     reader = http.as_account("owner", read_only=True)
 
-    assert output(reader, command="view", path="/memories/elba.md")
-    assert reader.post(FILES, {"command": "delete", "path": "/memories/elba.md"}).status_code == 403
-    assert output(http, command="view", path="/memories/elba.md")
+    assert output(reader, command="view", path=ELBA)
+    assert reader.post(FILES, {"command": "delete", "path": ELBA}).status_code == 403
+    assert output(http, command="view", path=ELBA)
 
 
 def test_forgetting_a_file_erases_all_its_versions(http: Http) -> None:
     """Every change is a version until it is forgotten (specification.md#memory-files-forget)."""
     output(http, **NOTE)
-    output(http, command="delete", path="/memories/elba.md")
-    output(http, command="create", path="/memories/elba.md.bak", file_text="stays")
-    request = {"path": "/memories/elba.md"}
+    output(http, command="delete", path=ELBA)
+    output(http, command="create", path=f"{ELBA}.bak", file_text="stays")
+    forget = "/api/v7/memory/forget"
 
-    body = http.post("/api/v7/memory/forget", request | {"dry_run": True}).json()
-    answer = http.post("/api/v7/memory/forget", request).json()
+    body = http.post(forget, {"path": ELBA, "dry_run": True}).json()
+    answer = http.post(forget, {"path": ELBA}).json()
 
     assert (body["erased"], body["counts"], answer["erased"]) == (False, answer["counts"], True)
     assert answer["counts"]["memory_files"] == 2
-    assert http.get(FILES, params=request).status_code == 404
-    assert [one["path"] for one in http.get(FILES).json()["versions"]] == ["/memories/elba.md.bak"]
+    assert http.get(FILES, params={"path": ELBA}).status_code == 404
+    assert [one["path"] for one in http.get(FILES).json()["versions"]] == [f"{ELBA}.bak"]
+    for more in ({"session_id": "s"}, {"after": "2026-01-01T00:00:00Z"}):  # #forget-combinations
+        assert http.post(forget, {"path": ELBA, **more}).status_code == 422
 
 
 @pytest.mark.parametrize(
-    "request_fields", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
+    "whose", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
 )
-def test_forgetting_a_user_erases_the_files(http: Http, request_fields: dict[str, Any]) -> None:
-    """Forgetting the user erases the files (specification.md#memory-files-forget)."""
+def test_forgetting_a_user_erases_the_files(http: Http, whose: dict[str, Any]) -> None:
+    """Forgetting a session does not: it has none (specification.md#memory-files-forget)."""
     output(http, **NOTE, user_id="ada")
-    output(http, command="delete", path="/memories/elba.md", user_id="ada")
+    output(http, command="delete", path=ELBA, user_id="ada")
+    http.remember("q", "r", session_id="s", user_id="ada")
+    http.post("/api/v7/memory/forget", {"session_id": "s", "user_id": "ada"})
+    before = http.rows()["memory_files"]
 
-    counts = http.post("/api/v7/memory/forget", request_fields).json()["counts"]
+    counts = http.post("/api/v7/memory/forget", whose).json()["counts"]
 
-    assert counts["memory_files"] == 2
-    assert http.rows()["memory_files"] == 0
-
-
-def test_forgetting_a_session_keeps_the_files(http: Http) -> None:
-    """Files belong to no session (specification.md#memory-files-forget)."""
-    output(http, **NOTE)
-    http.remember("q", "r", session_id="s")
-
-    http.post("/api/v7/memory/forget", {"session_id": "s"})
-
-    assert output(http, command="view", path="/memories/elba.md")
-
-
-@pytest.mark.parametrize("more", [{"session_id": "s"}, {"after": "2026-01-01T00:00:00Z"}])
-def test_path_cannot_be_combined_with_session_or_time(http: Http, more: dict[str, str]) -> None:
-    """`path` excludes session and time (specification.md#forget-combinations)."""
-    assert http.post("/api/v7/memory/forget", {"path": "/memories/a", **more}).status_code == 422
+    assert (before, counts["memory_files"], http.rows()["memory_files"]) == (2, 2, 0)
 
 
 class TestMasking:

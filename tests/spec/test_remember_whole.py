@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http
 
 TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3."}
@@ -29,26 +28,19 @@ def outcomes(answer: Any) -> dict[str, str]:
 
 
 def test_every_part_is_stored_and_has_a_receipt(http: Http) -> None:
-    """The parts are independent, each with a receipt.
+    """The parts are independent, each with a receipt; a retry stores none twice.
 
-    See specification.md#remember-independent-parts.
+    See specification.md#remember-independent-parts, specification.md#remember-dedupe.
     """
-    answer = remember(http, **WHOLE).json()
-
-    assert answer["saved"] is True
-    assert outcomes(answer) == dict.fromkeys(
-        ("turn", "l1_summary", "l2_map", "critical", "cube", "task_done"), "stored"
-    )
-    assert answer["cube"]["visibility"] == "private"
-    assert {r["part"]: r.get("id") for r in answer["receipts"]}["turn"] == answer["event_id"]
-
-
-def test_repeated_request_with_all_parts_is_stored_once(http: Http) -> None:
-    """A retry stores no part twice (specification.md#remember-dedupe)."""
     first = remember(http, **WHOLE).json()
     before = http.rows()
     again = remember(http, **WHOLE).json()
 
+    parts = ("turn", "l1_summary", "l2_map", "critical", "cube", "task_done")
+    assert first["saved"] is True
+    assert outcomes(first) == dict.fromkeys(parts, "stored")
+    assert first["cube"]["visibility"] == "private"
+    assert {r["part"]: r.get("id") for r in first["receipts"]}["turn"] == first["event_id"]
     assert {part for part, outcome in outcomes(again).items() if outcome != "known"} == {
         "task_done"
     }
@@ -56,104 +48,75 @@ def test_repeated_request_with_all_parts_is_stored_once(http: Http) -> None:
     assert http.rows() == before
 
 
-@pytest.mark.parametrize("part", ["l1_summary", "critical", "l2_map", "cube_topic"])
-def test_refused_part_refuses_the_whole_request(http: Http, part: str) -> None:
+def test_refused_part_refuses_the_whole_request(http: Http) -> None:
     """All parts are stored, or none (specification.md#remember-atomic)."""
     before = http.rows()
-    answer = remember(http, **{**WHOLE, part: "x" * 60_000})
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{part}")
-    assert http.rows() == before
-
-
-def test_summary_without_turns_refuses_the_whole_request(http: Http) -> None:
-    """An L1 without turns is a 409 (specification.md#remember-l1-without-turns)."""
-    before = http.rows()
+    for part in ("l1_summary", "critical", "l2_map", "cube_topic"):
+        answer = remember(http, **{**WHOLE, part: "x" * 60_000})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{part}")
+    # an L1 without turns (specification.md#remember-l1-without-turns)
     answer = remember(http, l1_summary="Nothing happened.", critical="Ada gets seasick.")
 
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
     assert http.rows() == before
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ({}, "the request is empty"),
-        ({"session_id": "s"}, "the request is empty"),
-        ({"critical": "  "}, "the request is empty"),
-        ({"query": "a"}, "response: Field required"),
-        ({"response": "a"}, "query: Field required"),
-        ({"query": "", "response": " \n"}, "both empty"),
-        ({**TURN, "cube_publish": True}, "cube_publish needs a cube"),
-        ({**TURN, **CUBE, "cube_essence": " "}, "blank: cube_essence"),
-        ({**TURN, "cube_topic": "t"}, "cube_essence, cube_rules"),
-        (
-            {**TURN, **CUBE, "duty": "cube_nothing", "duty_reason": "r"},
-            "contradicts the proposed cube",
-        ),
-        ({**TURN, "duty": "cube_nothing"}, "duty_reason"),
-        ({"duty": "vote_nothing", "duty_reason": " "}, "duty_reason"),
-    ],
-)
-def test_contradictory_fields_are_refused(http: Http, body: dict[str, Any], message: str) -> None:
+CONTRADICTORY: list[tuple[dict[str, Any], str]] = [
+    ({}, "the request is empty"),
+    ({"session_id": "s"}, "the request is empty"),
+    ({"critical": "  "}, "the request is empty"),
+    ({"query": "a"}, "response: Field required"),
+    ({"response": "a"}, "query: Field required"),
+    ({"query": "", "response": " \n"}, "both empty"),
+    ({**TURN, "cube_publish": True}, "cube_publish needs a cube"),
+    ({**TURN, **CUBE, "cube_essence": " "}, "blank: cube_essence"),
+    ({**TURN, "cube_topic": "t"}, "cube_essence, cube_rules"),
+    ({**TURN, **CUBE, "duty": "cube_nothing", "duty_reason": "r"}, "contradicts the proposed cube"),
+    ({**TURN, "duty": "cube_nothing"}, "duty_reason"),
+    ({"duty": "vote_nothing", "duty_reason": " "}, "duty_reason"),
+]
+
+
+def test_contradictory_fields_are_refused(http: Http) -> None:
     """Contradictory fields are a 422 (specification.md#remember-contradictions)."""
     before = http.rows()
-    answer = remember(http, **body)
-
-    assert answer.status_code == 422
-    assert message in answer.json()["detail"]
+    for body, message in CONTRADICTORY:
+        answer = remember(http, **body)
+        assert (answer.status_code, message in answer.json()["detail"]) == (422, True), message
     assert http.rows() == before
 
 
 def test_empty_parts_are_skipped_with_a_receipt(http: Http) -> None:
-    """Blank parts are skipped, with a receipt (specification.md#remember-empty-parts)."""
-    answer = remember(http, **TURN, critical=" ", l1_summary="", l2_map="\n", cube_topic="").json()
+    """Blank parts are skipped, with a receipt; `l1_summary` may be null.
 
-    assert outcomes(answer) == {
-        "turn": "stored",
-        "critical": "skipped",
-        "l1_summary": "skipped",
-        "l2_map": "skipped",
-        "cube": "skipped",
-    }
+    See specification.md#remember-empty-parts, specification.md#remember-null-summary.
+    """
+    blank = {"critical": " ", "l1_summary": "", "l2_map": "\n", "cube_topic": ""}
 
-
-def test_null_summary_is_accepted_as_absent(http: Http) -> None:
-    """`l1_summary` may be null (specification.md#remember-null-summary)."""
-    assert outcomes(remember(http, **TURN, l1_summary=None).json()) == {"turn": "stored"}
+    skipped = dict.fromkeys(("critical", "l1_summary", "l2_map", "cube"), "skipped")
+    assert outcomes(remember(http, **TURN, **blank).json()) == {"turn": "stored", **skipped}
+    null = remember(http, query="q", response="r", l1_summary=None).json()
+    assert outcomes(null) == {"turn": "stored"}
 
 
 def test_session_creates_at_most_one_cube_in_three_turns(http: Http) -> None:
-    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
-    items = [
-        remember(
-            http,
-            query=f"q{n}",
-            response="r",
-            **{**CUBE, "cube_essence": f"Lesson {n} of the summer."},
-        ).json()["cube"]
-        for n in range(5)
-    ]
-    other = remember(http, **TURN, **CUBE, session_id="other").json()["cube"]
+    """`cube` is an object, or a sentence when none was created.
 
-    assert [isinstance(cube, dict) for cube in (*items, other)] == [
-        True,
-        False,
-        False,
-        True,
-        False,
-        True,
-    ]
-    assert "3 turns" in items[1]
+    See specification.md#remember-cube-rate, specification.md#remember-cube-result.
+    """
+    cubes = []
+    for n in range(5):
+        cube = {**CUBE, "cube_essence": f"Lesson {n} of the summer."}
+        cubes.append(remember(http, query=f"q{n}", response="r", **cube).json()["cube"])
+    cubes.append(remember(http, **TURN, **CUBE, session_id="other").json()["cube"])
+    cubes.append(remember(http, **TURN).json()["cube"])
+    nothing = {"duty": "cube_nothing", "duty_reason": "small talk"}
+    cubes.append(remember(http, query="a", response="b", **nothing).json()["cube"])
 
-
-def test_cube_is_an_explanation_when_none_was_created(http: Http) -> None:
-    """`cube` is an object or a sentence (specification.md#remember-cube-result)."""
-    assert isinstance(remember(http, **TURN).json()["cube"], str)
-    reason = remember(
-        http, query="a", response="b", duty="cube_nothing", duty_reason="small talk"
-    ).json()["cube"]
-    assert "small talk" in reason
+    created = [number for number, cube in enumerate(cubes) if isinstance(cube, dict)]
+    assert created == [0, 3, 5]
+    assert "3 turns" in cubes[1]
+    assert "small talk" in cubes[-1]
 
 
 def test_evidence_of_a_cube_defaults_to_its_turn(http: Http) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from service import Http
 
-from remembrancer.context import Context
 from remembrancer.protocol import limits
 
 PATH = "/api/v7/agent/second-look"
@@ -77,20 +76,23 @@ def test_failed_check_has_words_and_position(http: Http, event_id: str) -> None:
 
 
 def test_unsaved_draft_is_409(http: Http, event_id: str) -> None:
-    """An unsaved draft is a 409 (specification.md#look-turn-saved)."""
-    answer = http.post(PATH, {"draft": f"Orion launches on 14 May (ref: {event_id})."})
+    """Trailing white space is ignored; a turn of another user or account is none.
+
+    See specification.md#look-turn-saved, specification.md#look-which-turn.
+    """
+    draft = f"Orion launches on 14 May (ref: {event_id})."
+    answer = http.post(PATH, {"draft": draft})
+    http.remember("And?", draft + " \u3000\n")
+    http.remember("And?", "Ada's answer.", user_id="ada")
+    ada, bo = (http.as_account("owner", user_id=user_id) for user_id in ("ada", "bo"))
+    clients = (ada, bo, http.as_account("bob"))
 
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
     assert "remember" in answer.json()["detail"]
-
-
-def test_trailing_white_space_is_ignored(http: Http, event_id: str) -> None:
-    """Trailing white space is ignored (specification.md#look-which-turn)."""
-    draft = f"Orion launches on 14 May (ref: {event_id})."
-    http.remember("And?", draft + " \u3000\n")
-
     assert http.post(PATH, {"draft": draft + "\n\n"}).json()["status"] == "pass"
     assert http.post(PATH, {"draft": " " + draft}).status_code == 409
+    looks = [one.post(PATH, {"draft": "Ada's answer."}).status_code for one in clients]
+    assert looks == [200, 409, 409]
 
 
 def test_latest_turn_with_this_draft_is_checked(http: Http, event_id: str) -> None:
@@ -110,26 +112,15 @@ def test_latest_turn_with_this_draft_is_checked(http: Http, event_id: str) -> No
 
 
 def test_ref_must_be_an_event_returned_in_this_session(http: Http, event_id: str) -> None:
-    """A ref is an id of a search of this session (specification.md#look-refs-shown)."""
-    unseen = http.remember(
-        query="The server has port 5544.", response="Yes.", session_id="planning"
-    )["event_id"]
-    answer = look(
-        http,
-        f"The port is 5544 (ref: {unseen}). The launch is on 14 May (ref: {event_id}, e_nothing).",
-    )
+    """Also by a search that counts no step (specification.md#look-refs-shown)."""
+    port = http.remember("The server has port 5544.", "Yes.", session_id="planning")["event_id"]
+    draft = f"The port is 5544 (ref: {port}). It launches on 14 May (ref: {event_id}, e_nothing)."
 
-    assert failed(answer) == [("ref_shown", unseen), ("ref_exists", "e_nothing")]
+    answer = look(http, draft)
 
-
-def test_events_of_a_search_without_a_step_can_be_cited(http: Http, event_id: str) -> None:
-    """A search that counts no step may be cited too (specification.md#look-refs-shown)."""
-    saved = http.remember(
-        query="The server has port 5544.", response="Yes.", session_id="planning"
-    )["event_id"]
-    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == saved
-
-    assert look(http, f"The port is 5544 (ref: {saved}).")["status"] == "pass"
+    assert failed(answer) == [("ref_shown", port), ("ref_exists", "e_nothing")]
+    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == port
+    assert look(http, f"The port is 5544 (ref: {port}).")["status"] == "pass"
 
 
 def test_turn_cannot_cite_itself(http: Http, event_id: str) -> None:
@@ -142,29 +133,22 @@ def test_turn_cannot_cite_itself(http: Http, event_id: str) -> None:
     own = http.remember("Truly?", draft)["event_id"]
     http.memory("Orion launches on 20 May", top_k=10)
 
-    assert (
-        http.post(PATH, {"draft": draft}).json()["status"] == "pass"
-    )  # earlier turns can be cited
-    again = f"Orion launches on 21 May (ref: {own})."
-    assert failed(look(http, again)) == [("date_in_ref", "21 May")]
+    of_earlier = http.post(PATH, {"draft": draft}).json()
+    of_itself = look(http, f"Orion launches on 21 May (ref: {own}).")
+
+    assert of_earlier["status"] == "pass"
+    assert failed(of_itself) == [("date_in_ref", "21 May")]
 
 
 def test_event_of_another_user_or_account_is_an_unknown_ref(http: Http, event_id: str) -> None:
     """Refs are events of this space (specification.md#look-foreign-events)."""
-    other = http.as_account("bob")
-    theirs = other.remember("Port?", "5544.")["event_id"]
+    theirs = http.as_account("bob").remember("Port?", "5544.")["event_id"]
     another_user = http.remember("Port?", "5544.", user_id="ada")["event_id"]
     http.memory("port", user_id="ada")
 
     answer = look(http, f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user}).")
 
     assert failed(answer) == [("ref_exists", theirs), ("ref_exists", another_user)]
-    assert (
-        other.post(
-            PATH, {"draft": f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user})."}
-        ).status_code
-        == 409
-    )
 
 
 def test_denials_and_swapped_roles_fail_and_the_rest_is_named_as_not_checked(http: Http) -> None:
@@ -193,64 +177,40 @@ def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
     assert look(http, "Nothing to add.", event_id="")["status"] == "pass"
 
 
-@pytest.mark.parametrize(
-    ("claim", "sentence"),
-    [
-        ("1,250 EUR", "Anna wants 1,250 EUR for it."),
-        ("14 May 2026", "It begins on 14 May 2026."),
-        ("Priya Raman", "I asked Priya Raman for it."),
-        ("https://venue.example/pay", "Look at https://venue.example/pay for it."),
-    ],
-)
-def test_specific_claims_need_a_ref_or_a_marker(
-    http: Http, event_id: str, claim: str, sentence: str
-) -> None:
+def test_specific_claims_need_a_ref_or_a_marker(http: Http, event_id: str) -> None:
     """Every specific claim needs a ref or a marker (specification.md#look-claims)."""
-    assert failed(look(http, sentence)) == [("claim_marked", claim)]
+    for claim in ("1,250 EUR", "14 May 2026", "Priya Raman", "https://venue.example/pay"):
+        assert failed(look(http, f"I asked about {claim} for it.")) == [("claim_marked", claim)]
 
 
-@pytest.mark.parametrize("marker", ["[general]", "[unverified]", "[assumption]", "[General]"])
-def test_claim_with_a_marker_passes(http: Http, marker: str) -> None:
+def test_claim_with_a_marker_passes(http: Http) -> None:
     """A marker is enough (specification.md#look-claims)."""
-    assert look(http, f"A year has 365 days {marker}.")["status"] == "pass"
-    assert look(http, f"A year has 365 days. {marker}")["status"] == "pass"
+    for marker in ("[general]", "[unverified]", "[assumption]", "[General]"):
+        for text in (f"A year has 365 days {marker}.", f"A year has 365 days. {marker}"):
+            assert look(http, text)["status"] == "pass"
 
 
-@pytest.mark.parametrize(
-    ("check", "words", "sentence"),
-    [
+def test_values_missing_from_the_cited_event_fail(http: Http, event_id: str) -> None:
+    """Numbers and dates compare by value, names and URLs by text (specification.md#look-values)."""
+    for check, words, sentence in (
         ("number_in_ref", "1,520 EUR", "Anna pays 1,520 EUR"),
         ("number_in_ref", "1,250 USD", "Anna pays 1,250 USD"),
         ("date_in_ref", "14 June", "It begins on 14 June"),
         ("name_in_ref", "Bob Miller", "It was paid by Bob Miller"),
         ("url_in_ref", "https://venue.example/payment", "Pay at https://venue.example/payment"),
-    ],
-)
-def test_values_missing_from_the_cited_event_fail(
-    http: Http, event_id: str, check: str, words: str, sentence: str
-) -> None:
-    """Numbers and dates compare by value, names and URLs by text (specification.md#look-values)."""
-    assert failed(look(http, f"{sentence} (ref: {event_id}).")) == [(check, words)]
+    ):
+        assert failed(look(http, f"{sentence} (ref: {event_id}).")) == [(check, words)]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "TASK_DONE",
-        "PUBLISH",
-        "CRITICAL: none",
-        "CUBE: fact | tea | Boil first. | MUST boil",
-        "CUBE_NOTHING: small talk",
-        "RATE: c_7k2m9x0v4t8qz -1 wrong",
-        "L1: done",
-        "memory: not used",
-        "REM | #7 | READ | VERIFY | CORRECT | OUTPUT",
-    ],
-)
-def test_draft_with_a_service_line_fails(http: Http, line: str) -> None:
+def test_draft_with_a_service_line_fails(http: Http) -> None:
     """The draft is the clean answer (specification.md#look-service-lines)."""
-    assert ("no_service_line", line) in failed(look(http, f"Here you are.\n{line}"))
-    assert failed(look(http, f"It is written so:\n```\n{line}\n```")) == []
+    for line in (
+        *("TASK_DONE", "PUBLISH", "CRITICAL: none", "CUBE_NOTHING: small talk", "L1: done"),
+        *("CUBE: fact | tea | Boil first. | MUST boil", "RATE: c_7k2m9x0v4t8qz -1 wrong"),
+        *("memory: not used", "REM | #7 | READ | VERIFY | CORRECT | OUTPUT"),
+    ):
+        assert ("no_service_line", line) in failed(look(http, f"Here you are.\n{line}"))
+        assert failed(look(http, f"It is written so:\n```\n{line}\n```")) == []
 
 
 def test_draft_with_a_secret_fails(http: Http) -> None:
@@ -263,12 +223,11 @@ def test_draft_with_a_secret_fails(http: Http) -> None:
     assert "hunter2xyz" in draft[check["start"] : check["end"]]
 
 
-@pytest.mark.parametrize("draft", ["", " \n\u3000"])
-def test_empty_draft_fails(http: Http, draft: str) -> None:
+def test_empty_draft_fails(http: Http) -> None:
     """An empty draft fails (specification.md#look-empty)."""
-    answer = http.post(PATH, {"draft": draft}).json()
-
-    assert (answer["status"], failed(answer)) == ("fail", [("draft_not_empty", None)])
+    for draft in ("", " \n\u3000"):
+        answer = http.post(PATH, {"draft": draft}).json()
+        assert (answer["status"], failed(answer)) == ("fail", [("draft_not_empty", None)])
 
 
 def test_draft_with_too_many_citations_is_refused(http: Http) -> None:
@@ -304,13 +263,3 @@ def test_read_only_key_can_take_a_second_look(http: Http, event_id: str) -> None
 
     assert answer.json()["status"] == "pass"
     assert http.rows() == before
-
-
-def test_pinned_key_checks_only_turns_of_its_user(http: Http, context: Context) -> None:
-    """A pinned key sees its own user's turns (specification.md#look-which-turn)."""
-    http.remember("And?", "Ada's answer.", user_id="ada")
-    ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")
-
-    assert ada.post(PATH, {"draft": "Ada's answer."}).status_code == 200
-    assert bob.post(PATH, {"draft": "Ada's answer."}).status_code == 409
-    assert http.as_account("bob").post(PATH, {"draft": "Ada's answer."}).status_code == 409

@@ -11,7 +11,6 @@ import pytest
 from service import Http
 from spec.permission_calls import (
     NGINX,
-    NOTHING,
     PERM,
     WRITE,
     audit,
@@ -42,20 +41,17 @@ def test_check_without_a_grant_is_denied(http: Http, agent: Http) -> None:
 
 def test_grant_response_repeats_the_grant(http: Http) -> None:
     """The response repeats the grant (specification.md#sysperm-grant)."""
-    answer = http.post(
-        f"{PERM}/grant",
-        {**NGINX, "scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]},
-    )
+    more = {"scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]}
+    answer = http.post(f"{PERM}/grant", {**NGINX, **more}).json()
 
-    assert answer.json() == {
-        "grant_id": answer.json()["grant_id"],
+    assert answer.pop("grant_id").startswith("g_")
+    assert answer == {
         "scope": "/etc/nginx/*.conf",
         "actions": ["read", "write"],
         "agent": "robot",
         "expires_at": "2026-01-01T00:30:00.000Z",
         "note": "Every path that matches at this depth: * and ? never match a slash.",
     }
-    assert answer.json()["grant_id"].startswith("g_")
 
 
 def test_grant_applies_to_agents_of_any_account(http: Http, agent: Http) -> None:
@@ -72,50 +68,29 @@ def test_grant_applies_to_agents_of_any_account(http: Http, agent: Http) -> None
     }
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"agent": "robot2"},
-        {"agent": "Robot"},
-        {"agent": "robot "},
-        {"agent": "*"},
-        {"action": "delete"},
-        {"action": "exec"},
-        {"path": "/etc/nginx/sites/a.conf"},
-        {"path": "/etc/nginx/../passwd"},
-        {"path": "/etc/nginx/a.conf/.."},
-        {"path": "/etc/NGINX/nginx.conf"},
-        {"path": "/"},
-    ],
-    ids=str,
-)
-def test_grant_covers_only_its_agent_action_and_path(
-    http: Http, agent: Http, other: dict[str, Any]
-) -> None:
+def test_grant_covers_only_its_agent_action_and_path(http: Http, agent: Http) -> None:
     """Only the named agent, action and path (specification.md#sysperm-exact)."""
     create_grant(http)
+    paths = ("/etc/nginx/sites/a.conf", "/etc/nginx/../passwd", "/etc/nginx/a.conf/..",
+             "/etc/NGINX/nginx.conf", "/")  # fmt: skip
+    others = [{"agent": name} for name in ("robot2", "Robot", "robot ", "*")]
+    others += [{"action": action} for action in ("delete", "exec")]
+    others += [{"path": path} for path in paths]
 
-    assert check(agent, **other)["allowed"] is False
+    assert [other for other in others if check(agent, **other)["allowed"]] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Ünïcode \u05d3\u05d5\u05d3", "\u4f60\u597d", "a\u0301", "\U0001f469\u200d\U0001f4bb"],
-)
-def test_texts_in_any_script_are_accepted(http: Http, text: str) -> None:
+def test_texts_in_any_script_are_accepted(http: Http) -> None:
     """Only what hides or turns text is refused (specification.md#sysperm-plain-texts)."""
-    create_grant(http, agent=text, scope=f"/etc/{text}")
+    for text in ("Ünïcode \u05d3\u05d5", "\u4f60\u597d", "a\u0301", "\U0001f469\u200d\U0001f4bb"):
+        create_grant(http, agent=text, scope=f"/etc/{text}")
 
 
 def test_wildcard_grant_covers_every_agent(http: Http, agent: Http) -> None:
     """`*` allows every agent (specification.md#sysperm-everyone)."""
     create_grant(http, agent="*")
 
-    assert [check(agent, agent=name)["allowed"] for name in ("robot", "other", "*")] == [
-        True,
-        True,
-        True,
-    ]
+    assert all(check(agent, agent=name)["allowed"] for name in ("robot", "other", "*"))
 
 
 def test_check_names_the_longest_lasting_grant(http: Http, agent: Http) -> None:
@@ -140,92 +115,60 @@ def test_grant_ends_at_expires_at(
     assert (just_before, check(agent)["allowed"]) == (True, False)
 
 
-class TestOwnerOnly:
-    """Only the owner grants, revokes and audits (specification.md#sysperm-owner-only)."""
+@pytest.mark.parametrize(
+    ("account", "key"),
+    [
+        ("robots", {}),
+        ("robots", {"read_only": True}),
+        ("owner", {"read_only": True}),
+        ("owner", {"user_id": "owner"}),
+    ],
+    ids=["an agent", "one that reads", "an owner's key that reads", "an owner's key with a pin"],
+)
+def test_only_the_owner_grants_revokes_and_audits(
+    http: Http, account: str, key: dict[str, Any]
+) -> None:
+    """Not even with a pin; a pinned key can check (specification.md#sysperm-owner-only)."""
+    grant_id = create_grant(http)
+    other, before = http.as_account(account, **key), stored_counts(http)
 
-    @pytest.mark.parametrize(
-        ("account", "key"),
-        [
-            ("robots", {}),
-            ("robots", {"read_only": True}),
-            ("owner", {"read_only": True}),
-            ("owner", {"user_id": "owner"}),
-        ],
-        ids=[
-            "an agent",
-            "an agent that reads",
-            "an owner's key that reads",
-            "an owner's key with a pin",
-        ],
-    )
-    def test_only_the_owner_grants_revokes_and_audits(
-        self, http: Http, account: str, key: dict[str, Any]
-    ) -> None:
-        grant_id = create_grant(http)
-        other, before = http.as_account(account, **key), stored_counts(http)
+    answers = [other.post(f"{PERM}/grant", {**NGINX, "agent": "*"})]
+    answers += [other.post(f"{PERM}/revoke", {"grant_id": one}) for one in (grant_id, "g_none")]
+    answers += [other.get(f"{PERM}/{path}") for path in ("audit", "grants")]
 
-        assert other.post(f"{PERM}/grant", {**NGINX, "agent": "*"}).status_code == 403
-        assert other.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 403
-        assert other.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 403
-        assert other.get(f"{PERM}/audit").status_code == 403
-        assert stored_counts(http) == before
-        assert check(http)["allowed"] is True
-
-    def test_pinned_key_can_check(self, http: Http) -> None:
-        create_grant(http)
-
-        assert check(http.as_account("robots", user_id="bo"))["allowed"] is True
+    assert [answer.status_code for answer in answers] == [403] * 5
+    assert stored_counts(http) == before
+    assert check(http)["allowed"] is True
+    assert check(http.as_account("robots", user_id="bo"))["allowed"] is True
 
 
-class TestRevoking:
-    """The owner ends a grant (specification.md#sysperm-revoke)."""
+def test_revoked_grant_allows_nothing(http: Http, agent: Http) -> None:
+    """The owner ends a grant; a repetition adds no entry (specification.md#sysperm-revoke)."""
+    first, second = create_grant(http), create_grant(http)
+    answers = [http.post(f"{PERM}/revoke", {"grant_id": first}).json() for _ in range(2)]
+    with_second = check(agent)
+    http.post(f"{PERM}/revoke", {"grant_id": second})
 
-    def test_check_after_revocation_is_denied(self, http: Http, agent: Http) -> None:
-        grant_id = create_grant(http)
-        before = check(agent)["allowed"]
-
-        assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() == {"revoked": True}
-        assert (before, check(agent)["allowed"]) == (True, False)
-
-    def test_revocation_keeps_other_grants(self, http: Http, agent: Http) -> None:
-        first, second = create_grant(http), create_grant(http)
-        http.post(f"{PERM}/revoke", {"grant_id": first})
-
-        assert check(agent)["grant_id"] == second
-
-    def test_repeated_revocation_succeeds_without_another_entry(self, http: Http) -> None:
-        grant_id = create_grant(http)
-        answers = [http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() for _ in range(2)]
-
-        assert answers == [{"revoked": True}] * 2
-        assert [entry["kind"] for entry in audit(http)["entries"]] == ["grant", "revoke"]
-
-    def test_revoking_an_unknown_grant_is_404(self, http: Http) -> None:
-        assert http.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 404
-        assert stored_counts(http) == NOTHING
+    assert answers == [{"revoked": True}] * 2
+    assert with_second["grant_id"] == second
+    assert check(agent)["allowed"] is False
+    kinds = [entry["kind"] for entry in audit(http)["entries"] if entry["kind"] != "check"]
+    assert kinds == ["grant", "grant", "revoke", "revoke"]
+    assert http.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 404
 
 
-class TestIdempotency:
-    """`grant`, `log` and `revoke` accept an `Idempotency-Key`.
+def test_checks_are_not_idempotent(http: Http) -> None:
+    """A stored response could allow what has been revoked since.
 
-    See specification.md#sysperm-idempotent.
+    See specification.md#idempotency-exceptions.
     """
+    once = {"Idempotency-Key": "k1"}
+    grant_id = create_grant(http)
+    first = http.post(f"{PERM}/check", WRITE, headers=once).json()
+    http.post(f"{PERM}/revoke", {"grant_id": grant_id})
+    again = http.post(f"{PERM}/check", WRITE, headers=once).json()
 
-    KEY = {"Idempotency-Key": "k1"}  # noqa: RUF012  read only
-
-    def test_checks_are_not_idempotent(self, http: Http) -> None:
-        """A stored response could allow what has been revoked since.
-
-        See specification.md#idempotency-exceptions.
-        """
-        grant_id = create_grant(http)
-        first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
-        http.post(f"{PERM}/revoke", {"grant_id": grant_id})
-
-        assert (
-            first["allowed"],
-            http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()["allowed"],
-        ) == (True, False)
+    assert (first["allowed"], again["allowed"]) == (True, False)
 
 
 class TestCheckRate:
@@ -266,77 +209,89 @@ class TestGrantsInForce:
         clock.advance(1_500)
         second = create_grant(http, agent="*", actions=["exec"], scope="/opt/")
         body = http.get(f"{PERM}/grants").json()
-        key_id = body["grants"][0]["key_id"]
+        newest, older = body["grants"]
 
-        assert body == {
-            "grants": [
-                {
-                    "grant_id": second,
-                    "scope": "/opt/",
-                    "actions": ["exec"],
-                    "agent": "*",
-                    "key_id": key_id,
-                    "granted_at": "2026-01-01T00:00:01.500Z",
-                    "expires_at": "2026-01-01T00:30:01.500Z",
-                    "seconds_left": 1800,
-                },
-                body["grants"][1],
-            ],
-            "next": None,
+        assert newest == {
+            "grant_id": second,
+            "scope": "/opt/",
+            "actions": ["exec"],
+            "agent": "*",
+            "key_id": 1,
+            "granted_at": "2026-01-01T00:00:01.500Z",
+            "expires_at": "2026-01-01T00:30:01.500Z",
+            "seconds_left": 1800,
         }
-        assert (body["grants"][1]["grant_id"], body["grants"][1]["seconds_left"], key_id) == (
-            first,
-            4 * 3600 - 1,
-            1,
-        )
+        assert (older["grant_id"], older["seconds_left"]) == (first, 4 * 3600 - 1)
+        assert body["next"] is None
 
     def test_expired_and_revoked_grants_are_not_listed(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
-        short, revoked, rows = (
-            create_grant(http, ttl_minutes=1),
-            create_grant(http),
-            create_grant(http),
-        )
+        def listed() -> list[str]:
+            return [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
+
+        short, revoked, lasting = (create_grant(http, ttl_minutes=n) for n in (1, 30, 30))
         http.post(f"{PERM}/revoke", {"grant_id": revoked})
-        before = [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
+        before = listed()
         clock.advance(60_000)
 
-        assert before == [rows, short]
-        assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [rows]
+        assert before == [lasting, short]
+        assert listed() == [lasting]
 
     def test_pages_of_grants_continue_after_the_previous_one(self, http: Http) -> None:
         grants = [create_grant(http) for _ in range(5)]
-        pages, before = [], None
-        while True:
-            page = http.get(
-                f"{PERM}/grants", params={"limit": 2} | ({"before": before} if before else {})
-            ).json()
+        pages: list[list[str]] = []
+        before = None
+        while before or not pages:
+            parameters = {"limit": 2} | ({"before": before} if before else {})
+            page = http.get(f"{PERM}/grants", params=parameters).json()
             pages.append([one["grant_id"] for one in page["grants"]])
             before = page["next"]
-            if before is None:
-                break
 
         assert pages == [[grants[4], grants[3]], [grants[2], grants[1]], [grants[0]]]
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
-
-    def test_only_the_owner_lists_grants(self, http: Http, agent: Http) -> None:
-        """Only the owner lists grants (specification.md#sysperm-owner-only)."""
-        create_grant(http)
-        pinned, reads = (
-            http.as_account("owner", user_id="ada"),
-            http.as_account("owner", read_only=True),
-        )
-
-        assert [one.get(f"{PERM}/grants").status_code for one in (agent, pinned, reads, http)] == [
-            403,
-            403,
-            403,
-            200,
-        ]
 
     def test_grant_without_a_stored_glob_still_allows(self, http: Http, agent: Http) -> None:
         grant_id = create_grant(http)
         http.context.store.write(lambda tx: tx.run("update grants set glob = null"))
 
         assert check(agent)["grant_id"] == grant_id
+
+
+@pytest.mark.parametrize(
+    ("scope", "path", "hint"),
+    [
+        ("/srv/app", "/srv/app/config.toml", "the scope for that is /srv/app/"),
+        ("/srv/app", "/srv/app/deep/er/x", "the scope for that is /srv/app/"),
+        ("/srv/app.d", "/srv/app.d/x", "the scope for that is /srv/app.d/"),
+        ("/srv/app/", "/srv/app", "its scope is /srv/app"),
+    ],
+)
+def test_scope_without_slash_never_covers_a_folder(
+    http: Http, agent: Http, scope: str, path: str, hint: str
+) -> None:
+    """Grant and check say which scope does (specification.md#sysperm-one-path)."""
+    grant = http.post(f"{PERM}/grant", {**NGINX, "scope": scope}).json()
+    answer = check(agent, path=path)
+
+    assert answer["allowed"] is False
+    assert hint in answer["reason"]
+    assert grant["grant_id"] in answer["reason"]
+    if not scope.endswith("/"):
+        assert f"grant {scope}/ to cover what is below it" in grant["note"]
+        assert check(agent, path=scope)["allowed"] is True
+    assert http.get(f"{PERM}/audit").json()["chain_valid"] is True
+
+
+def test_denial_names_only_a_grant_that_almost_allows_it(http: Http, agent: Http) -> None:
+    """No other grant, and none that has ended (specification.md#sysperm-one-path)."""
+    denied = check(agent, path="/srv/app/x")["reason"]
+    others: list[dict[str, Any]] = [{"scope": f"/srv/{name}"} for name in ("app2", "ap", "ap*")]
+    others.append({"scope": "/srv/app", "agent": "another"})
+    others.append({"scope": "/srv/app", "actions": ["exec"]})
+    for other in others:
+        create_grant(http, **other)
+    ended = create_grant(http, scope="/srv/app")
+    http.post(f"{PERM}/revoke", {"grant_id": ended})
+
+    assert check(agent, path="/srv/app/x")["reason"] == denied
