@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 
-from ..protocol.agent import SecondLook, SecondLooked
 from ..protocol.agent_tools import (
     Document,
     Erasing,
@@ -24,16 +23,12 @@ from ..protocol.agent_tools import (
     Recall,
     Wanted,
 )
-from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from ..protocol.execution import Executed, Execution
-from ..protocol.facts import FactChange, FactList, FactsQuery
+from ..protocol.facts import FactChange, FactList
 from ..protocol.fence import one_line
-from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import Forget
-from ..protocol.memory import Event, Remembered, Turn
+from ..protocol.memory import Event
 from ..protocol.operation import AnyOperation
 from ..protocol.operations import Operations
-from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
 from ..protocol.search import MemoryAnswer, MemoryQuery
 from ..protocol.status import OwnKeyQuery
@@ -95,28 +90,34 @@ class ToolArgumentsError(ValueError):
 SAME = ""  # the description beside hooks is the same
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Tool:
     """One tool for agents.
 
-    `arguments` are the fields of `request_model` that the tool shows. `render` converts the answer
-    to text; by default it is JSON.
+    `required` and `optional` name the fields of `request_model` that the tool shows, in this order.
+    `render` converts the answer to text; by default it is JSON.
     """
 
     name: str
     title: str
     description: str
     request_model: type[BaseModel]
-    arguments: tuple[str, ...]
-    required: tuple[str, ...]
     answer_model: type[BaseModel]
     function: ToolFunction
+    _: KW_ONLY
+    required: str = ""
+    optional: str = ""
     render: Callable[[Any], str] | None = None
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False  # repeating a call with the same arguments has no effect
     # Description where hooks search, store and check; None: hooks do what the tool is for.
     beside_hooks: str | None = SAME
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of all arguments."""
+        return f"{self.required} {self.optional}".split()
 
     @property
     def annotations(self) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
-        return arguments_schema(self.request_model, self.arguments, self.required)
+        return arguments_schema(self.request_model, self.arguments, self.required.split())
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
@@ -159,7 +160,7 @@ class Tool:
         values = {
             name: value
             for name, value in arguments.items()
-            if value is not None or name in self.required
+            if value is not None or name in self.required.split()
         }
         user_field = self.request_model.model_fields.get("user_id")
         if user_field is not None and user_field.is_required() and "user_id" not in values:
@@ -230,14 +231,18 @@ def _error_message(error: Exception) -> str:
     return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
-def one_request(operation: AnyOperation) -> ToolFunction:
-    """Return the function of a tool that sends one request of this operation."""
+def one_request(
+    name: str, title: str, description: str, operation: AnyOperation, **options: Any
+) -> Tool:
+    """Return the tool that sends one request of this operation. `options` are fields of Tool."""
 
     def function(request: BaseModel, _base_url: str, _user_id: str | None) -> ToolSteps:
         answer: BaseModel = yield request_of(operation, request)
         return answer
 
-    return function
+    assert operation.message is not None
+    assert operation.answer is not None
+    return Tool(name, title, description, operation.message, operation.answer, function, **options)
 
 
 # --- Tools for agents: one row for each, built from the models and requests of the HTTP API --
@@ -416,246 +421,169 @@ def _start_pack_text(pack: StartPack) -> str:
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
-        name="recall",
-        title="Recall",
-        description="Search memory for what is relevant to the user's message. Call it before each "
-        "answer. Cite what you use: (ref: event_id). After a failure, pass its error text: lessons "
-        "are chosen for it.",
-        request_model=Recall,
-        arguments=(
-            "query_text",
-            "focus_words",
-            "error",
-            "tools",
-            "files",
-            "top_k",
-            "session_id",
-            "last_seal",
-            "after",
-            "before",
-            "as_of",
-            "depth",
-            "user_id",
-            "team",
-            "teams",
-        ),
-        required=("query_text",),
-        answer_model=MemoryAnswer,
-        function=_recall,
+        "recall",
+        "Recall",
+        "Search memory for what is relevant to the user's message. Call it before each answer. "
+        "Cite what you use: (ref: event_id). After a failure, pass its error text: lessons are "
+        "chosen for it.",
+        Recall,
+        MemoryAnswer,
+        _recall,
+        required="query_text",
+        optional="focus_words error tools files top_k session_id last_seal after before as_of "
+        "depth user_id team teams",
         beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
         "(ref: event_id). After a failure, pass its error text: lessons are chosen for it.",
         render=recalled_text,
         is_read_only=True,
     ),
-    Tool(
-        name="remember",
-        title="Remember",
-        description="Save a turn word for word: the user's message in query, your answer in "
-        "response. Call it after every answer. With a turn, or alone, save a lasting fact "
-        "(critical), a summary of the session (l1_summary, when l1_due) or the user's map (l2_map, "
-        "when l2_due).",
-        request_model=Turn,
-        arguments=(
-            "query",
-            "response",
-            "session_id",
-            "topic",
-            "critical",
-            "critical_replaces",
-            "l1_summary",
-            "l2_map",
-            "task_done",
-            "duty",
-            "duty_reason",
-            "replaces",
-            "user_id",
-            "team",
-        ),
-        required=(),
-        answer_model=Remembered,
-        function=one_request(Operations.remember_turn),
+    one_request(
+        "remember",
+        "Remember",
+        "Save a turn word for word: the user's message in query, your answer in response. Call it "
+        "after every answer. With a turn, or alone, save a lasting fact (critical), a summary of "
+        "the session (l1_summary, when l1_due) or the user's map (l2_map, when l2_due).",
+        Operations.remember_turn,
+        optional="query response session_id topic critical critical_replaces l1_summary l2_map "
+        "task_done duty duty_reason replaces user_id team",
         beside_hooks="Save a lasting fact (critical), a summary of the session (l1_summary) or the "
         "user's map (l2_map). Hooks save the turns.",
         is_idempotent=True,
     ),
-    Tool(
-        name="list_facts",
-        title="List facts",
-        description="List the lasting facts stored about the user, newest first, also superseded "
-        "and expired ones (status), those that held at a time (as_of), or standing instructions "
-        "and preferences (which).",
-        request_model=FactsQuery,
-        arguments=("which", "status", "as_of", "limit", "below", "session_id", "user_id", "team"),
-        required=(),
-        answer_model=FactList,
-        function=one_request(Operations.list_facts),
+    one_request(
+        "list_facts",
+        "List facts",
+        "List the lasting facts stored about the user, newest first, also superseded and expired "
+        "ones (status), those that held at a time (as_of), or standing instructions and "
+        "preferences (which).",
+        Operations.list_facts,
+        optional="which status as_of limit below session_id user_id team",
         render=_facts_text,
         is_read_only=True,
     ),
     Tool(
-        name="correct_fact",
-        title="Correct a fact",
-        description="Correct a stored fact when the user says so: another wording, the time until "
-        "which it holds, pinned, or remove. To add a fact, use critical of remember.",
-        request_model=FactCorrection,
-        arguments=(
-            "fact_id",
-            "text",
-            "valid_from",
-            "valid_to",
-            "expires_at",
-            "pinned",
-            "status",
-            "clear",
-            "remove",
-        ),
-        required=("fact_id",),
-        answer_model=FactCorrected,
-        function=_correct_fact,
+        "correct_fact",
+        "Correct a fact",
+        "Correct a stored fact when the user says so: another wording, the time until which it "
+        "holds, pinned, or remove. To add a fact, use critical of remember.",
+        FactCorrection,
+        FactCorrected,
+        _correct_fact,
+        required="fact_id",
+        optional="text valid_from valid_to expires_at pinned status clear remove",
         render=_corrected_fact_text,
         is_destructive=True,
     ),
     Tool(
-        name="start_pack",
-        title="Start pack",
-        description="Load the context for a new session: the rules, the user's map, critical "
-        "facts, summaries and the best lessons. Call it before the first turn.",
-        request_model=StartQuery,
-        arguments=("session_id", "user_id"),
-        required=(),
-        answer_model=StartPack,
-        function=_start_pack,
+        "start_pack",
+        "Start pack",
+        "Load the context for a new session: the rules, the user's map, critical facts, summaries "
+        "and the best lessons. Call it before the first turn.",
+        StartQuery,
+        StartPack,
+        _start_pack,
+        optional="session_id user_id",
         render=_start_pack_text,
         is_read_only=True,
         beside_hooks=None,
     ),
     Tool(
-        name="get_event",
-        title="Get event",
-        description="Get the full text of one event, word for word. recall may show only part of a "
-        "long event.",
-        request_model=EventNamed,
-        arguments=("event_id",),
-        required=("event_id",),
-        answer_model=Event,
-        function=_get_event,
+        "get_event",
+        "Get event",
+        "Get the full text of one event, word for word. recall may show only part of a long event.",
+        EventNamed,
+        Event,
+        _get_event,
+        required="event_id",
         render=_event_text,
         is_read_only=True,
     ),
-    Tool(
-        name="second_look",
-        title="Second look",
-        description="Check an answer that you just saved: is every number, date, name and URL "
-        "marked, and does the cited event contain it? Fix what fails and save the answer again, "
-        "with replaces.",
-        request_model=SecondLook,
-        arguments=("draft", "event_id", "span"),
-        required=("draft",),
-        answer_model=SecondLooked,
-        function=one_request(Operations.look_again),
+    one_request(
+        "second_look",
+        "Second look",
+        "Check an answer that you just saved: is every number, date, name and URL marked, and does "
+        "the cited event contain it? Fix what fails and save the answer again, with replaces.",
+        Operations.look_again,
+        required="draft",
+        optional="event_id span",
         beside_hooks=None,
         is_read_only=True,
     ),
-    Tool(
-        name="save_cube",
-        title="Save a lesson",
-        description="Save a lesson for future sessions. At most one in three turns.",
-        request_model=CubeCreate,
-        arguments=("topic", "essence", "rules_markdown", "evidence", "cube_type", "session_id"),
-        required=("topic", "essence", "rules_markdown", "evidence"),
-        answer_model=CubeCreated,
-        function=one_request(Operations.create_cube),
+    one_request(
+        "save_cube",
+        "Save a lesson",
+        "Save a lesson for future sessions. At most one in three turns.",
+        Operations.create_cube,
+        required="topic essence rules_markdown evidence",
+        optional="cube_type session_id",
     ),
-    Tool(
-        name="vote",
-        title="Vote on a lesson",
-        description="Rate a lesson that recall returned: 1 if it helped, 0 if it did not matter, "
-        "-1 if it was wrong (give a reason).",
-        request_model=CubeVote,
-        arguments=("cube_id", "vote", "reason", "session_id", "user_id"),
-        required=("cube_id", "vote"),
-        answer_model=CubeVoted,
-        function=one_request(Operations.vote_on_cube),
+    one_request(
+        "vote",
+        "Vote on a lesson",
+        "Rate a lesson that recall returned: 1 if it helped, 0 if it did not matter, -1 if it was "
+        "wrong (give a reason).",
+        Operations.vote_on_cube,
+        required="cube_id vote",
+        optional="reason session_id user_id",
         is_idempotent=True,
     ),
-    Tool(
-        name="run_python",
-        title="Run Python",
-        description="Run Python with numpy and matplotlib in a sandbox without network or access "
-        "to other files. Returns the output, the value of the last expression, and the files and "
-        "figures created. Small mistakes are repaired and reported.",
-        request_model=Execution,
-        arguments=("code", "mode", "timeout_s", "session_id"),
-        required=("code",),
-        answer_model=Executed,
-        function=one_request(Operations.execute_code),
+    one_request(
+        "run_python",
+        "Run Python",
+        "Run Python with numpy and matplotlib in a sandbox without network or access to other "
+        "files. Returns the output, the value of the last expression, and the files and figures "
+        "created. Small mistakes are repaired and reported.",
+        Operations.execute_code,
+        required="code",
+        optional="mode timeout_s session_id",
     ),
-    Tool(
-        name="create_file",
-        title="Create a file",
-        description="Create a file for the user. Give them its download_url.",
-        request_model=FileCreate,
-        arguments=("filename", "content", "type"),
-        required=("filename", "content", "type"),
-        answer_model=CreatedFile,
-        function=one_request(Operations.make_file),
+    one_request(
+        "create_file",
+        "Create a file",
+        "Create a file for the user. Give them its download_url.",
+        Operations.make_file,
+        required="filename content type",
     ),
-    Tool(
-        name="check_permission",
-        title="Check a permission",
-        description="Check before you access a system path outside your workspace. If allowed is "
-        "false, do not access it; ask the owner for a grant.",
-        request_model=PermissionCheck,
-        arguments=("path", "action", "agent"),
-        required=("path", "action", "agent"),
-        answer_model=PermissionChecked,
-        function=one_request(Operations.check_permission),
+    one_request(
+        "check_permission",
+        "Check a permission",
+        "Check before you access a system path outside your workspace. If allowed is false, do not "
+        "access it; ask the owner for a grant.",
+        Operations.check_permission,
+        required="path action agent",
         is_read_only=True,
     ),
     Tool(
-        name="forget",
-        title="Forget",
-        description="Erase memory permanently, only when the user asks for it: one event, a "
-        "session, a period, or everything of a user (with confirm). With dry_run, report what "
-        "would be erased.",
-        request_model=ForgetAsked,
-        arguments=(
-            "event_id",
-            "session_id",
-            "after",
-            "before",
-            "path",
-            "user_id",
-            "dry_run",
-            "confirm",
-        ),
-        required=(),
-        answer_model=Erasing,
-        function=_forget,
+        "forget",
+        "Forget",
+        "Erase memory permanently, only when the user asks for it: one event, a session, a period, "
+        "or everything of a user (with confirm). With dry_run, report what would be erased.",
+        ForgetAsked,
+        Erasing,
+        _forget,
+        optional="event_id session_id after before path user_id dry_run confirm",
         is_destructive=True,
         is_idempotent=True,
     ),
     Tool(
-        name="search",
-        title="Search",
-        description="Search memory; returns ids for fetch. For connectors that support only these "
-        "two tools. Agents use recall.",
-        request_model=Wanted,
-        arguments=("query",),
-        required=("query",),
-        answer_model=FoundAll,
-        function=_search,
+        "search",
+        "Search",
+        "Search memory; returns ids for fetch. For connectors that support only these two tools. "
+        "Agents use recall.",
+        Wanted,
+        FoundAll,
+        _search,
+        required="query",
         is_read_only=True,
     ),
     Tool(
-        name="fetch",
-        title="Fetch",
-        description="Get the full text of one event that search returned.",
-        request_model=Named,
-        arguments=("id",),
-        required=("id",),
-        answer_model=Document,
-        function=_fetch,
+        "fetch",
+        "Fetch",
+        "Get the full text of one event that search returned.",
+        Named,
+        Document,
+        _fetch,
+        required="id",
         is_read_only=True,
     ),
 )
