@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .accounts import require_write
-from .accounts.idempotency import IdempotentRequest, idempotent
+from .accounts.idempotency import IdempotentRequest, write_once
 from .context import Caller, Records
 from .permissions.owner import require_unpinned_reader
 from .protocol.errors import NotFound
@@ -30,7 +30,7 @@ def submit_feedback(
     require_write(caller)
     feedback_id = records.ids("f_")
 
-    def keep(tx: Transaction) -> str:
+    def keep(tx: Transaction) -> FeedbackSaved:
         fields = feedback.model_dump() | {
             "title": mask_service_keys(feedback.title),
             "description": mask_service_keys(feedback.description),
@@ -42,14 +42,9 @@ def submit_feedback(
             **fields,
         )
         warning = service_key_warning(feedback.title, feedback.description)
-        return FeedbackSaved(saved=True, feedback_id=feedback_id, detail=warning).model_dump_json()
+        return FeedbackSaved(saved=True, feedback_id=feedback_id, detail=warning)
 
-    return FeedbackSaved.model_validate_json(
-        records.store.write(
-            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: keep(tx)),
-            account_id=caller.account_id,
-        )
-    )
+    return write_once(records, caller.account_id, idempotency, FeedbackSaved, keep)
 
 
 def list_feedback(records: Records, caller: Caller, query: FeedbackQuery) -> FeedbackList:

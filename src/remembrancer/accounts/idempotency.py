@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from ..context import Records
 from ..protocol import limits
@@ -11,6 +14,7 @@ from ..protocol.errors import Conflict
 from ..store import Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "idempotency.sql")
+A = TypeVar("A", bound=BaseModel)
 _VALID_MS = limits.IDEMPOTENCY_HOURS * 3_600_000
 
 
@@ -65,6 +69,24 @@ def idempotent(
         now_ms=now_ms,
     )
     return answer
+
+
+def write_once(
+    records: Records,
+    account_id: int | None,
+    request: IdempotentRequest | None,
+    kind: type[A],
+    write: Callable[[Transaction], A],
+) -> A:
+    """Run a write in a transaction of an account and return its answer, of this kind.
+
+    `idempotent` says what a repeated request gets. Raises IdempotencyKeyReused, StoreUnavailable.
+    """
+    answer = records.store.write(
+        lambda tx: idempotent(tx, request, records.clock(), lambda: write(tx).model_dump_json()),
+        account_id=account_id,
+    )
+    return kind.model_validate_json(answer)
 
 
 def stored_answer(records: Records, request: IdempotentRequest | None) -> str | None:

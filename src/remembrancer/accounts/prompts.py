@@ -8,7 +8,7 @@ from ..protocol.constitution import ClientKind, protocol_text
 from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Transaction, load_queries
-from .idempotency import IdempotentRequest, idempotent
+from .idempotency import IdempotentRequest, write_once
 from .keys import require_write, space_user_id
 
 SQL = load_queries("remembrancer.accounts", "prompts.sql")
@@ -47,7 +47,7 @@ def set_prompt(
     user_id = space_user_id(caller, request.user_id)
     user = {"user_id": user_id}
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> AgentPrompt:
         if request.prompt.strip():
             tx.run(
                 SQL.set_prompt,
@@ -59,14 +59,9 @@ def set_prompt(
             tx.run(SQL.delete_prompt, **user)
         prompt = _prompt(records, tx, user_id)
         warning = service_key_warning(request.prompt)
-        return prompt.model_copy(update={"detail": warning}).model_dump_json()
+        return prompt.model_copy(update={"detail": warning})
 
-    return AgentPrompt.model_validate_json(
-        records.store.write(
-            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: write(tx)),
-            account_id=caller.account_id,
-        )
-    )
+    return write_once(records, caller.account_id, idempotency, AgentPrompt, write)
 
 
 def erase(tx: Transaction, user_id: str | None = None) -> int:

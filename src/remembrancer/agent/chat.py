@@ -159,12 +159,12 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
         ),
     )
 
-    def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
+    def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> ChatAnswer:
         answers_step(tx, turn.caller, stored)
-        return _chat_answer(turn, result, seal, stored.event_id, notice).model_dump_json()
+        return _chat_answer(turn, result, seal, stored.event_id, notice)
 
-    return ChatAnswer.model_validate_json(
-        store_turn_idempotently(turn.context, turn.caller, event, turn.idempotency, answer)
+    return store_turn_idempotently(
+        turn.context, turn.caller, event, turn.idempotency, ChatAnswer, answer
     )
 
 

@@ -404,9 +404,9 @@ def _store_answer(
         message = choices[0].message.model_copy(update={"content": f"{text}\n\n{warning}"})
         choices = [choices[0].model_copy(update={"message": message}), *choices[1:]]
 
-    def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
+    def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> Completed:
         answers_step(tx, turn.caller, stored)
-        return _completed(turn, response, choices, stored.event_id, notice).model_dump_json()
+        return _completed(turn, response, choices, stored.event_id, notice)
 
     event = IncomingTurn(
         user_id=turn.request.user,
@@ -419,8 +419,8 @@ def _store_answer(
             occurred_ms=turn.context.clock(),
         ),
     )
-    return Completed.model_validate_json(
-        store_turn_idempotently(turn.context, turn.caller, event, turn.idempotency, answer)
+    return store_turn_idempotently(
+        turn.context, turn.caller, event, turn.idempotency, Completed, answer
     )
 
 

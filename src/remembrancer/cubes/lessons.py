@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ..accounts import name_session_user, require_write, space_user_id
-from ..accounts.idempotency import IdempotentRequest, idempotent
+from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Context
 from ..protocol.cubes import CubeMade, CubeStatus, CubeVote, CubeVoted, Visibility, Votes
 from ..protocol.errors import NotFound
@@ -293,7 +293,7 @@ def vote(
     user_id = space_user_id(caller, request.user_id)
     now_ms = context.clock()
 
-    def count(tx: Transaction) -> str:
+    def count(tx: Transaction) -> CubeVoted:
         cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id)
         if cube is None:
             raise CubeUnknown
@@ -316,14 +316,9 @@ def vote(
             cube_status=status,
             votes=votes,
             detail=" ".join(filter(None, notices)) or None,
-        ).model_dump_json()
-
-    return CubeVoted.model_validate_json(
-        context.store.write(
-            lambda tx: idempotent(tx, idempotency, now_ms, lambda: count(tx)),
-            account_id=caller.account_id,
         )
-    )
+
+    return write_once(context, caller.account_id, idempotency, CubeVoted, count)
 
 
 def count_votes(tx: Transaction, cube: int) -> tuple[Row, CubeStatus]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ..accounts import default_user_id, require_write
-from ..accounts.idempotency import IdempotentRequest, idempotent
+from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated
 from ..protocol.errors import NotFound
@@ -64,7 +64,7 @@ def create(
     )
     prepared = prepare_cube(context, lesson)
 
-    def store(tx: Transaction) -> str:
+    def store(tx: Transaction) -> CubeCreated:
         check_evidence(tx, caller, request.evidence)
         user_id = default_user_id(caller)
         session = None
@@ -86,12 +86,9 @@ def create(
             cube_status="private",
             merged_into=stored.merged_into,
             detail=" ".join(filter(None, (stored.notice, prepared.notice))) or None,
-        ).model_dump_json()
+        )
 
-    def write(tx: Transaction) -> str:
-        return idempotent(tx, idempotency, context.clock(), lambda: store(tx))
-
-    return CubeCreated.model_validate_json(context.store.write(write, account_id=caller.account_id))
+    return write_once(context, caller.account_id, idempotency, CubeCreated, store)
 
 
 def propose(

@@ -15,7 +15,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from ..accounts import require_owner, require_write
-from ..accounts.idempotency import IdempotentRequest, idempotent
+from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Problem, TooLarge
@@ -359,13 +359,9 @@ def store_file(
     stores nothing.
     """
     with stored_file(records, owner, [(filename, ext, content)]) as files:
-        answer = records.store.write(
-            lambda tx: idempotent(
-                tx, idempotency, records.clock(), lambda: files[0].add(tx, note).model_dump_json()
-            ),
-            account_id=owner.account_id,
+        return write_once(
+            records, owner.account_id, idempotency, CreatedFile, lambda tx: files[0].add(tx, note)
         )
-    return CreatedFile.model_validate_json(answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -557,19 +553,14 @@ def erase_file(
     require_write(caller)
     blobs: list[str] = []
 
-    def make(tx: Transaction) -> str:
+    def make(tx: Transaction) -> FileErased:
         row = own_file(tx, caller, filename)
         _erase(tx, row, blobs)
-        return FileErased(
-            erased=True, filename=filename, size_bytes=row.size_bytes
-        ).model_dump_json()
+        return FileErased(erased=True, filename=filename, size_bytes=row.size_bytes)
 
-    answer = records.store.write(
-        lambda tx: idempotent(tx, idempotency, records.clock(), lambda: make(tx)),
-        account_id=caller.account_id,
-    )
+    answer = write_once(records, caller.account_id, idempotency, FileErased, make)
     remove_blobs(records, blobs)
-    return FileErased.model_validate_json(answer)
+    return answer
 
 
 def erase_all(tx: Transaction, blobs: list[str], pinned_to: str | None = None) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from .. import cubes
 from ..accounts import name_session_user, require_write, session_user_id, space_user_id
-from ..accounts.idempotency import IdempotentRequest, idempotent
+from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Context
 from ..protocol import limits
 from ..protocol.cubes import CubeMade
@@ -27,7 +26,6 @@ from .summaries.l1 import store_l1
 from .summaries.maps import AGENT, newest_version, store_map
 from .write.turns import (
     NewTurn,
-    StepTurn,
     add_turn,
     begin_turn,
     new_turn,
@@ -47,19 +45,21 @@ class PreparedParts:
 
     text: EventText | None
     entry: IndexEntry | None
-    l1: str | None
-    map: str | None
-    fact: str | None
+    texts: dict[str, str | None]  # of `l1_summary`, `l2_map`, `critical` and `duty`
     topic: str | None
-    reason: str  # for closing a duty
     cube: cubes.PreparedCube | None
-    layer_entries: dict[str, IndexEntry]  # of l1, map and fact, by part
+    layer_entries: dict[str, IndexEntry]  # of the texts for layers, by part
+    named_ms: int | None  # the time of the turn, if the request names one
+    expires_ms: int | None  # when the turn and its fact are erased, ms since 1970
+    cube_expires_ms: int | None
     notices: dict[str, str]  # by part
     echoed_parts: frozenset[str]  # parts that contained only text of this service
 
 
 def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
-    """Screen and embed the parts of a turn. Raises EmbedderUnavailable."""
+    """Screen and embed the parts of a turn. Raises TimeNotInFuture, EmbedderUnavailable."""
+    expires_ms = future_ms(context, turn.expires_at)
+    cube_expires_ms = future_ms(context, turn.cube_expires_at, field="cube_expires_at")
     notices: dict[str, str] = {}
     echoed_parts: set[str] = set()
 
@@ -82,27 +82,26 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
         entry = turn_entry(context, text, flags["turn"])
-    [l1], [l2], [fact], [reason] = (
-        screen("l1_summary", None if is_placeholder(turn.l1_summary) else turn.l1_summary),
-        screen("l2_map", None if is_placeholder(turn.l2_map) else turn.l2_map),
-        screen("critical", None if _is_no_fact(turn.critical) else turn.critical),
-        screen("duty", turn.duty_reason),
-    )
+    said = {
+        "l1_summary": None if is_placeholder(turn.l1_summary) else turn.l1_summary,
+        "l2_map": None if is_placeholder(turn.l2_map) else turn.l2_map,
+        "critical": None if _is_no_fact(turn.critical) else turn.critical,
+        "duty": turn.duty_reason,
+    }
+    texts = {part: screen(part, text)[0] for part, text in said.items()}
     cube = _prepare_cube(context, turn) if turn.has_cube else None
     if cube is not None and cube.notice:
         notices["cube"] = cube.notice
     return PreparedParts(
         text=text,
         entry=entry,
-        l1=l1,
-        map=l2,
-        fact=fact,
+        texts=texts,
         topic=topic,
-        reason=reason or "",
         cube=cube,
-        layer_entries=_layer_entries(
-            context, topic, {"l1_summary": l1, "l2_map": l2, "critical": fact}
-        ),
+        layer_entries=_layer_entries(context, topic, texts),
+        named_ms=None if turn.occurred_at is None else milliseconds(turn.occurred_at, 0),
+        expires_ms=expires_ms,
+        cube_expires_ms=cube_expires_ms,
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
     )
@@ -116,7 +115,7 @@ def _is_no_fact(text: str | None) -> bool:
 def _layer_entries(
     context: Context, topic: str | None, texts: dict[str, str | None]
 ) -> dict[str, IndexEntry]:
-    layers = {part: text for part, text in texts.items() if text is not None}
+    layers = {part: text for part, text in texts.items() if text is not None and part != "duty"}
     entries = index_entries(
         context.writer,
         [
@@ -159,38 +158,24 @@ def remember(
     space_user_id(caller, turn.user_id)  # first: an invalid one is refused before any work
     if caller.member is not None and (turn.has_cube or turn.duty is not None):
         raise NotInTeam
-    expires = _Expiry(
-        future_ms(context, turn.expires_at),
-        future_ms(context, turn.cube_expires_at, field="cube_expires_at"),
-    )
     parts = prepare_parts(context, turn)
 
     erased: list[ErasedEvents | None] = []
 
-    def write_parts(tx: Transaction) -> str:
+    def write_parts(tx: Transaction) -> Remembered:
         user_id = session_user_id(tx, caller, turn.user_id, turn.named_session)
-        writing = _TurnWrite(context, tx, caller, user_id, turn, parts, expires)
-        answer = writing.answer().model_dump_json()
+        writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
+        answer = writing.answer()
         erased[:] = writing.erased
         return answer
 
-    answer = context.store.write(
-        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write_parts(tx)),
-        account_id=caller.account_id,
-    )
+    answer = write_once(context, caller.account_id, idempotency, Remembered, write_parts)
     update_index(context, erased)
-    return Remembered.model_validate_json(answer)
+    return answer
 
 
 class NotInTeam(InvalidRequest):
     """Cubes and duties belong to your own account. Send them without `team`."""
-
-
-class _Expiry(NamedTuple):
-    """The times (ms since 1970) at which a turn with its fact, and a cube, are erased, or None."""
-
-    turn_ms: int | None
-    cube_ms: int | None
 
 
 @dataclass(slots=True)
@@ -203,7 +188,6 @@ class _TurnWrite:
     user_id: str
     turn: Turn
     parts: PreparedParts
-    expires: _Expiry
     receipts: list[Receipt] = field(default_factory=list)
     event_id: str | None = None
     event_row: int | None = None
@@ -226,7 +210,7 @@ class _TurnWrite:
         cube = self._store_cube(session.space_id)
         self._close_duty(session, now_ms)
         self._close_task(session)
-        if self.parts.l1 is not None or self.parts.map is not None or any(self.erased):
+        if {"l1_summary", "l2_map"} & self.parts.layer_entries.keys() or any(self.erased):
             session = self.tx.one(SQL.session_state, session=session.id)
         owes = self.caller.has_protocol
         reminder = named() if named is not None else None
@@ -266,26 +250,23 @@ class _TurnWrite:
         address = {"user_id": self.user_id, "session_id": self.turn.session_id}
         if text is None or entry is None:
             return open_place(self.context, self.tx, **address)
-        step = StepTurn(
-            in_protocol=self.caller.has_protocol,
-            task_open=self._task_open,
-            named_ms=self._named_ms,
-            since_ms=now_ms - _DUPLICATE_MS,
-        )
         self.new = new_turn(
             self.tx,
             text,
             entry,
             **address,
             offset_minutes=offset_minutes(self.turn.occurred_at),
-            expires_ms=self.expires.turn_ms,
+            expires_ms=self.parts.expires_ms,
         )
-        return begin_turn(self.context, self.tx, self.new, step)
-
-    @property
-    def _named_ms(self) -> int | None:
-        occurred_at = self.turn.occurred_at
-        return None if occurred_at is None else milliseconds(occurred_at, 0)
+        return begin_turn(
+            self.context,
+            self.tx,
+            self.new,
+            in_protocol=self.caller.has_protocol,
+            task_open=self._task_open,
+            named_ms=self.parts.named_ms,
+            since_ms=now_ms - _DUPLICATE_MS,
+        )
 
     @property
     def _task_open(self) -> bool | None:
@@ -330,7 +311,7 @@ class _TurnWrite:
             since_ms=self.context.clock() - _DUPLICATE_MS,
             query=text.query,
             response=text.response,
-            told_ms=self._named_ms,
+            told_ms=self.parts.named_ms,
         )
         self.event_id, self.event_row = duplicate.event_id, duplicate.id
         task_open = None if self._task_open is None else int(self._task_open)
@@ -393,14 +374,15 @@ class _TurnWrite:
         self._add_receipt("replaces", "erased", event_id)
 
     def _store_summaries(self, session: Row) -> None:
-        if self.parts.l1 is not None:
+        texts, entries = self.parts.texts, self.parts.layer_entries
+        if texts["l1_summary"] is not None:
             l1 = store_l1(
                 self.context,
                 self.tx,
                 space_id=session.space_id,
                 session=session.id,
-                text=self.parts.l1,
-                entry=self.parts.layer_entries["l1_summary"],
+                text=texts["l1_summary"],
+                entry=entries["l1_summary"],
                 topic=self.parts.topic,
                 message_count=None,
             )
@@ -409,22 +391,23 @@ class _TurnWrite:
             )
         elif self.turn.l1_summary is not None:
             self._skip("l1_summary")
-        if self.parts.map is not None:
+        if texts["l2_map"] is not None:
             before = newest_version(self.tx, session.space_id)
             version = store_map(
                 self.context,
                 self.tx,
                 space_id=session.space_id,
-                text=self.parts.map,
+                text=texts["l2_map"],
                 made_by=AGENT,
-                entry=self.parts.layer_entries["l2_map"],
+                entry=entries["l2_map"],
             )
             self._add_receipt("l2_map", "known" if version == before else "stored", str(version))
         elif self.turn.l2_map is not None:
             self._skip("l2_map")
 
     def _store_fact(self, session: Row) -> None:
-        if self.parts.fact is None:
+        text = self.parts.texts["critical"]
+        if text is None:
             if self.turn.critical is not None:
                 self._skip("critical")
             elif self.turn.critical_replaces is not None:
@@ -438,13 +421,13 @@ class _TurnWrite:
         replaces = current_fact(self.tx, self.caller, self.turn.critical_replaces, session.space_id)
         now_ms = self.context.clock()
         fact = NewFact(
-            text=self.parts.fact,
+            text=text,
             entry=self.parts.layer_entries["critical"],
             # A client's clock may be ahead; what it states now holds now.
             valid_from_ms=min(milliseconds(self.turn.occurred_at, now_ms), now_ms),
             session=session.id,
             event=self.event_row,
-            expires_ms=self.expires.turn_ms,
+            expires_ms=self.parts.expires_ms,
         )
         stored = store_fact(
             self.context, self.tx, self.caller, session.space_id, fact, replaces=replaces
@@ -460,7 +443,7 @@ class _TurnWrite:
                 detail = "Its texts are blank or say that there is nothing to store."
                 self._add_receipt("cube", "skipped", detail=detail)
             return (
-                f"none: {self.parts.reason}"
+                f"none: {self.parts.texts['duty'] or ''}"
                 if self.turn.duty == "cube_nothing"
                 else "none was proposed"
             )
@@ -488,7 +471,7 @@ class _TurnWrite:
             user_id=self.user_id,
             session=session.id,
             improves=self.turn.cube_improves,
-            expires_ms=self.expires.cube_ms,
+            expires_ms=self.parts.cube_expires_ms,
         )
         self.tx.later(SQL.note_cube, session=session.id)
         notices = " ".join(filter(None, (stored.refused, stored.notice)))
@@ -498,7 +481,7 @@ class _TurnWrite:
     def _close_duty(self, session: Row, now_ms: int) -> None:
         if self.turn.duty is None:
             return
-        reason = self.parts.reason
+        reason = self.parts.texts["duty"] or ""
         self.tx.later(
             SQL.close_duty,
             session=session.id,

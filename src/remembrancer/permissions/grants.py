@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from ..accounts import require_write
-from ..accounts.idempotency import IdempotentRequest, idempotent
+from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Records
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.permissions import (
@@ -62,7 +62,7 @@ def grant(
     grant_id = records.ids("g_")
     actions = [action for action in ACTIONS if action in request.actions]
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> Granted:
         now_ms = records.clock()
         expires_ms = now_ms + request.ttl_minutes * _MINUTE_MS
         result = Granted(
@@ -93,14 +93,9 @@ def grant(
             ttl_minutes=request.ttl_minutes,
             **result.model_dump(exclude={"note"}),
         )
-        return result.model_dump_json()
+        return result
 
-    return Granted.model_validate_json(
-        records.store.write(
-            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: write(tx)),
-            account_id=caller.account_id,
-        )
-    )
+    return write_once(records, caller.account_id, idempotency, Granted, write)
 
 
 def check(records: Records, caller: Caller, request: PermissionCheck) -> PermissionChecked:
@@ -179,7 +174,7 @@ def log_action(
         "path": action_log.path,
     }
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> ActionLogged:
         check_row = tx.one_or_none(SQL.allowed_check, **which)
         if check_row is None:
             raise NotChecked
@@ -194,14 +189,9 @@ def log_action(
             result=mask_service_keys(action_log.result),
         )
         warning = service_key_warning(action_log.result)
-        return ActionLogged(logged=True, seq=seq, detail=warning).model_dump_json()
+        return ActionLogged(logged=True, seq=seq, detail=warning)
 
-    return ActionLogged.model_validate_json(
-        records.store.write(
-            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: write(tx)),
-            account_id=caller.account_id,
-        )
-    )
+    return write_once(records, caller.account_id, idempotency, ActionLogged, write)
 
 
 def revoke(
@@ -217,7 +207,7 @@ def revoke(
     """
     require_unpinned_owner(caller)
 
-    def end(tx: Transaction) -> str:
+    def end(tx: Transaction) -> GrantRevoked:
         row = tx.one_or_none(SQL.revoked_of, grant_id=request.grant_id)
         if row is None:
             raise GrantUnknown
@@ -225,14 +215,9 @@ def revoke(
             now_ms = records.clock()
             tx.run(SQL.revoke_grant, grant_id=request.grant_id, now_ms=now_ms)
             add_entry(tx, caller, now_ms, kind="revoke", grant_id=request.grant_id)
-        return GrantRevoked(revoked=True).model_dump_json()
+        return GrantRevoked(revoked=True)
 
-    return GrantRevoked.model_validate_json(
-        records.store.write(
-            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: end(tx)),
-            account_id=caller.account_id,
-        )
-    )
+    return write_once(records, caller.account_id, idempotency, GrantRevoked, end)
 
 
 def list_grants(records: Records, caller: Caller, request: GrantsQuery) -> GrantList:

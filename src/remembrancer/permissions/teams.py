@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..accounts import require_write, space_user_id
 from ..accounts.accounts import ensure_account, single_line
-from ..accounts.idempotency import IdempotentRequest, idempotent
+from ..accounts.idempotency import IdempotentRequest, write_once
 from ..accounts.teams import SQL, Membership, membership_in, memberships, require_role
 from ..context import Caller, Records
 from ..protocol import limits
@@ -392,13 +392,8 @@ def _written(
         # The answer belongs to the team; the same key names another request in another team.
         path = f"{idempotency.path} {team.team_id}"
         idempotency = replace(idempotency, account_id=team.team_account, path=path)
-    answer = records.store.write(
-        lambda tx: idempotent(
-            tx, idempotency, records.clock(), lambda: write(tx).model_dump_json()
-        ),
-        account_id=None if team is None else team.team_account,
-    )
-    return kind.model_validate_json(answer)
+    account_id = None if team is None else team.team_account
+    return write_once(records, account_id, idempotency, kind, write)
 
 
 def _member_user(caller: Caller, user_id: str | None) -> str:

@@ -26,7 +26,7 @@ from ..facts.write import NewFact, store_fact
 from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
-from ..write.turns import new_turn, store_turn
+from ..write.turns import add_turn, begin_turn, new_turn
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
 from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey
@@ -317,7 +317,7 @@ def _write(
                 session_id=record.session_id,
                 offset_minutes=record.occurred_offset,
             )
-            turn = store_turn(context, tx, imported)
+            turn = add_turn(context, tx, begin_turn(context, tx, imported), imported)
             space_id, event = space_of(turn.row), turn.row
             first.setdefault(space_id, event)
             turns += 1

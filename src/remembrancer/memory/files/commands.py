@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ...accounts import require_write, space_user_id
-from ...accounts.idempotency import IdempotentRequest, idempotent
+from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import NotFound
@@ -364,7 +364,7 @@ def _write_plan(
     Raises _FilesChanged if the files are no longer in the state the plan was made for.
     """
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> FileDone:
         current_plan = plan(tx)
         if current_plan.state != _current_state(tx, user_id)[0]:
             raise _FilesChanged
@@ -376,14 +376,9 @@ def _write_plan(
             )
             for change in current_plan.changes:
                 _store_change(context, tx, caller, space.id, change)
-        return current_plan.answer.model_dump_json()
+        return current_plan.answer
 
-    return FileDone.model_validate_json(
-        context.store.write(
-            lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
-            account_id=caller.account_id,
-        )
-    )
+    return write_once(context, caller.account_id, idempotency, FileDone, write)
 
 
 def _store_change(

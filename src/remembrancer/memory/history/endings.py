@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ... import cubes
 from ...accounts import require_write, space_user_id
-from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
+from ...accounts.idempotency import IdempotentRequest, delete_answers, write_once
 from ...context import Caller, Context
 from ...protocol.errors import Conflict
 from ...protocol.forget import Retention, RetentionQuery, RetentionRule, RetentionSet, Sweep
@@ -52,7 +52,7 @@ def change_event(
     entry = _entry(context, caller, event_id) if request.withdrawn is False else None
     erased: list[ErasedEvents | None] = []
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> Event:
         row = event_to_change(tx, caller, event_id)
         state = tx.one(SQL.event_state, id=row.id)
         tx.run(
@@ -68,14 +68,11 @@ def change_event(
         elif request.withdrawn is False and state.withdrawn_by is not None:
             assert entry is not None
             _restore(tx, row, state, entry)
-        return event_of(tx, own_event(tx, caller, event_id)).model_dump_json()
+        return event_of(tx, own_event(tx, caller, event_id))
 
-    answer = context.store.write(
-        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
-        account_id=caller.account_id,
-    )
+    answer = write_once(context, caller.account_id, idempotency, Event, write)
     update_index(context, erased)
-    return Event.model_validate_json(answer)
+    return answer
 
 
 def _entry(context: Context, caller: Caller, event_id: str) -> IndexEntry:
@@ -112,7 +109,7 @@ def set_retention(
     require_write(caller)
     user_id = _user_of_rule(caller, request.user_id)
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> Retention:
         if request.days is None and request.events is None:
             tx.run(SQL.drop_rule, user_id=user_id)
         else:
@@ -123,13 +120,9 @@ def set_retention(
                 events_max=request.events,
                 now_ms=context.clock(),
             )
-        return _retention(context, tx, user_id or None).model_dump_json()
+        return _retention(context, tx, user_id or None)
 
-    answer = context.store.write(
-        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
-        account_id=caller.account_id,
-    )
-    return Retention.model_validate_json(answer)
+    return write_once(context, caller.account_id, idempotency, Retention, write)
 
 
 def retention(context: Context, caller: Caller, query: RetentionQuery) -> Retention:

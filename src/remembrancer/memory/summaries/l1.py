@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...accounts import name_session_user, require_write, space_user_id
-from ...accounts.idempotency import IdempotentRequest, idempotent
+from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import Conflict
@@ -70,7 +70,7 @@ def summarize(
     topic = None if summary.topic is None else intake.screen(summary.topic)
     entry = index_entries(context.writer, [layer_text(text, topic)])[0]
 
-    def write(tx: Transaction) -> str:
+    def write(tx: Transaction) -> SummarySaved:
         reminder = name_session_user(tx, caller, user_id, summary.named_session, context.clock())
         space_id, session = _session_row(tx, user_id, summary.session_id)
         stored = store_l1(
@@ -88,14 +88,9 @@ def summarize(
         is_due = is_l2_due(space.l1_count, space.l1_mapped)
         return SummarySaved(
             saved=True, l1_id=stored.l1_id, l2_due=is_due, ratio=stored.ratio, warning=warning
-        ).model_dump_json()
-
-    return SummarySaved.model_validate_json(
-        context.store.write(
-            lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
-            account_id=caller.account_id,
         )
-    )
+
+    return write_once(context, caller.account_id, idempotency, SummarySaved, write)
 
 
 def turns_to_summarise(

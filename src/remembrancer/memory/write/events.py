@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...accounts import require_write
-from ...accounts.idempotency import IdempotentRequest, idempotent, stored_answer
+from ...accounts.idempotency import IdempotentRequest, stored_answer, write_once
 from ...accounts.teams import require_event_author
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest, NotFound
@@ -63,8 +63,8 @@ def write_event(
     Durable and searchable on return. Raises TimeNotInFuture, and like `store_turn_idempotently`.
     """
 
-    def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> str:
-        return EventWritten(saved=True, event_id=stored.event_id, detail=notice).model_dump_json()
+    def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> EventWritten:
+        return EventWritten(saved=True, event_id=stored.event_id, detail=notice)
 
     turn = IncomingTurn(
         user_id=event.user_id,
@@ -79,9 +79,7 @@ def write_event(
         offset_minutes=offset_minutes(event.occurred_at),
         expires_ms=future_ms(context, event.expires_at),
     )
-    return EventWritten.model_validate_json(
-        store_turn_idempotently(context, caller, turn, idempotency, answer)
-    )
+    return store_turn_idempotently(context, caller, turn, idempotency, EventWritten, answer)
 
 
 def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
@@ -184,7 +182,7 @@ def write_batch(
     entries = _entries(context, turns)
     erased: list[ErasedEvents | None] = []
 
-    def store(tx: Transaction) -> str:
+    def store(tx: Transaction) -> BatchWritten:
         erased.clear()  # a transaction may be repeated
         users = SessionUsers(context, tx, caller)
         receipts = []
@@ -192,14 +190,11 @@ def write_batch(
             stored, user_id, notice = store_screened(context, tx, users, turn, entry)
             erased.append(stored.links.erased)
             receipts.append(BatchReceipt(event_id=stored.event_id, user_id=user_id, detail=notice))
-        return BatchWritten(saved=True, receipts=receipts).model_dump_json()
+        return BatchWritten(saved=True, receipts=receipts)
 
-    answer = context.store.write(
-        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: store(tx)),
-        account_id=caller.account_id,
-    )
+    answer = write_once(context, caller.account_id, idempotency, BatchWritten, store)
     update_index(context, erased)
-    return BatchWritten.model_validate_json(answer)
+    return answer
 
 
 def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[IncomingTurn]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from ...accounts import may_use_outside_models, require_write, space_user_id
-from ...accounts.idempotency import IdempotentRequest, idempotent, stored_answer
+from ...accounts.idempotency import IdempotentRequest, stored_answer, write_once
 from ...context import Caller, Context
 from ...files.files import AccountFull, FileOwner, charge_quota, quota_left, stored_file
 from ...protocol import limits
@@ -130,44 +130,39 @@ def _write(
         context, owner, [(name, PurePosixPath(name).suffix, content) for name, content in files]
     ) as stored_files:
 
-        def answer(tx: Transaction, event_id: str | None) -> str:
+        def answer(tx: Transaction, event_id: str | None) -> Executed:
             program_files = [
                 ProgramFile(name=name, **file.add(tx).model_dump())
                 for (name, _), file in zip(files, stored_files, strict=True)
             ]
-            return executed.model_copy(
-                update={"files": program_files, "event_id": event_id}
-            ).model_dump_json()
+            return executed.model_copy(update={"files": program_files, "event_id": event_id})
 
         if request.session_id is None:
-            answer_json = context.store.write(
-                lambda tx: idempotent(tx, idempotency, context.clock(), lambda: answer(tx, None)),
-                account_id=caller.account_id,
+            return write_once(
+                context, caller.account_id, idempotency, Executed, lambda tx: answer(tx, None)
             )
-        else:
-            names = [
-                f"{name} ({file.filename})"
-                for (name, _), file in zip(files, stored_files, strict=True)
-            ]
-            turn = IncomingTurn(
-                user_id=request.user_id,
-                session_id=request.session_id,
-                named_session=request.named_session,
-                text=EventText(
-                    query=request.code,
-                    response=run_text(executed, names),
-                    topic=_TOPIC,
-                    occurred_ms=context.clock(),
-                ),
-            )
-            answer_json = store_turn_idempotently(
-                context,
-                caller,
-                turn,
-                idempotency,
-                lambda tx, stored, _: answer(tx, stored.event_id),
-            )
-    return Executed.model_validate_json(answer_json)
+        names = [
+            f"{name} ({file.filename})" for (name, _), file in zip(files, stored_files, strict=True)
+        ]
+        turn = IncomingTurn(
+            user_id=request.user_id,
+            session_id=request.session_id,
+            named_session=request.named_session,
+            text=EventText(
+                query=request.code,
+                response=run_text(executed, names),
+                topic=_TOPIC,
+                occurred_ms=context.clock(),
+            ),
+        )
+        return store_turn_idempotently(
+            context,
+            caller,
+            turn,
+            idempotency,
+            Executed,
+            lambda tx, stored, _: answer(tx, stored.event_id),
+        )
 
 
 def run_text(executed: Executed, files: Sequence[str]) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from ...accounts import name_session_user, require_write, session_user_id, space_user_id
-from ...accounts.idempotency import IdempotentRequest, idempotent
+from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
 from ...protocol.notices import without_notices
@@ -22,6 +25,7 @@ from ..links import TurnLinks, link_related, related_turns, withdraw
 from ..spaces import SQL, ErasedEvents, row_id, update_index
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
 # Characters of a turn that is embedded before it is stored, about half a second of a processor.
 EMBEDDED_CHARACTERS_MAX = 64_000
@@ -99,51 +103,41 @@ def new_turn(
     )
 
 
-def store_turn(
-    context: Context, tx: Transaction, turn: NewTurn, *, member: TeamMember | None = None
-) -> StoredTurn:
-    """Write one turn that belongs to no step. It is durable and searchable once the transaction is.
-
-    The turn opens no task and ends none.
-    """
-    return add_turn(context, tx, begin_turn(context, tx, turn), turn, member=member)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepTurn:
-    """The place of a turn in the current step of its session."""
-
-    in_protocol: bool = True  # False: it does not close the step, and owes nothing
-    task_open: bool | None = None  # the session's task continues; None says nothing
-    named_ms: int | None = None  # the time it belongs to, if the request names one
-    since_ms: int = NO_TIME  # the same turn stored since then is not stored again
-
-
 def begin_turn(
-    context: Context, tx: Transaction, turn: NewTurn, step: StepTurn | None = None
+    context: Context,
+    tx: Transaction,
+    turn: NewTurn,
+    *,
+    in_protocol: bool | None = None,
+    task_open: bool | None = None,
+    named_ms: int | None = None,
+    since_ms: int = NO_TIME,
 ) -> Row:
     """Open the space and the session of a turn, and count the turn. Returns a row of `begin_turn`.
 
-    `step` None: the turn belongs to no step. Its `number` is None if the same turn is stored.
+    `in_protocol` is True if the turn closes the step of its session, False if it does not, None if
+    it belongs to no step. `task_open`: the session's task continues. `named_ms` is the time of the
+    turn, if the request names one. The same turn stored since `since_ms` is not stored again: then
+    `number` is None.
     """
-    own, now_ms, text, entry = step or StepTurn(), context.clock(), turn.text, turn.entry
+    now_ms, text, entry = context.clock(), turn.text, turn.entry
     # Nobody spoke in a machine notice, so it leaves no task open.
-    is_silent = own.task_open is None or (own.task_open and entry.is_machine_notice)
+    is_silent = task_open is None or (task_open and entry.is_machine_notice)
     place = tx.one(
         TURN_SQL.begin_turn,
         user_id=turn.user_id,
         session_id=turn.session_id,
         now_ms=now_ms,
         # An imported turn leaves its session as old as it is.
-        last_ms=now_ms if step else min(now_ms, text.occurred_ms),
-        since_ms=own.since_ms,
-        told_ms=own.named_ms,
+        last_ms=min(now_ms, text.occurred_ms) if in_protocol is None else now_ms,
+        since_ms=since_ms,
+        told_ms=named_ms,
         query=text.query,
         response=text.response,
         twin=None if entry.twin is None else entry.twin.number,
         in_session=int(entry.twin is not None and entry.twin.in_session),
-        remembered=int(step is not None and step.in_protocol),
-        task_open=None if is_silent else int(bool(own.task_open)),
+        remembered=int(bool(in_protocol)),
+        task_open=None if is_silent else int(bool(task_open)),
         derived_by=entry.by,
     )
     if place.embedder is None:
@@ -340,13 +334,10 @@ def store_screened(
         offset_minutes=turn.offset_minutes,
         expires_ms=turn.expires_ms,
     )
-    stored = store_turn(context, tx, new, member=users.caller.member)
+    place = begin_turn(context, tx, new)
+    stored = add_turn(context, tx, place, new, member=users.caller.member)
     notices = (turn.notice, reminder(), stored.links.notice)
     return stored, user_id, " ".join(filter(None, notices)) or None
-
-
-# Builds the answer (JSON) from the stored turn and the notice about its text.
-Answer = Callable[[Transaction, StoredTurn, str | None], str]
 
 
 def store_turn_idempotently(
@@ -354,10 +345,12 @@ def store_turn_idempotently(
     caller: Caller,
     turn: IncomingTurn,
     idempotency: IdempotentRequest | None,
-    answer: Answer,
-) -> str:
-    """Store a turn and return the answer (JSON) that `answer` builds in the same transaction, or
-    the first answer if the request was repeated.
+    kind: type[AnswerT],
+    answer: Callable[[Transaction, StoredTurn, str | None], AnswerT],
+) -> AnswerT:
+    """Store a turn and return the answer of this kind that `answer` builds in the same transaction
+    from the stored turn and the notice about its text, or the first answer if the request was
+    repeated.
 
     Raises OnlyEchoedText, KeyIsReadOnly, PinnedToOtherUser, IdempotencyKeyReused,
     StoreUnavailable, EmbedderUnavailable.
@@ -367,15 +360,12 @@ def store_turn_idempotently(
     entry = turn_entry(context, screened.text, screened.flags)
     erased: list[ErasedEvents | None] = []
 
-    def store(tx: Transaction) -> str:
+    def store(tx: Transaction) -> AnswerT:
         users = SessionUsers(context, tx, caller)
         stored, _, notice = store_screened(context, tx, users, screened, entry)
         erased[:] = [stored.links.erased]
         return answer(tx, stored, notice)
 
-    result = context.store.write(
-        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: store(tx)),
-        account_id=caller.account_id,
-    )
+    result = write_once(context, caller.account_id, idempotency, kind, store)
     update_index(context, erased)
     return result
