@@ -28,7 +28,7 @@ from remembrancer.memory.exchange.restore import Progress, restore
 from remembrancer.memory.history.endings import change_event
 from remembrancer.memory.write.events import event_detail
 from remembrancer.protocol.memory import EventChange
-from remembrancer.store import Transaction, open_store
+from remembrancer.store import open_store
 from remembrancer.store.transfer.catalog import OF_ONE_STORE, SQL
 from remembrancer.store.transfer.digest import store_digest
 
@@ -96,26 +96,27 @@ def contents(context: Context) -> list[object]:
     return list(store_digest(context.store))
 
 
-def test_import_into_an_empty_store_gives_the_same_export(
+def test_import_into_an_empty_store_gives_the_same_export_and_a_second_one_changes_nothing(
     archive: Path, target: Context, tmp_path: Path
 ) -> None:
     """Every field of every record survives on both engines, but for votes of other accounts."""
-    restore(target, caller_for(target), archive)
+    first = restore(target, caller_for(target), archive)
     before, after = members(archive), members(exported(target, tmp_path / "again.zip"))
-    cubes = [json.loads(line) for line in before["cubes.jsonl"].splitlines()]
+    stored = contents(target)
+    second = restore(target, caller_for(target), archive)
 
     assert before.keys() == after.keys()
-    assert [
-        name
-        for name in before
-        if name not in (MANIFEST, "cubes.jsonl")
-        and sorted(before[name].splitlines()) != sorted(after[name].splitlines())
-    ] == []
+    for name in before.keys() - {MANIFEST, "cubes.jsonl"}:
+        assert sorted(before[name].splitlines()) == sorted(after[name].splitlines()), name
     assert before["events.jsonl"] == after["events.jsonl"]
-    assert [cube | {"useful": 0} for cube in cubes] == [
-        json.loads(line) for line in after["cubes.jsonl"].splitlines()
-    ]
+    cubes, cubes_after = (
+        [json.loads(line) for line in each["cubes.jsonl"].splitlines()] for each in (before, after)
+    )
+    assert [cube | {"useful": 0} for cube in cubes] == cubes_after
     assert [name for name in MEMBERS if name != "votes.jsonl" and not before[name]] == []
+    assert (first.present, second.stored) == (0, 0)
+    assert second.present == first.stored > 2_000
+    assert contents(target) == stored
 
 
 def test_imports_of_all_accounts_give_the_same_answers(
@@ -129,54 +130,49 @@ def test_imports_of_all_accounts_give_the_same_answers(
     result = restore(target, caller_for(target, "bob"), path)
 
     assert (result.stored, result.without_cube) == (3, 0)
-    assert (
-        answers(source, with_teams=False)[:-1] == answers(target, with_teams=False)[:-1]
-    )  # without the audit trail
+    here, there = (answers(context, with_teams=False) for context in (source, target))
+    assert here[:-1] == there[:-1]  # without the audit trail
     for user_id in ("owner", "ada"):
         for question in ("Which lamp is number 7?", "ferry", "Where does Ada live?", "Siena"):
-            here, there = (
+            mine, theirs = (
                 memory_in(context, user_id=user_id).ask(question, top_k=10)
                 for context in (source, target)
             )
-            assert here.hits == there.hits
-            assert (here.facts, here.instructions) == (there.facts, there.instructions)
-            assert here.summaries == there.summaries
+            assert mine.hits == theirs.hits
+            assert (mine.facts, mine.instructions) == (theirs.facts, theirs.instructions)
+            assert mine.summaries == theirs.summaries
+    memory = memory_in(target, user_id="owner")
+    query, draft, revision = DRAFT
+    row = next(row for row in records(archive, "events.jsonl") if row["response"] == draft)
+    assert memory.best(query).response == revision
+    assert row["event_id"] not in memory.hit_ids(query, top_k=50)
+    detail = event_detail(target, memory.caller, row["event_id"])
+    assert detail.superseded_by == row["superseded_by"]
 
 
 def test_votes_on_unknown_cubes_are_counted(
-    source: Context, target: Context, tmp_path: Path
+    source: Context, context: Context, tmp_path: Path
 ) -> None:
-    keys.create(target, account="bob")
+    keys.create(context, account="bob")
     path = tmp_path / "bob.zip"
     export(source, caller_for(source, "bob"), path)
-    result = restore(target, caller_for(target, "bob"), path)
+    result = restore(context, caller_for(context, "bob"), path)
 
     assert result.without_cube == 1
 
 
-def test_demo_conversation_has_the_same_hits_after_import(tmp_path: Path, target: Context) -> None:
+def test_demo_conversation_has_the_same_hits_after_import(tmp_path: Path, context: Context) -> None:
     with closing(testing.context(tmp_path / "source")) as source:
         caller = caller_for(source)
         importer.store(source, caller, importer.read(source, caller, CONVERSATION))
-        restore(target, caller_for(target), exported(source, tmp_path / "demo.zip"))
+        restore(context, caller_for(context), exported(source, tmp_path / "demo.zip"))
 
         for question in QUESTIONS:
-            hits = [
-                memory_in(context, user_id="owner").hit_ids(question.text, top_k=10)
-                for context in (source, target)
-            ]
-            assert hits[0] == hits[1]
-            assert hits[0]
-
-
-def test_second_import_changes_nothing(archive: Path, target: Context) -> None:
-    first = restore(target, caller_for(target), archive)
-    before = contents(target)
-    second = restore(target, caller_for(target), archive)
-
-    assert (first.present, second.stored) == (0, 0)
-    assert second.present == first.stored > 2_000
-    assert contents(target) == before
+            here, there = (
+                memory_in(each, user_id="owner").hit_ids(question.text, top_k=10)
+                for each in (source, context)
+            )
+            assert here == there != []
 
 
 def test_interrupted_import_is_continued(archive: Path, tmp_path: Path) -> None:
@@ -237,9 +233,8 @@ def test_only_the_selected_users_are_exported(archive: Path, ada: Path) -> None:
 
     assert {row["user_id"] for row in rows} == {"ada"}
     assert json.loads(members(ada)[MANIFEST])["user_ids"] == ["ada"]
-    assert [row for row in records(archive, "facts.jsonl") if row["user_id"] == "ada"] == records(
-        ada, "facts.jsonl"
-    )
+    facts = [row for row in records(archive, "facts.jsonl") if row["user_id"] == "ada"]
+    assert facts == records(ada, "facts.jsonl")
 
 
 def test_user_is_imported_under_another_name(archive: Path, ada: Path, context: Context) -> None:
@@ -313,18 +308,6 @@ def test_expired_text_is_neither_exported_nor_imported(
     assert [row.text for row in rows if "4711" in row.text] == []
 
 
-def test_draft_stays_superseded_and_unsearched(archive: Path, target: Context) -> None:
-    restore(target, caller_for(target), archive)
-    memory = memory_in(target, user_id="owner")
-    query, draft, revision = DRAFT
-    row = next(row for row in records(archive, "events.jsonl") if row["response"] == draft)
-
-    assert memory.best(query).response == revision
-    assert row["event_id"] not in memory.hit_ids(query, top_k=50)
-    detail = event_detail(target, memory.caller, row["event_id"])
-    assert detail.superseded_by == row["superseded_by"]
-
-
 def test_running_service_finds_what_another_process_imported(archive: Path, tmp_path: Path) -> None:
     """A second connection to the store imports; the first one has searched before."""
     with (
@@ -359,9 +342,9 @@ def test_turns_keep_how_they_end_and_what_they_changed(
     for event_id in events:
         source_event = event_detail(context, memory.caller, event_id)
         assert event_detail(target, caller_for(target), event_id) == source_event
-    assert [
-        one.query for one in memory_in(target).ask("Rome or a green bicycle or a PIN").hits
-    ] == [one.query for one in memory.ask("Rome or a green bicycle or a PIN").hits]
+    question = "Rome or a green bicycle or a PIN"
+    here, there = (one.ask(question).hits for one in (memory, memory_in(target)))
+    assert [hit.query for hit in here] == [hit.query for hit in there]
 
 
 def test_existing_records_of_a_user_stay_and_new_ones_are_added(
@@ -385,28 +368,18 @@ def test_existing_records_of_a_user_stay_and_new_ones_are_added(
     ) == 1
 
 
-def test_every_table_is_exported_or_says_why_not(target: Context) -> None:
-    """A migration that adds a table decides whether it is part of an export."""
-    columns = target.store.read(_columns)
+def test_every_table_and_column_is_exported_or_says_why_not(target: Context) -> None:
+    """A migration that adds one decides whether it is part of an export."""
+    columns: dict[str, set[str]] = {}
+    for row in target.store.read(lambda tx: tx.all(SQL.columns)):
+        columns.setdefault(row.table, set()).add(row.column)
 
     assert sorted(columns.keys() - EXPORTED.keys() - NOT_EXPORTED.keys()) == []
     assert EXPORTED.keys() & NOT_EXPORTED.keys() == set()
     assert set(EXPORTED.values()) == set(MEMBERS)
     assert NOT_EXPORTED.keys() >= OF_ONE_STORE
-
-
-def test_every_column_of_an_exported_table_was_decided(target: Context) -> None:
-    columns = target.store.read(_columns)
-
     assert {name: " ".join(sorted(columns[name])) for name in COLUMNS} == COLUMNS
     assert COLUMNS.keys() == EXPORTED.keys()
-
-
-def _columns(tx: Transaction) -> dict[str, set[str]]:
-    columns: dict[str, set[str]] = {}
-    for row in tx.all(SQL.columns):
-        columns.setdefault(row.table, set()).add(row.column)
-    return columns
 
 
 def test_export_of_repeated_text_is_written_so_that_it_can_be_imported(

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,10 +34,8 @@ WORDS = ("Marta", "boat", "holiday-plans", "owner", "Lisbon")
 
 
 def remember(http: Http, n: int = 0) -> str:
-    answer = http.remember(
-        "Who has the boat?", f"Marta {n}, in Lisbon.", session_id="holiday-plans"
-    )
-    return str(answer["event_id"])
+    turn = ("Who has the boat?", f"Marta {n}, in Lisbon.")
+    return str(http.remember(*turn, session_id="holiday-plans")["event_id"])
 
 
 def erase_event(http: Http) -> dict[str, Any]:
@@ -75,6 +73,12 @@ def signature_of(receipt: dict[str, str]) -> bytes:
     return base64.urlsafe_b64decode(receipt["signature"] + "==")
 
 
+def digest_of(event_ids: Iterable[str]) -> str:
+    """Return the sum of the hashes of events, as a receipt has it."""
+    hashes = (hashlib.sha256(event_id.encode()).digest() for event_id in event_ids)
+    return f"{sum(int.from_bytes(one, 'big') for one in hashes) % 2**256:064x}"
+
+
 @pytest.mark.parametrize("kind", ERASURES)
 def test_receipt_is_signed_by_the_published_key_and_repeats_no_erased_word(
     http: Http, kind: str
@@ -90,11 +94,7 @@ def test_receipt_is_signed_by_the_published_key_and_repeats_no_erased_word(
     assert statement["scope"]["kind"] == kind
     events = 1 if kind == "event" else 3
     assert statement["counts"]["events"] == events == len(statement["event_ids"])
-    digest = sum(
-        int.from_bytes(hashlib.sha256(event.encode()).digest(), "big")
-        for event in statement["event_ids"]
-    )
-    assert statement["event_ids_digest"] == f"{digest % 2**256:064x}"
+    assert statement["event_ids_digest"] == digest_of(statement["event_ids"])
     assert statement["at"] == answer["at"]
     assert [word for word in WORDS if word.lower() in receipt["statement"].lower()] == []
 
@@ -112,30 +112,22 @@ def test_names_of_a_receipt_are_checked_by_who_knows_them(http: Http) -> None:
 
 def test_erasure_is_in_the_audit_trail_that_the_receipt_names(http: Http) -> None:
     statement = json.loads(ERASURES["user"](http)["receipt"]["statement"])
-    [entry] = [
-        entry
-        for entry in http.get("/api/v7/sysperm/audit").json()["entries"]
-        if entry["kind"] == "erase"
-    ]
+    entries = http.get("/api/v7/sysperm/audit").json()["entries"]
+    [entry] = [entry for entry in entries if entry["kind"] == "erase"]
 
     assert entry["receipt_id"] == statement["receipt_id"]
     assert statement["audit"] == {"seq": entry["seq"], "hash": entry["hash"]}
     assert verify_audit(http.context, ChainLink(**statement["audit"])).seq >= entry["seq"]
 
 
-def test_dry_run_has_no_receipt_and_leaves_no_audit_entry(http: Http) -> None:
-    remember(http)
-    answer = http.post(FORGET, {"session_id": "holiday-plans", "dry_run": True}).json()
-
-    assert "receipt" not in answer
-    assert http.get("/api/v7/sysperm/audit").json()["entries"] == []
-
-
-def test_repeated_request_gets_the_same_receipt(http: Http) -> None:
+def test_repeated_request_gets_the_same_receipt_and_a_dry_run_none(http: Http) -> None:
     remember(http)
     body, once = {"session_id": "holiday-plans"}, {"Idempotency-Key": "once"}
+    dry_run = http.post(FORGET, {**body, "dry_run": True}).json()
+    entries = http.get("/api/v7/sysperm/audit").json()["entries"]
     first = http.post(FORGET, body, headers=once).json()
 
+    assert ("receipt" in dry_run, entries) == (False, [])
     assert http.post(FORGET, body, headers=once).json() == first
     assert first["receipt"]
 
@@ -145,12 +137,9 @@ def test_many_events_are_covered_by_the_digest_alone() -> None:
     ids = [SimpleNamespace(event_id=f"e_{n}") for n in range(EVENT_IDS_MAX + 1)]
     few.add(ids[:-1])
     many.add(ids[::-1])
-    expected = sum(
-        int.from_bytes(hashlib.sha256(one.event_id.encode()).digest(), "big") for one in ids
-    )
 
     assert few.listed == sorted(one.event_id for one in ids[:-1])
-    assert (many.listed, many.digest) == (None, f"{expected % 2**256:064x}")
+    assert (many.listed, many.digest) == (None, digest_of(one.event_id for one in ids))
 
 
 def test_receipts_of_a_retired_key_verify_and_its_private_half_is_gone(

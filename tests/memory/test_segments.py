@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from engines import only_sqlite
 from memory.asking import Memory, opened
+from rounds import rounds
 from waiting import wait_until
 
 import remembrancer
@@ -64,6 +65,12 @@ def from_rows(folder: Path, **parts: Any) -> Iterator[Memory]:
         yield Memory(replace(memory.context, segments=None), memory.caller)
 
 
+def answers_of_rows(folder: Path, **parts: Any) -> list[str]:
+    """Return the answers of a new Context without segments."""
+    with from_rows(folder, **parts) as memory:
+        return answers(memory)
+
+
 def tell_some(memory: Memory, events: int = EVENTS, *, first: int = 0) -> list[str]:
     """Remember turns of three sessions; return their ids."""
     return [
@@ -85,6 +92,11 @@ def answers(memory: Memory) -> list[str]:
 def files(context: Context) -> list[str]:
     """Return the names of all files of segments."""
     return sorted(path.name for path in folder_of(context).rglob("*") if path.is_file())
+
+
+def segments(names: str) -> list[str]:
+    """Return the files of segments: first event, event after the last one, and revision."""
+    return [f"{name}.segment" for name in names.split()]
 
 
 def write(memory: Memory) -> None:
@@ -130,13 +142,7 @@ def test_answers_from_segments_are_those_from_rows(folder: Path) -> None:
 
         assert actual == expected
         assert (parts, all_parts) == (2 * 2, 2 * EVENTS)  # a turn has two parts
-        assert files(memory.context) == [
-            "0-16-0.segment",
-            "16-32-0.segment",
-            "32-36-0.segment",
-            "36-40-0.segment",
-            "40-44-0.segment",
-        ]
+        assert files(memory.context) == segments("0-16-0 16-32-0 32-36-0 36-40-0 40-44-0")
 
 
 def test_new_events_are_found_beside_segments(folder: Path) -> None:
@@ -145,9 +151,7 @@ def test_new_events_are_found_beside_segments(folder: Path) -> None:
     with started(folder) as memory:
         answers(memory)
         tell_some(memory, 2 * SMALL, first=EVENTS)
-        actual = answers(memory)
-    with from_rows(folder) as memory:
-        assert answers(memory) == actual
+        assert answers(memory) == answers_of_rows(folder)
 
 
 def test_small_segments_become_a_large_one(folder: Path) -> None:
@@ -158,14 +162,8 @@ def test_small_segments_become_a_large_one(folder: Path) -> None:
         tell_some(memory, LARGE, first=EVENTS)
         write(memory)
 
-        assert files(memory.context) == [
-            "0-16-0.segment",
-            "16-32-0.segment",
-            "32-48-0.segment",
-            "48-52-0.segment",
-            "52-56-0.segment",
-            "56-60-0.segment",
-        ]
+        expected = segments("0-16-0 16-32-0 32-48-0 48-52-0 52-56-0 56-60-0")
+        assert files(memory.context) == expected
 
 
 def test_a_loaded_index_moves_into_its_segments(folder: Path) -> None:
@@ -180,44 +178,25 @@ def test_a_loaded_index_moves_into_its_segments(folder: Path) -> None:
         assert answers(memory) == before
 
 
-def cut(path: Path) -> None:
-    """Leave half of a file."""
-    with path.open("r+b") as file:
-        file.truncate(path.stat().st_size // 2)
+DAMAGES: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "cut": lambda content, _: content[: len(content) // 2],
+    "empty": lambda _content, _: b"",
+    "a page lost in a crash": lambda content, _: content[:-4096] + bytes(4096),
+    "longer": lambda content, _: content + bytes(64),
+    "of other events": lambda _, other: other,
+}
 
 
-def empty(path: Path) -> None:
-    """Leave nothing in a file."""
-    path.write_bytes(b"")
-
-
-def blank(path: Path) -> None:
-    """Put zeros where a crash lost a page."""
-    data = path.read_bytes()
-    path.write_bytes(data[:-4096] + bytes(4096))
-
-
-def lengthen(path: Path) -> None:
-    """Append to a file."""
-    path.write_bytes(path.read_bytes() + bytes(64))
-
-
-def exchange(path: Path) -> None:
-    """Put the segment of other events in its place."""
-    other = next(one for one in path.parent.iterdir() if one != path)
-    path.write_bytes(other.read_bytes())
-
-
-@pytest.mark.parametrize("damage", [cut, empty, blank, lengthen, exchange])
-def test_a_damaged_segment_is_rebuilt_from_rows(
-    folder: Path, damage: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_segment_is_rebuilt_from_rows(folder: Path, damage: str) -> None:
     filled(folder)
     with from_rows(folder) as memory:
         expected = answers(memory)
         before = files(memory.context)
-        for path in folder_of(memory.context).rglob("*.segment"):
-            damage(path)
+        paths = sorted(folder_of(memory.context).rglob("*.segment"))
+        contents = [path.read_bytes() for path in paths]
+        for path, content, other in zip(paths, contents, contents[1:] + contents[:1], strict=True):
+            path.write_bytes(DAMAGES[damage](content, other))
 
     with started(folder) as memory:
         assert answers(memory) == expected
@@ -229,6 +208,7 @@ def test_a_damaged_segment_is_rebuilt_from_rows(
         assert own_parts(memory) == 2 * 2
 
 
+@pytest.mark.long
 def test_every_changed_bit_is_noticed(folder: Path) -> None:
     filled(folder)
     rng = random.Random(4360)
@@ -236,7 +216,7 @@ def test_every_changed_bit_is_noticed(folder: Path) -> None:
         path = folder_of(memory.context) / "1" / "0-16-0.segment"
     whole = path.read_bytes()
 
-    for _ in range(400):
+    for _ in range(rounds(100, 1_000)):
         changed = bytearray(whole)
         changed[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
@@ -264,8 +244,7 @@ def test_segments_of_lost_writes_are_not_used(folder: Path) -> None:
 
 def test_segments_of_another_embedder_are_not_used(folder: Path) -> None:
     filled(folder)
-    with from_rows(folder, embedder=NoEmbedder()) as memory:
-        expected = answers(memory)
+    expected = answers_of_rows(folder, embedder=NoEmbedder())
 
     with started(folder, embedder=NoEmbedder()) as memory:
         assert answers(memory) == expected
@@ -284,19 +263,12 @@ def test_an_erased_event_leaves_its_segment_and_no_other_is_lost(folder: Path) -
         erase_event(context, memory.caller, event_ids[20])
 
         assert not is_in_a_file(context, vectors)
-        assert files(context) == [
-            "0-16-1.segment",
-            "32-36-1.segment",
-            "36-40-1.segment",
-            "40-44-1.segment",
-        ]
+        assert files(context) == segments("0-16-1 32-36-1 36-40-1 40-44-1")
         write_segments(context)
         assert "16-32-1.segment" in files(context)
         assert not is_in_a_file(context, vectors)
-    with from_rows(folder) as memory:
-        expected = answers(memory)
     with started(folder) as memory:
-        assert answers(memory) == expected
+        assert answers(memory) == answers_of_rows(folder)
         assert own_parts(memory) == 2 * 2
 
 
@@ -397,13 +369,14 @@ def test_a_removed_fact_leaves_the_index_of_turns_loaded(folder: Path) -> None:
         assert len([name for name in files(memory.context) if "-1.segment" in name]) == 5
 
 
+@pytest.mark.long
 def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
     """Turns are stored, erased and written to segments by a process that is killed (kill -9)."""
     rng = random.Random(4361)
     acknowledged: dict[str, str] = {}
     erasing: set[str] = set()
     erased: set[str] = set()
-    for run in range(4):
+    for run in range(rounds(2, 8)):
         for line in _killed_after(folder, run, rng.randrange(20, 120)):
             what, word, event_id = line.split()
             if what == "stored":
@@ -423,7 +396,7 @@ def test_killed_writers_leave_answers_as_they_are(folder: Path) -> None:
             write_segments(memory.context)
             assert not [name for name in files(memory.context) if name.endswith(".part")]
 
-    assert len(acknowledged) > 60
+    assert len(acknowledged) > rounds(20, 120)
     assert erased
 
 
@@ -443,20 +416,16 @@ def _killed_after(folder: Path, run: int, lines: int) -> Sequence[str]:
     return [line.strip() for line in output if line.endswith("\n")]
 
 
-def test_no_segment_is_read_for_a_short_memory(folder: Path) -> None:
+def test_segments_are_private_and_a_short_memory_has_none(folder: Path) -> None:
     """Its rows are read at once; a folder would be more work than they are."""
     with started(folder) as memory:
         tell_some(memory, SMALL - 1)
         write(memory)
-
-        assert not folder_of(memory.context).exists()
-
-
-def test_segments_are_private(folder: Path) -> None:
-    filled(folder)
-
-    with started(folder) as memory:
         root = folder_of(memory.context)
+        assert not root.exists()
+        tell_some(memory, first=SMALL)
+        write(memory)
+
         assert {path.stat().st_mode & 0o077 for path in [root, *root.rglob("*")]} == {0}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
+from service import rows
 
 from remembrancer.accounts.usage import usage_of
 from remembrancer.cubes.lessons import vote
@@ -121,7 +122,8 @@ def test_summaries_facts_and_lessons_are_listed_in_order(memory: Memory, later: 
 
 
 def test_long_session_is_paged_without_gaps(memory: Memory, later: Any) -> None:
-    for n in range(2 * TURNS_SHOWN_MAX + 5):
+    many = 2 * TURNS_SHOWN_MAX + 5
+    for n in range(many):
         memory.ask("zxqv", interact=True)
         later()
         memory.tell(f"q{n}", f"r{n}", critical=f"fact {n}")
@@ -131,18 +133,11 @@ def test_long_session_is_paged_without_gaps(memory: Memory, later: Any) -> None:
         pages.append(session_page(memory, until=pages[-1].earlier))
     answer = [one for page in reversed(pages) for one in page.entries]
 
-    assert [len([one for one in page.entries if one.kind == "turn"]) for page in pages] == [
-        TURNS_SHOWN_MAX,
-        TURNS_SHOWN_MAX,
-        5,
-    ]
-    assert [one.row.response for one in answer if one.kind == "turn"] == [
-        f"r{n}" for n in range(2 * TURNS_SHOWN_MAX + 5)
-    ]
-    assert [one.row.step for one in answer if one.kind == "search"] == list(
-        range(1, 2 * TURNS_SHOWN_MAX + 6)
-    )
-    assert [one.kind for one in answer] == ["search", "turn"] * (2 * TURNS_SHOWN_MAX + 5)
+    turns = [[one for one in page.entries if one.kind == "turn"] for page in pages]
+    assert [len(page) for page in turns] == [TURNS_SHOWN_MAX, TURNS_SHOWN_MAX, 5]
+    assert [one.kind for one in answer] == ["search", "turn"] * many
+    assert [one.row.step for one in answer[::2]] == list(range(1, many + 1))
+    assert [one.row.response for one in answer[1::2]] == [f"r{n}" for n in range(many)]
 
 
 def test_sessions_are_paged_by_their_newest_turn(memory: Memory, later: Any) -> None:
@@ -157,13 +152,8 @@ def test_sessions_are_paged_by_their_newest_turn(memory: Memory, later: Any) -> 
     assert names == ["s0", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX + 2, 0, -1))]
     assert rest.next is None
     newest = first.sessions[0]
-    assert (newest.turns, newest.query, newest.topic, newest.task_open, newest.is_l1_due) == (
-        2,
-        "again",
-        None,
-        False,
-        False,
-    )
+    assert (newest.turns, newest.query, newest.topic) == (2, "again", None)
+    assert (newest.task_open, newest.is_l1_due) == (False, False)
     assert not first.sessions[1].task_open  # no turn spoke of a task
 
 
@@ -191,9 +181,9 @@ def test_forgotten_session_leaves_no_steps(memory: Memory) -> None:
     memory.ask("q", interact=True, session_id="other")
     forget(memory.context, memory.caller, Forget(user_id="ada", session_id="default"))
 
-    assert memory.context.store.read(lambda tx: tx.one("select count(*) as n from steps")).n == 1
+    assert rows(memory.context)["steps"] == 1
     forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
-    assert memory.context.store.read(lambda tx: tx.one("select count(*) as n from steps")).n == 0
+    assert rows(memory.context)["steps"] == 0
 
 
 def test_lists_are_read_in_index_order(memory: Memory) -> None:
@@ -213,64 +203,43 @@ def test_lists_are_read_in_index_order(memory: Memory) -> None:
     ]
 
 
-class TestImportedTurns:
-    """Turns of an import: shown at the time they belong to, in their order, counted apart."""
+# Turns of an import: shown at the time they belong to, in their order, counted apart.
 
-    @staticmethod
-    def import_lines(memory: Memory, folder: Path, times: list[str], **more: str) -> None:
-        lines = [
-            {
-                "query": f"q{n}",
-                "response": f"r{n}",
-                "occurred_at": time,
-                "session_id": "old",
-                **more,
-            }
-            for n, time in enumerate(times, 1)
-        ]
-        path = folder / "chat.jsonl"
-        path.write_text("\n".join(map(json.dumps, lines)))
-        importer.store(
-            memory.context, memory.caller, importer.read(memory.context, memory.caller, path)
-        )
 
-    def test_turns_of_the_same_time_keep_the_order_of_the_file(
-        self, memory: Memory, tmp_path: Path
-    ) -> None:
-        self.import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 5, user_id="ada")
+def import_lines(memory: Memory, folder: Path, times: list[str]) -> None:
+    """Import turns q1, q2, … of the session `old` that occurred at these times."""
+    turns = [{"query": f"q{n}", "occurred_at": time} for n, time in enumerate(times, 1)]
+    more = {"response": "r", "session_id": "old", "user_id": "ada"}
+    path = folder / "chat.jsonl"
+    path.write_text("\n".join(json.dumps(turn | more) for turn in turns))
+    source = importer.read(memory.context, memory.caller, path)
+    importer.store(memory.context, memory.caller, source)
 
-        assert [one.row.query for one in session_page(memory, "old").entries] == [
-            "q1", "q2", "q3", "q4", "q5",
-        ]  # fmt: skip
 
-    def test_turns_are_sorted_and_dated_by_when_they_occurred(
-        self, memory: Memory, tmp_path: Path
-    ) -> None:
-        times = ["2025-03-03T10:00:00Z", "2025-03-01T10:00:00Z", "2025-03-02T10:00:00Z"]
-        self.import_lines(memory, tmp_path, times, user_id="ada")
-        memory.ask("q", interact=True, session_id="old")
-        memory.tell("now?", "yes", session_id="old")
+def test_imported_turns_of_the_same_time_keep_the_order_of_the_file(
+    memory: Memory, tmp_path: Path
+) -> None:
+    import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 5)
 
-        result = session_page(memory, "old")
+    queries = [one.row.query for one in session_page(memory, "old").entries]
+    assert queries == ["q1", "q2", "q3", "q4", "q5"]
 
-        assert [getattr(one.row, "query", one.kind) for one in result.entries] == [
-            "q2", "q3", "q1", "search", "now?",
-        ]  # fmt: skip
-        assert result.entries[0].at_ms == 1740823200000
-        assert (result.row.turns, result.imported) == (4, 3)
 
-    def test_session_is_as_old_as_its_newest_turn(self, memory: Memory, tmp_path: Path) -> None:
-        memory.tell("q", "r", session_id="today")
-        self.import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 2, user_id="ada")
+def test_imported_turns_are_sorted_dated_and_counted_apart(memory: Memory, tmp_path: Path) -> None:
+    memory.tell("q", "r", session_id="today")
+    times = ["2025-03-03T10:00:00Z", "2025-03-01T10:00:00Z", "2025-03-02T10:00:00Z"]
+    import_lines(memory, tmp_path, times)
+    sessions = list_sessions(memory.context, memory.caller, "ada").sessions
+    usage = usage_of(memory.context, memory.caller)
+    memory.ask("q", interact=True, session_id="old")
+    memory.tell("now?", "yes", session_id="old")
 
-        rows = list_sessions(memory.context, memory.caller, "ada").sessions
+    result = session_page(memory, "old")
 
-        assert [row.session_id for row in rows] == ["today", "old"]
-        assert rows[1].last_ms == 1740823200000
-
-    def test_imported_turns_are_counted_apart(self, memory: Memory, tmp_path: Path) -> None:
-        self.import_lines(memory, tmp_path, ["2025-03-01T10:00:00Z"] * 3, user_id="ada")
-
-        usage = usage_of(memory.context, memory.caller)
-
-        assert (usage.total("imported"), usage.total("turn")) == (3, 0)
+    said = [getattr(one.row, "query", one.kind) for one in result.entries]
+    assert said == ["q2", "q3", "q1", "search", "now?"]
+    assert result.entries[0].at_ms == 1740823200000
+    assert (result.row.turns, result.imported) == (4, 3)
+    assert [row.session_id for row in sessions] == ["today", "old"]
+    assert sessions[1].last_ms == 1740996000000
+    assert (usage.total("imported"), usage.total("turn")) == (3, 0)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from engines import only_sqlite
 from memory.asking import Concepts, Memory, opened
+from service import rows
 from waiting import wait_until
 
 from remembrancer import status, testing
@@ -24,10 +25,8 @@ NEW = Concepts("concepts/2")
 
 def pending(context: Context) -> int:
     """Return `events_pending` of the status record; check that readiness agrees."""
-    record, ready = (
-        status.record(context, connections=0, sandbox="ns").embedding,
-        status.readiness(context).embedding,
-    )
+    record = status.record(context, connections=0, sandbox="ns").embedding
+    ready = status.readiness(context).embedding
     assert record is not None
     assert record == ready
     return record.pending
@@ -42,13 +41,9 @@ def waiting(context: Context) -> bool:
 def fill(folder: Path, *, events: int, users: tuple[str, ...] = ("ada",)) -> None:
     """Store turns about ferries and one about a hound per user, with another embedder."""
     with opened(folder, embedder=Concepts("concepts/1")) as memory:
-        for n in range(events - 1):
-            for user in users:
-                memory.of(user).tell(
-                    f"When does the ferry leave on day {n}?",
-                    f"The ferry of day {n} leaves at noon.",
-                )
         for user in users:
+            for n in range(events - 1):
+                memory.of(user).tell(f"When does the ferry leave on day {n}?", f"Day {n}: at noon.")
             memory.of(user).tell("What is he called?", "The hound is called Argos.")
 
 
@@ -96,28 +91,16 @@ def test_upkeep_waits_while_another_server_holds_the_lock(folder: Path) -> None:
 
 
 def test_answers_after_renewal_equal_those_without_an_embedder_change(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("changed", "same")]
-    for folder in folders:
-        folder.mkdir()
-    fill(folders[0], events=5)
     results = []
-    for folder, was_changed in zip(folders, (True, False), strict=True):
-        with opened(folder, embedder=NEW if was_changed else Concepts("concepts/1")) as memory:
-            if not was_changed:
-                for n in range(4):
-                    memory.tell(
-                        f"When does the ferry leave on day {n}?",
-                        f"The ferry of day {n} leaves at noon.",
-                    )
-                memory.tell("What is he called?", "The hound is called Argos.")
+    for name, embedder in (("changed", NEW), ("same", Concepts("concepts/1"))):
+        (tmp_path / name).mkdir()
+        fill(tmp_path / name, events=5)
+        with opened(tmp_path / name, embedder=embedder) as memory:
             while Maintenance(memory.context).step():
                 pass
-            results.append(
-                [
-                    memory.ask(text).model_dump(exclude={"hits": {"__all__": {"event_id"}}})
-                    for text in ("puppy", "ship", "day 2")
-                ]
-            )
+            answers = [memory.ask(text) for text in ("puppy", "ship", "day 2")]
+            ids = {"hits": {"__all__": {"event_id"}}}
+            results.append([answer.model_dump(exclude=ids) for answer in answers])
 
     assert results[0] == results[1]
 
@@ -170,12 +153,8 @@ def test_outdated_words_are_renewed_without_an_embedder(folder: Path) -> None:
             pass
 
         assert pending(context) == 0
-        assert (
-            context.store.read(
-                lambda tx: tx.one("select count(*) as n from event_index where length(words) = 0")
-            ).n
-            == 0
-        )
+        empty = "select id from event_index where length(words) = 0"
+        assert context.store.read(lambda tx: tx.all(empty)) == []
         assert memory.best("hound").response == "The hound is called Argos."
 
 
@@ -192,19 +171,16 @@ def test_event_erased_during_renewal_is_skipped(folder: Path) -> None:
 
     class Erasing(Concepts):
         def encode(self, texts: Sequence[str]) -> Any:
-            context.store.write(
-                lambda tx: [
-                    tx.run(f"delete from {table} where id & 1 = 0")
-                    for table in ("event_index", "events")
-                ]
-            )
+            for table in ("event_index", "events"):
+                sql = f"delete from {table} where id & 1 = 0"
+                context.store.write(lambda tx, sql=sql: tx.run(sql))  # type: ignore[misc]
             return super().encode(texts)
 
     context = testing.context(folder, embedder=Erasing("erasing/1"))
     while Maintenance(context).step():
         pass
 
-    assert context.store.read(lambda tx: tx.one("select count(*) as n from event_index")).n == 1
+    assert rows(context)["event_index"] == 1
     assert pending(context) == 0
     context.close()
 

@@ -63,6 +63,10 @@ class Imports:
         """Import a source."""
         return importer.store(self.context, self.memory.caller, self.read(path, **options))
 
+    def imported(self, content: str | bytes, user_id: str | None = "ada") -> ImportResult:
+        """Import the content of a file of JSON lines."""
+        return self.stored(self.written("said.jsonl", content), user_id=user_id)
+
     def refused(self, path: Path, **options: Any) -> str:
         """Return the error message without the path; check that nothing was stored."""
         before = rows(self.context)

@@ -95,57 +95,24 @@ def test_chatgpt_takes_the_current_branch(imports: Imports) -> None:
     left_out = imports.read(SAMPLES / "chatgpt").survey.left_out
     imports.stored(SAMPLES / "chatgpt" / "conversations.json")
 
+    garlic = (OWNER, "c-garlic", "Garlic in autumn")
+    ferry = "My name is Nell and the ferry is at noon."
     assert imports.turns() == [
-        (
-            OWNER,
-            "c-garlic",
-            "Garlic in autumn",
-            "How deep do I plant garlic?",
-            "About 5 cm, tip up.",
-            1_760_286_000_250,
-        ),
-        (
-            OWNER,
-            "c-garlic",
-            "Garlic in autumn",
-            "Is this bed deep enough?",
-            "Yes, 20 cm is plenty.",
-            1_760_286_290_000,
-        ),
-        (
-            OWNER,
-            "c-ferry",
-            "Ferry",
-            "My name is Nell and the ferry is at noon.",
-            "",
-            1_760_372_400_000,
-        ),
+        (*garlic, "How deep do I plant garlic?", "About 5 cm, tip up.", 1_760_286_000_250),
+        (*garlic, "Is this bed deep enough?", "Yes, 20 cm is plenty.", 1_760_286_290_000),
+        (OWNER, "c-ferry", "Ferry", ferry, "", 1_760_372_400_000),
     ]
-    assert left_out == Counter(
-        {
-            "other branch": 1,
-            "thinking": 1,
-            "tool call": 1,
-            "tool result": 1,
-            "image, audio or file": 1,
-            "notice of the program": 1,
-        }
-    )
+    kinds = ["other branch", "thinking", "tool call", "tool result", "notice of the program"]
+    assert left_out == Counter([*kinds, "image, audio or file"])
 
 
 def test_claude_takes_text_blocks_of_the_last_branch(imports: Imports) -> None:
     imports.stored(SAMPLES / "claude")
 
+    boat, at = (OWNER, "5f0c-boat", "Boat trip"), ms("2026-03-01T09:30:00.123Z")
     assert imports.turns() == [
-        (
-            OWNER,
-            "5f0c-boat",
-            "Boat trip",
-            "When does the ferry leave?",
-            "At 9:40 from Piombino.",
-            ms("2026-03-01T09:30:00.123Z"),
-        ),
-        (OWNER, "5f0c-boat", "Boat trip", "Thanks!", "", ms("2026-03-01T09:40:00Z")),
+        (*boat, "When does the ferry leave?", "At 9:40 from Piombino.", at),
+        (*boat, "Thanks!", "", ms("2026-03-01T09:40:00Z")),
     ]
 
 
@@ -184,26 +151,13 @@ def test_claude_code_takes_only_what_was_typed_and_answered(imports: Imports) ->
     left_out = imports.read(SAMPLES / "claude-code").survey.left_out
     imports.stored(SAMPLES / "claude-code")
 
+    times, answer = (OWNER, "5e55-1", "Ferry times"), "Let me look.\n\nIt leaves at noon."
     assert imports.turns() == [
-        (
-            OWNER,
-            "5e55-1",
-            "Ferry times",
-            "When does the ferry leave?",
-            "Let me look.\n\nIt leaves at noon.",
-            ms("2026-11-21T09:01:00Z"),
-        ),
-        (OWNER, "5e55-1", "Ferry times", "And on Sundays?", "", ms("2026-11-21T09:05:00Z")),
+        (*times, "When does the ferry leave?", answer, ms("2026-11-21T09:01:00Z")),
+        (*times, "And on Sundays?", "", ms("2026-11-21T09:05:00Z")),
     ]
-    assert left_out == Counter(
-        {
-            "notice of the program": 2,
-            "subagent": 2,
-            "thinking": 1,
-            "tool call": 1,
-            "tool result": 1,
-        }
-    )
+    once = Counter(("thinking", "tool call", "tool result"))
+    assert left_out == once + Counter({"notice of the program": 2, "subagent": 2})
 
 
 def test_claude_code_session_copied_into_another_file_is_stored_once(imports: Imports) -> None:
@@ -220,16 +174,8 @@ def test_claude_code_session_copied_into_another_file_is_stored_once(imports: Im
 def test_codex_takes_only_what_was_typed_and_answered(imports: Imports) -> None:
     imports.stored(SAMPLES / "codex")
 
-    assert imports.turns() == [
-        (
-            OWNER,
-            "0199a213-77",
-            None,
-            "Mend the gate",
-            "The hinge is new.",
-            ms("2026-11-21T09:00:01Z"),
-        )
-    ]
+    session, at = (OWNER, "0199a213-77", None), ms("2026-11-21T09:00:01Z")
+    assert imports.turns() == [(*session, "Mend the gate", "The hinge is new.", at)]
 
 
 def test_recorded_transcripts_are_read(imports: Imports) -> None:
@@ -238,13 +184,10 @@ def test_recorded_transcripts_are_read(imports: Imports) -> None:
     for agent in ("claude-code", "codex"):
         imports.stored(recorded / agent / "transcript.jsonl")
 
-    assert [row[3:5] for row in imports.turns()] == [
-        (
-            "When does the ferry to Elba leave?",
-            "Let me look at the timetable.\n\nIt leaves at noon.",
-        ),
-        ("When does the ferry to Elba leave?", "It leaves at noon."),
-    ]
+    turns = imports.turns()
+    assert [row[3] for row in turns] == ["When does the ferry to Elba leave?"] * 2
+    assert [row[4].splitlines()[-1] for row in turns] == ["It leaves at noon."] * 2
+    assert turns[0][4].startswith("Let me look at the timetable.\n\n")
 
 
 def test_letta_answers_sent_with_a_tool_are_answers(imports: Imports) -> None:
@@ -274,6 +217,7 @@ def test_letta_block_too_long_for_a_fact_is_a_turn(imports: Imports) -> None:
 
 def test_graphiti_edges_are_facts_with_their_validity(imports: Imports) -> None:
     imports.stored(SAMPLES / "graphiti")
+    letter = ms("2026-03-02T12:00:00Z")
 
     assert imports.facts() == [
         ("ada", "Ada lives in Rome", ms("2020-05-01T00:00:00Z"), ms("2026-03-01T00:00:00Z")),
@@ -281,14 +225,7 @@ def test_graphiti_edges_are_facts_with_their_validity(imports: Imports) -> None:
     ]
     assert imports.turns() == [
         ("ada", "ada", "message 1", "I moved to Oslo.", "", ms("2026-03-01T12:00:00Z")),
-        (
-            "ada",
-            "ada",
-            "letter",
-            "",
-            "The flat has a view of the fjord.",
-            ms("2026-03-02T12:00:00Z"),
-        ),
+        ("ada", "ada", "letter", "", "The flat has a view of the fjord.", letter),
     ]
 
 
@@ -328,23 +265,11 @@ CLAUDE_MEM_FACTS = [
     (OWNER, "The gate opens inwards", 1_782_900_000_000, None),
     (OWNER, "Paint is due — in spring", 1_782_900_060_000, None),
 ]
+HINGE = "Hinge fixed\n\nThe old screws had rusted through."
+GATE = "Investigated: The hinge\n\nCompleted: New screws\n\nNext steps: Paint it"
 CLAUDE_MEM_TURNS = [
-    (
-        OWNER,
-        "mem-1",
-        "Hinge fixed",
-        "",
-        "Hinge fixed\n\nThe old screws had rusted through.",
-        1_782_900_000_000,
-    ),
-    (
-        OWNER,
-        "mem-1",
-        "gate",
-        "Mend the gate",
-        "Investigated: The hinge\n\nCompleted: New screws\n\nNext steps: Paint it",
-        1_782_903_600_000,
-    ),
+    (OWNER, "mem-1", "Hinge fixed", "", HINGE, 1_782_900_000_000),
+    (OWNER, "mem-1", "gate", "Mend the gate", GATE, 1_782_903_600_000),
 ]
 
 
@@ -362,21 +287,13 @@ def test_claude_mem_database_is_read_like_its_export(imports: Imports) -> None:
     exported = json.loads((SAMPLES / "claude-mem" / "export.json").read_text())
     path = imports.folder / "claude-mem.db"
     database = apsw.Connection(str(path))
-    tables = {
-        "sdk_sessions": exported["sessions"],
-        "observations": exported["observations"],
-        "session_summaries": exported["summaries"],
-        "user_prompts": exported["prompts"],
-    }
-    for table, records in tables.items():
-        names = list(records[0])
-        database.execute(f"create table {table} ({', '.join(names)})")
-        for record in records:
-            columns = ", ".join(record)
-            marks = ", ".join("?" for _ in record)
-            database.execute(
-                f"insert into {table} ({columns}) values ({marks})", [*record.values()]
-            )
+    tables = {"sessions": "sdk_sessions", "observations": "observations"}
+    tables |= {"summaries": "session_summaries", "prompts": "user_prompts"}
+    for name, table in tables.items():
+        database.execute(f"create table {table} ({', '.join(exported[name][0])})")
+        for record in exported[name]:
+            values = ", ".join(f":{column}" for column in record)
+            database.execute(f"insert into {table} ({', '.join(record)}) values ({values})", record)
     database.close()
     before = sorted(imports.folder.iterdir())
     imports.stored(path)
@@ -414,24 +331,12 @@ def test_markdown_notes_are_turns(imports: Imports) -> None:
     imports.stored(SAMPLES / "markdown")
 
     written = (SAMPLES / "markdown" / "garden.md").stat().st_mtime
-    assert imports.turns() == [
-        (
-            OWNER,
-            "garden.md",
-            "The garden",
-            "",
-            "# The garden\n\nGarlic goes in in October.",
-            pytest.approx(written * 1000, abs=1),
-        ),
-        (
-            OWNER,
-            "trips/Elba.md",
-            "Elba 2026",
-            "",
-            "The ferry leaves from Piombino.",
-            ms("2026-08-05T00:00:00Z"),
-        ),
-    ]
+    garden, elba = imports.turns()
+    text = "# The garden\n\nGarlic goes in in October."
+    assert garden[:5] == (OWNER, "garden.md", "The garden", "", text)
+    assert garden[5] == pytest.approx(written * 1000, abs=1)
+    assert elba[:3] == (OWNER, "trips/Elba.md", "Elba 2026")
+    assert elba[3:] == ("", "The ferry leaves from Piombino.", ms("2026-08-05T00:00:00Z"))
     assert left_out == Counter({"no text": 1})
 
 
@@ -458,14 +363,8 @@ def test_conversation_that_grew_since_an_import_is_stored_whole(imports: Imports
 
 
 def test_long_ids_stay_apart_and_within_the_limit(imports: Imports) -> None:
-    conversations = [
-        {
-            "uuid": "x" * 300 + end,
-            "name": "t" * 5_000,
-            "chat_messages": [{"uuid": "m", "sender": "human", "text": "Hi"}],
-        }
-        for end in ("a", "b")
-    ]
+    said = {"name": "t" * 5_000, "chat_messages": [{"uuid": "m", "sender": "human", "text": "Hi"}]}
+    conversations = [{"uuid": "x" * 300 + end, **said} for end in ("a", "b")]
     imports.stored(imports.written("conversations.json", json.dumps(conversations)))
 
     sessions = [row[1] for row in imports.turns()]
