@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server.examples import EXAMPLES, make_mentioned
+from http_server.examples import EXAMPLES, make_mentioned, path_of
 from hypothesis import given
 from hypothesis import strategies as st
 from service import Http
@@ -23,6 +23,7 @@ from remembrancer.agent.chat import ChatTurn, chat, finish, start_chat
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
 from remembrancer.protocol.agent import Chat
+from remembrancer.protocol.operation import AnyOperation
 from remembrancer.protocol.service_keys import (
     MASK,
     WARNING,
@@ -65,15 +66,15 @@ MORE: dict[str, dict[str, Any]] = {  # texts that the examples leave out
     "/api/execute/code": {"session_id": "runs"},
     "/api/v7/experience/create": {"session_id": "s", "model": "a model"},
 }
-PLACES = [
-    (endpoint, {**example, **MORE.get(endpoint.path, {})}, path)
-    for endpoint, example in EXAMPLES
-    for path in fields({**example, **MORE.get(endpoint.path, {})})
-] + [
-    (endpoint, {"session_id": "s", "duty": "vote_nothing", "duty_reason": "none"}, ("duty_reason",))
-    for endpoint, _ in EXAMPLES
-    if endpoint.path == "/api/v7/remember"
-]
+
+
+def requests_with_key(endpoint: AnyOperation, example: Any) -> list[dict[str, Any]]:
+    """Return the request once for each of its strings, with the key at its end."""
+    body = {**example, **MORE.get(endpoint.path, {})}
+    bodies = [with_key(body, path) for path in fields(body)]
+    if endpoint.path == "/api/v7/remember":
+        bodies.append({"session_id": "s", "duty": "vote_nothing", "duty_reason": TEXT})
+    return bodies
 
 
 def stored_bytes(folder: Path) -> bytes:
@@ -89,62 +90,50 @@ def context(folder: Path) -> Iterator[Context]:
     service.close()
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "example", "path"),
-    PLACES,
-    ids=[f"{e.path}-{'.'.join(map(str, path))}" for e, _, path in PLACES],
-)
+@pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
 def test_no_endpoint_stores_a_key(
-    http: Http, folder: Path, endpoint: Any, example: dict[str, Any], path: tuple[str | int, ...]
+    http: Http, folder: Path, endpoint: AnyOperation, example: dict[str, Any]
 ) -> None:
     """A key is never stored, whichever field holds it (specification.md#service-key-masked)."""
     make_mentioned(http.context)
-    body = with_key(example, path)
 
-    answer = http.ask(
-        endpoint.method,
-        endpoint.path,
-        json=body,
-        headers={"Idempotency-Key": "once"} if endpoint.takes_idempotency_key else {},
-    )
+    for number, body in enumerate(requests_with_key(endpoint, example)):
+        http.remember("And then?", f"Stop {number}.", session_id="summer-trip")
+        once = {"Idempotency-Key": f"once-{number}"} if endpoint.takes_idempotency_key else {}
+        answer = http.ask(endpoint.method, path_of(endpoint), json=body, headers=once)
+        assert answer.status_code in {200, 404, 409, 422}
+        assert not endpoint.takes_idempotency_key or KEY not in answer.text
 
-    assert answer.status_code in {200, 404, 409, 422}
-    assert not endpoint.takes_idempotency_key or KEY not in answer.text
     http.context.store.close()
     assert KEY.encode() not in stored_bytes(folder)
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+def test_the_answer_warns_the_user(http: Http) -> None:
+    """The answer says to revoke the key (specification.md#service-key-warning)."""
+    cube = {"cube_topic": "t", "cube_essence": TEXT, "cube_rules": "- MUST wait"}
+    lesson = {"topic": "t", "essence": TEXT, "rules_markdown": "- MUST wait", "evidence": "docs"}
+    file = {"filename": "a", "content": TEXT, "type": "txt"}
+    note = {"command": "create", "path": "/memories/a", "file_text": TEXT}
+    requests: list[tuple[str, dict[str, Any]]] = [
         ("/api/v7/remember", {"query": TEXT, "response": "ok"}),
         ("/api/v7/remember", {"query": "q", "response": TEXT}),
         ("/api/v7/remember", {"critical": TEXT}),
         ("/api/v7/remember", {"l2_map": TEXT}),
-        (
-            "/api/v7/remember",
-            {"cube_topic": "t", "cube_essence": TEXT, "cube_rules": "- MUST wait"},
-        ),
+        ("/api/v7/remember", cube),
         ("/api/v7/remember", {"duty": "vote_nothing", "duty_reason": TEXT}),
         ("/api/v7/event/write", {"query": TEXT, "response": "ok", "user_id": "ada"}),
         ("/api/v7/agent/chat", {"message": TEXT, "user_id": "ada"}),
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": TEXT}]}),
-        (
-            "/api/v7/experience/create",
-            {"topic": "t", "essence": TEXT, "rules_markdown": "- MUST wait", "evidence": "docs"},
-        ),
+        ("/api/v7/experience/create", lesson),
         ("/api/v7/feedback", {"type": "bug", "title": "t", "description": TEXT}),
-        ("/api/v7/tools/create-file", {"filename": "a", "content": TEXT, "type": "txt"}),
-        ("/api/v7/memory/files", {"command": "create", "path": "/memories/a", "file_text": TEXT}),
+        ("/api/v7/tools/create-file", file),
+        ("/api/v7/memory/files", note),
         ("/api/execute/code", {"code": f"print({TEXT!r})", "session_id": "runs"}),
-    ],
-)
-def test_the_answer_warns_the_user(http: Http, path: str, body: dict[str, Any]) -> None:
-    """The answer says to revoke the key (specification.md#service-key-warning)."""
-    answer = http.post(path, body)
+    ]
 
-    assert answer.status_code == 200
-    assert WARNING in answer.text
+    for path, body in requests:
+        answer = http.post(path, body)
+        assert (path, answer.status_code, WARNING in answer.text) == (path, 200, True)
 
 
 def test_prompt_and_audit_log_warn_too(http: Http) -> None:
