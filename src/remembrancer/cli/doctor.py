@@ -50,7 +50,7 @@ from .key_file import read_service_key
 State = Literal["ok", "notice", "wrong"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The state of one component, the observation, and the remedy.
 
@@ -105,7 +105,7 @@ def describe_key(own: OwnKey, where: str, now_ms: float) -> Finding:
             state = "notice"
             remedy = "get another in time (remembrancer keys create), then: remembrancer login"
     detail = f"accepted ({where}): {', '.join(words)}"
-    return Finding(part="key", state=state, detail=detail, remedy=remedy)
+    return Finding("key", state, detail, remedy)
 
 
 def _service() -> tuple[str | None, Finding]:
@@ -115,35 +115,35 @@ def _service() -> tuple[str | None, Finding]:
         base_url = normalize_base_url(find_url(), where, SERVICE_URL)
     except ValueError as error:
         remedy = "correct it, or save it again: remembrancer login --url ADDRESS"
-        return None, Finding(part="service", state="wrong", detail=_cut(error), remedy=remedy)
+        return None, Finding("service", "wrong", _cut(error), remedy)
     failure: State = "wrong" if is_configured() else "notice"
     try:
         with Client(base_url, timeout_s=_TIMEOUT_S, retry=Retry(times=0)) as client:
             record = client.status_record()
     except UnreachableError as error:
         return None, Finding(
-            part="service",
-            state=failure,
-            detail=f"{_cut(error)} ({where})",
-            remedy="if it runs elsewhere: remembrancer login --url ADDRESS",
+            "service",
+            failure,
+            f"{_cut(error)} ({where})",
+            "if it runs elsewhere: remembrancer login --url ADDRESS",
         )
     except ClientError as error:
         return None, Finding(
-            part="service",
-            state=failure,
-            detail=f"{base_url} ({where}) answers, but not as this service: {_cut(error)}",
-            remedy="check the address, and a proxy before it: remembrancer login --url ADDRESS",
+            "service",
+            failure,
+            f"{base_url} ({where}) answers, but not as this service: {_cut(error)}",
+            "check the address, and a proxy before it: remembrancer login --url ADDRESS",
         )
     detail = f"{base_url} ({where}) answers: {one_line(record.service)} {record.server_version}"
     if record.server_version != __version__:
         detail += f", but this program is {__version__}"
         remedy = "install the same version on both sides"
-        return base_url, Finding(part="service", state="notice", detail=detail, remedy=remedy)
+        return base_url, Finding("service", "notice", detail, remedy)
     if record.status != "ok":
         detail += ", a component is missing or fails"
         remedy = f"see {base_url}/readyz, or run remembrancer doctor on its machine"
-        return base_url, Finding(part="service", state="notice", detail=detail, remedy=remedy)
-    return base_url, Finding(part="service", state="ok", detail=detail)
+        return base_url, Finding("service", "notice", detail, remedy)
+    return base_url, Finding("service", "ok", detail)
 
 
 def _key(base_url: str | None) -> Finding:
@@ -152,26 +152,26 @@ def _key(base_url: str | None) -> Finding:
     where = _origin(KEY_NAME, path, "")
     if not where:
         remedy = "to use a service from here: remembrancer login"
-        return Finding(part="key", state="notice", detail="none is saved", remedy=remedy)
+        return Finding("key", "notice", "none is saved", remedy)
     try:
         key = find_key()
     except KeyMissingError as error:
         remedy = "save it again: remembrancer login"
-        return Finding(part="key", state="wrong", detail=_cut(error), remedy=remedy)
+        return Finding("key", "wrong", _cut(error), remedy)
     if base_url is None:
         remedy = "correct what is wrong with the service first"
-        return Finding(part="key", state="notice", detail=f"not checked ({where})", remedy=remedy)
+        return Finding("key", "notice", f"not checked ({where})", remedy)
     try:
         with Client(base_url, key, timeout_s=_TIMEOUT_S, retry=Retry(times=0)) as client:
             own = client.own_key()
     except UnauthorizedError as error:
         detail = f"rejected ({where}): {_cut(error.detail)}"
         remedy = "create another (remembrancer keys create), then: remembrancer login"
-        return Finding(part="key", state="wrong", detail=detail, remedy=remedy)
+        return Finding("key", "wrong", detail, remedy)
     except (ClientError, ValueError) as error:
         remedy = "save it again: remembrancer login"
         detail = f"not accepted ({where}): {_cut(error)}"
-        return Finding(part="key", state="wrong", detail=detail, remedy=remedy)
+        return Finding("key", "wrong", detail, remedy)
     return describe_key(own, where, time.time() * 1000)
 
 
@@ -199,10 +199,10 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     """
     if is_configured() and not _may_have_store(settings):
         yield Finding(
-            part="store",
-            state="ok",
-            detail=f"none at {settings.store_shown}, so no server is checked",
-            remedy="if one of this machine has another data folder: remembrancer doctor --data DIR",
+            "store",
+            "ok",
+            f"none at {settings.store_shown}, so no server is checked",
+            "if one of this machine has another data folder: remembrancer doctor --data DIR",
         )
     else:
         yield from _server(settings)
@@ -224,10 +224,10 @@ def _server(settings: Settings) -> Iterator[Finding]:
         yield from _open_store(settings)
     else:
         yield Finding(
-            part="store",
-            state="notice",
-            detail=f"none yet at {settings.store_shown}",
-            remedy="remembrancer serve creates it; for a service elsewhere: remembrancer login",
+            "store",
+            "notice",
+            f"none yet at {settings.store_shown}",
+            "remembrancer serve creates it; for a service elsewhere: remembrancer login",
         )
     yield _files(settings)
     yield from _models(settings)
@@ -239,10 +239,10 @@ def _open_store(settings: Settings) -> Iterator[Finding]:
         context = assemble(settings)
     except (OSError, SettingInvalid, StoreUnavailable) as error:
         yield Finding(
-            part="store",
-            state="wrong",
-            detail=str(error),
-            remedy="fix the cause, or restore a backup with the server stopped",
+            "store",
+            "wrong",
+            str(error),
+            "fix the cause, or restore a backup with the server stopped",
         )
         return
     try:
@@ -258,53 +258,41 @@ def _data_folder(settings: Settings) -> Finding:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         return Finding(
-            part="data folder",
-            state="wrong",
-            detail=str(error),
-            remedy="choose another with REMEMBRANCER_DATA or --data",
+            "data folder", "wrong", str(error), "choose another with REMEMBRANCER_DATA or --data"
         )
     detail = f"{folder}, {free >> 20:,} MiB free"
     if not os.access(folder, os.W_OK):
         return Finding(
-            part="data folder",
-            state="wrong",
-            detail=f"{detail}, not writable",
-            remedy=f"chown it to the user {os.getuid()}",
+            "data folder", "wrong", f"{detail}, not writable", f"chown it to the user {os.getuid()}"
         )
     try:
         require_private(folder)
     except DataFolderReadable as error:
         problem, _, remedy = str(error).partition(". ")
-        return Finding(part="data folder", state="wrong", detail=problem, remedy=remedy)
+        return Finding("data folder", "wrong", problem, remedy)
     if free < _FREE_BYTES_MIN:
         return Finding(
-            part="data folder",
-            state="notice",
-            detail=detail,
-            remedy="free disk space: writes fail when the disk is full",
+            "data folder", "notice", detail, "free disk space: writes fail when the disk is full"
         )
-    return Finding(part="data folder", state="ok", detail=detail)
+    return Finding("data folder", "ok", detail)
 
 
 def _records(context: Context) -> Iterator[Finding]:
     result = readiness(context)
     store, embedder = result.store == "ok", result.embedder == "ok"
-    yield _store(context) if store else Finding(part="store", state="wrong", detail=result.store)
+    yield _store(context) if store else Finding("store", "wrong", result.store)
     pending = result.embedding.pending if result.embedding else 0
     detail = context.embedder.name if embedder else result.embedder
     if pending:
         remedy = "start the server: it embeds them in the background"
         yield Finding(
-            part="embedder",
-            state="notice",
-            detail=f"{detail}, {pending:,} events waiting to be embedded",
-            remedy=remedy,
+            "embedder", "notice", f"{detail}, {pending:,} events waiting to be embedded", remedy
         )
     else:
-        yield Finding(part="embedder", state="ok" if embedder else "wrong", detail=detail)
+        yield Finding("embedder", "ok" if embedder else "wrong", detail)
     if store and is_new(context):
         remedy = "remembrancer keys create --account NAME"
-        yield Finding(part="keys", state="notice", detail="no key yet", remedy=remedy)
+        yield Finding("keys", "notice", "no key yet", remedy)
 
 
 def _store(context: Context) -> Finding:
@@ -312,19 +300,16 @@ def _store(context: Context) -> Finding:
     if is_above_policies(context):
         remedy = "connect as an ordinary role that owns the database or the schema"
         return Finding(
-            part="store",
-            state="notice",
-            detail=f"{detail}, as a role that bypasses row-level security",
-            remedy=remedy,
+            "store", "notice", f"{detail}, as a role that bypasses row-level security", remedy
         )
     if not context.store.is_shared or context.store.supports_vector_search:
-        return Finding(part="store", state="ok", detail=detail)
+        return Finding("store", "ok", detail)
     remedy = "install pgvector on the database server, then as superuser: create extension vector"
     return Finding(
-        part="store",
-        state="notice",
-        detail=f"{detail}, searched in memory: the extension `vector` is missing",
-        remedy=remedy,
+        "store",
+        "notice",
+        f"{detail}, searched in memory: the extension `vector` is missing",
+        remedy,
     )
 
 
@@ -333,18 +318,16 @@ def _files(settings: Settings) -> Finding:
         blobs = open_blobs(settings)
         next(iter(blobs.names(before_ms=0)), None)
     except (SettingInvalid, Problem, StoreUnavailable) as error:
-        return Finding(
-            part="files", state="wrong", detail=str(error), remedy="see REMEMBRANCER_BLOBS"
-        )
+        return Finding("files", "wrong", str(error), "see REMEMBRANCER_BLOBS")
     if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
         detail = f"in {settings.data_folder / 'blobs'}, but other servers can share the database"
         return Finding(
-            part="files",
-            state="notice",
-            detail=detail,
-            remedy="for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
+            "files",
+            "notice",
+            detail,
+            "for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
         )
-    return Finding(part="files", state="ok", detail=settings.blobs)
+    return Finding("files", "ok", settings.blobs)
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -352,13 +335,13 @@ def _models(settings: Settings) -> Iterator[Finding]:
     try:
         configured = {slot: targets_of(settings, slot) for slot in SLOTS}
     except SettingInvalid as error:
-        yield Finding(part="models", state="wrong", detail=str(error), remedy="fix the setting")
+        yield Finding("models", "wrong", str(error), "fix the setting")
         return
     if not any(configured.values()):
         yield Finding(
-            part="models",
-            state="ok",
-            detail="none: chat quotes, summaries are extractive, programs are repaired by rules",
+            "models",
+            "ok",
+            "none: chat quotes, summaries are extractive, programs are repaired by rules",
         )
     for slot, targets in configured.items():
         if targets:
@@ -366,12 +349,7 @@ def _models(settings: Settings) -> Iterator[Finding]:
                 f"{target}{', on another machine' if target.is_outside else ''}"
                 for target in targets
             )
-            yield Finding(
-                part=f"models: {slot}",
-                state="ok",
-                detail=detail,
-                remedy="test them: remembrancer models check",
-            )
+            yield Finding(f"models: {slot}", "ok", detail, "test them: remembrancer models check")
 
 
 def _sandbox(settings: Settings) -> Iterator[Finding]:
@@ -381,15 +359,10 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
     try:
         level = sandbox.start()
     except SandboxUnavailable as error:
-        yield Finding(
-            part="sandbox", state="wrong", detail="programs cannot run safely, so none are run"
-        )
+        yield Finding("sandbox", "wrong", "programs cannot run safely, so none are run")
         for primitive in error.extra["missing"]:
             yield Finding(
-                part=f"sandbox: {primitive['primitive']}",
-                state="wrong",
-                detail=primitive["why"],
-                remedy=primitive["remedy"],
+                f"sandbox: {primitive['primitive']}", "wrong", primitive["why"], primitive["remedy"]
             )
         return
     finally:
@@ -397,22 +370,17 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         shutil.rmtree(folder, ignore_errors=True)
     if level == UNSAFE:
         yield Finding(
-            part="sandbox",
-            state="notice",
-            detail="level unsafe: programs are NOT confined",
-            remedy="unset REMEMBRANCER_SANDBOX_MIN_LEVEL",
+            "sandbox",
+            "notice",
+            "level unsafe: programs are NOT confined",
+            "unset REMEMBRANCER_SANDBOX_MIN_LEVEL",
         )
     else:
-        yield Finding(
-            part="sandbox", state="ok", detail=f"level {level}, tested with hostile programs"
-        )
+        yield Finding("sandbox", "ok", f"level {level}, tested with hostile programs")
     if level not in (NS, UNSAFE):
         for primitive in missing(NS):
             yield Finding(
-                part=f"sandbox: {primitive.primitive}",
-                state="notice",
-                detail=primitive.why,
-                remedy=primitive.remedy,
+                f"sandbox: {primitive.primitive}", "notice", primitive.why, primitive.remedy
             )
 
 
@@ -428,6 +396,4 @@ def _agents() -> Iterator[Finding]:
         if untrusted and not remedy:
             detail = f"Codex skips hooks that you have not trusted: {', '.join(untrusted)}"
             remedy = CODEX_TRUST_REMEDY
-        yield Finding(
-            part=f"agent: {agent}", state="notice" if remedy else "ok", detail=detail, remedy=remedy
-        )
+        yield Finding(f"agent: {agent}", "notice" if remedy else "ok", detail, remedy)
