@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from types import TracebackType
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
@@ -344,12 +343,7 @@ class ShortTurns:
             sys.setswitchinterval(SECONDS)
         self._entered += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._entered -= 1
         if self._entered == 0:
             sys.setswitchinterval(self._usual_seconds)
