@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .values import Claim, Quantity
 
@@ -31,37 +31,23 @@ class Unit(NamedTuple):
     factor: Fraction
 
 
-def _load() -> dict[str, Unit]:
-    table = tomllib.loads(resources.files(__package__).joinpath("units.toml").read_text("utf-8"))
-    return {
-        written.replace("·", " "): Unit(dimension, Fraction(factor))
-        for dimension, rows in table.items()
-        for factor, words in rows.items()
-        for written in words.split()
-    }
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(name).read_text("utf-8"))
 
 
-UNITS = _load()
-CURRENCY_SIGNS = "|".join(
-    re.escape(sign)
-    for sign in (
-        "US$",
-        "€",
-        "$",
-        "£",
-        "¥",
-        "₽",
-        "₹",
-        "EUR",
-        "USD",
-        "GBP",
-        "CHF",
-        "CNY",
-        "RUB",
-        "INR",
-        "JPY",
-    )
-)
+def _by_word(rows: Mapping[str, str]) -> dict[str, int | Fraction]:
+    """Return the value of each word of a table of words by their values."""
+    values = {word: Fraction(value) for value, words in rows.items() for word in words.split()}
+    return {word: int(n) if n.denominator == 1 else n for word, n in values.items()}
+
+
+_WORDS_TABLE = _table("numbers.toml")
+UNITS = {
+    word.replace("·", " "): Unit(dimension, Fraction(factor))
+    for dimension, rows in _table("units.toml").items()
+    for word, factor in _by_word(rows).items()
+}
+CURRENCY_SIGNS = "|".join(map(re.escape, _WORDS_TABLE["currencies"].split()))
 
 
 def unit_word(word: str) -> Unit | None:
@@ -116,114 +102,9 @@ def _two_word_unit(first: str, second: str) -> Unit | None:
 
 # --- Parse numbers in words (English, German, French, Spanish, Russian) and Chinese numerals -
 
-_HALF, _ONE_AND_A_HALF = Fraction(1, 2), Fraction(3, 2)
-# By language: 0, 1, 2 and so on up to the first compound, then tens, then other words.
-_COUNTING = {
-    "en": (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen "
-        "fourteen fifteen sixteen seventeen eighteen nineteen"
-    ),
-    "de": (
-        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn "
-        "vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
-    ),
-    "fr": (
-        "zéro une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze "
-        "quinze seize"
-    ),
-    "es": (
-        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce "
-        "quince dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós "
-        "veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
-    ),
-    "ru": (
-        "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать "
-        "тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"
-    ),
-}
-_TENS = {
-    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
-    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "fr": "vingt trente quarante cinquante soixante septante huitante nonante",
-    "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-    "ru": "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
-}
-_EXTRA_WORDS: dict[str, dict[str, int | Fraction]] = {
-    "en": {"hundred": 100, "thousand": 1000, "million": 10**6, "dozen": 12, "half": _HALF},
-    "de": {
-        "ein": 1, "eine": 1, "einen": 1, "einer": 1, "einem": 1, "zwo": 2, "million": 10**6,
-        "millionen": 10**6, "dutzend": 12,
-        "halbe": _HALF,
-        "halben": _HALF, "halbes": _HALF, "anderthalb": _ONE_AND_A_HALF,
-        "eineinhalb": _ONE_AND_A_HALF, "zweieinhalb": Fraction(5, 2),
-        "dreieinhalb": Fraction(7, 2), "viereinhalb": Fraction(9, 2),
-    },
-    "fr": {"un": 1, "vingts": 20, "cent": 100, "cents": 100, "mille": 1000, "million": 10**6,
-        "millions": 10**6, "demi": _HALF,
-           "demie": _HALF},
-    "es": {
-        "un": 1, "una": 1, "cien": 100, "ciento": 100, "doscientos": 200, "doscientas": 200,
-        "trescientos": 300, "trescientas": 300,
-        "cuatrocientos": 400, "cuatrocientas": 400, "quinientos": 500, "quinientas": 500,
-        "seiscientos": 600, "seiscientas": 600,
-        "setecientos": 700, "setecientas": 700, "ochocientos": 800, "ochocientas": 800,
-        "novecientos": 900, "novecientas": 900, "mil": 1000,
-        "millón": 10**6, "millones": 10**6, "docena": 12, "media": _HALF, "medio": _HALF,
-    },
-    "ru": {
-        "одна": 1, "одно": 1, "одну": 1, "две": 2, "двух": 2, "двум": 2, "двумя": 2, "трёх": 3,
-        "трех": 3, "трём": 3, "тремя": 3,
-        "четырёх": 4,
-        "четырех": 4, "пяти": 5, "шести": 6, "семи": 7, "восьми": 8, "девяти": 9, "десяти": 10,
-        "двенадцати": 12, "двадцати": 20,
-        "тридцати": 30, "сорока": 40, "пятидесяти": 50, "сто": 100, "ста": 100, "двести": 200,
-        "триста": 300, "четыреста": 400,
-        "пятьсот": 500, "шестьсот": 600, "семьсот": 700, "восемьсот": 800, "девятьсот": 900,
-        "тысяча": 1000, "тысячи": 1000, "тысяч": 1000,
-        "тысячу": 1000, "миллион": 10**6, "миллиона": 10**6, "миллионов": 10**6,
-        "полтора": _ONE_AND_A_HALF, "полторы": _ONE_AND_A_HALF,
-        "пол": _HALF,
-    },
-}  # fmt: skip
-ARTICLES = frozenset(
-    {
-        "one",
-        "a",
-        "an",
-        "ein",
-        "eine",
-        "einen",
-        "einer",
-        "einem",
-        "eins",
-        "un",
-        "une",
-        "una",
-        "uno",
-        "один",
-        "одна",
-        "одно",
-        "одну",
-    }
-)
-# Words that also exist in another language: they are numbers only in their own.
-_AMBIGUOUS_WORDS = frozenset(
-    {
-        "sept",
-        "cent",
-        "cents",
-        "once",
-        "elf",
-        "mille",
-        "mil",
-        "neuf",
-        "dos",
-        "seize",
-        "null",
-        "pol",
-        "cero",
-    }
-)
+_LANGUAGES: dict[str, dict[str, Any]] = _WORDS_TABLE["languages"]
+ARTICLES = frozenset(_WORDS_TABLE["articles"].split())
+_AMBIGUOUS_WORDS = frozenset(_WORDS_TABLE["ambiguous"].split())
 _CONJUNCTIONS = frozenset({"and", "und", "et", "y"})
 _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+")
 _GAP = re.compile(r"[ \u2011-]")
@@ -239,8 +120,8 @@ class SpelledNumber(NamedTuple):
     is_article: bool  # may be an article, not a number
 
 
-def _german() -> dict[str, int | Fraction]:
-    ones, tens = _COUNTING["de"].split(), _TENS["de"].split()
+def _german(ones: list[str], tens: list[str]) -> dict[str, int | Fraction]:
+    """Return the German compounds up to 999."""
     low = dict(zip(ones, range(20), strict=True)) | {ten: 10 * n for n, ten in enumerate(tens, 2)}
     for unit in range(1, 10):
         stem = "ein" if unit == 1 else ones[unit]
@@ -248,20 +129,18 @@ def _german() -> dict[str, int | Fraction]:
     hundreds = {"hundert": 100} | {
         f"{'ein' if n == 1 else ones[n]}hundert": 100 * n for n in range(1, 10)
     }
-    below = (
-        low
-        | hundreds
-        | {f"{word}{rest}": n + m for word, n in hundreds.items() for rest, m in low.items() if m}
-    )
-    return dict(below)
+    above = {f"{word}{rest}": n + m for word, n in hundreds.items() for rest, m in low.items() if m}
+    return dict(low | hundreds | above)
 
 
 def _tables() -> dict[str, dict[str, int | Fraction]]:
     tables = {}
-    for language, counting in _COUNTING.items():
-        words: dict[str, int | Fraction] = {word: n for n, word in enumerate(counting.split())}
-        words |= {word: 10 * n for n, word in enumerate(_TENS[language].split(), 2)}
-        tables[language] = words | (_german() if language == "de" else {}) | _EXTRA_WORDS[language]
+    for language, table in _LANGUAGES.items():
+        ones, tens = table["counting"].split(), table["tens"].split()
+        words: dict[str, int | Fraction] = {word: n for n, word in enumerate(ones)}
+        words |= {word: 10 * n for n, word in enumerate(tens, 2)}
+        compounds = _german(ones, tens) if language == "de" else {}
+        tables[language] = words | compounds | _by_word(table["words"])
     return tables
 
 
@@ -419,17 +298,7 @@ _NUMBER = re.compile(
     re.ASCII,
 )
 _CURRENCY_BEFORE = re.compile(rf"({CURRENCY_SIGNS})\s?$")
-_MAGNITUDES = {
-    "k": 10**3, "K": 10**3, "M": 10**6, "thousand": 10**3, "tsd": 10**3, "tausend": 10**3,
-    "mille": 10**3, "mil": 10**3, "тыс": 10**3,
-    "тысяч": 10**3, "тысячи": 10**3, "тысяча": 10**3, "million": 10**6, "millions": 10**6,
-    "millionen": 10**6, "mio": 10**6, "mn": 10**6,
-    "millón": 10**6, "millones": 10**6, "млн": 10**6, "миллион": 10**6, "миллиона": 10**6,
-    "миллионов": 10**6, "billion": 10**9,
-    "billions": 10**9, "bn": 10**9, "milliarde": 10**9, "milliarden": 10**9, "milliard": 10**9,
-    "milliards": 10**9, "mrd": 10**9,
-    "млрд": 10**9, "миллиард": 10**9, "миллиардов": 10**9, "万": 10**4, "亿": 10**8, "千": 10**3,
-}  # fmt: skip
+_MAGNITUDES = _by_word(_WORDS_TABLE["magnitudes"])
 _MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")
 _PREPOSITION = re.compile(r"[ ]d(?:e[ ]|['’])")  # deux millions d'euros
 _HALF_MORE = re.compile(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
@@ -451,29 +320,7 @@ _BETWEEN = re.compile(
     r"\s?(?:-|\u2013|\u2014|~|to|bis|und|and|et|à|a|y|до|и|по|至|到)\s?", re.IGNORECASE
 )
 _LINKS = re.compile(r"[ ,]{0,2}(?:(?:and|und|et|y|и)[ ])?")
-_DECIMAL_COMMA = frozenset(
-    {
-        "de",
-        "fr",
-        "es",
-        "ru",
-        "it",
-        "pt",
-        "nl",
-        "pl",
-        "cs",
-        "sv",
-        "da",
-        "no",
-        "fi",
-        "uk",
-        "tr",
-        "ro",
-        "hu",
-        "el",
-        "id",
-    }
-)
+_DECIMAL_COMMA = frozenset(_WORDS_TABLE["decimal_comma"].split())
 _ADDITIVE_DIMENSIONS = frozenset({"time", "length", "mass", "months"})
 _SMALL_MAX = 12
 
@@ -487,6 +334,19 @@ class NumberMatch(NamedTuple):
     unit: Unit | None
     in_words: bool = False
     is_article: bool = False
+
+
+def _found(
+    match: re.Match[str],
+    value: Fraction,
+    unit: Unit | None,
+    *,
+    end: int | None = None,
+    in_words: bool = False,
+) -> NumberMatch:
+    """Return the number of a match, up to `end` if it goes on with its unit."""
+    end = match.end() if end is None else end
+    return NumberMatch(match.start(), end, frozenset({value}), unit, in_words)
 
 
 def numbers(text: str, language: str, *, generous: bool) -> list[Claim]:
@@ -649,13 +509,7 @@ def _words(text: str, language: str | None) -> Iterator[NumberMatch]:
     for match in re.finditer(
         r"\bпол(часа|года|месяца|дня|метра|литра|килограмма|километра)\b", text, re.IGNORECASE
     ):
-        yield NumberMatch(
-            match.start(),
-            match.end(),
-            frozenset({Fraction(1, 2)}),
-            unit_word(match[1]),
-            in_words=True,
-        )
+        yield _found(match, Fraction(1, 2), unit_word(match[1]), in_words=True)
     for match in re.finditer(
         r"\b(?:an hour|eine Stunde|une heure|una hora) ?(?=and a half|et demie|y media)",
         text,
@@ -663,13 +517,8 @@ def _words(text: str, language: str | None) -> Iterator[NumberMatch]:
     ):
         half_more = _HALF_MORE.match(text, match.end() - 1)
         if half_more:
-            yield NumberMatch(
-                match.start(),
-                half_more.end(),
-                frozenset({Fraction(3, 2)}),
-                unit_word("hour"),
-                in_words=True,
-            )
+            hour, end = unit_word("hour"), half_more.end()
+            yield _found(match, Fraction(3, 2), hour, end=end, in_words=True)
 
 
 def _compound_chinese(text: str) -> Iterator[NumberMatch]:
@@ -677,12 +526,8 @@ def _compound_chinese(text: str) -> Iterator[NumberMatch]:
     for match in _HAN_WITH_FRACTION.finditer(text):
         first, after = _parse_number(match["first"]), match["after"]
         digits = after if after.isdigit() else "".join(str(int(parse_chinese(c))) for c in after)
-        yield NumberMatch(
-            match.start(),
-            match.end(),
-            frozenset({first + Fraction(int(digits), 10 ** len(digits))}),
-            unit_word(match["unit"]),
-        )
+        value = first + Fraction(int(digits), 10 ** len(digits))
+        yield _found(match, value, unit_word(match["unit"]))
     for match in _HAN_SUM.finditer(text):
         value = Fraction(match[1]) * (10**4 if match[2] == "万" else 10**8) + Fraction(match[3]) * (
             1000 if match[4] == "千" else 100
@@ -705,36 +550,26 @@ def _chinese(text: str, *, generous: bool) -> Iterator[NumberMatch]:
             continue  # `_digits` reads it
         value = Fraction(numerals) if numerals[0].isdigit() else parse_chinese(numerals)
         if match["share"]:
-            yield NumberMatch(match.start(), match.end(), frozenset({value}), unit_word("%"))
+            yield _found(match, value, unit_word("%"))
             continue
         unit_match = unit_at(text, match.end())
         if match["half"] and unit_match:
-            yield NumberMatch(
-                match.start(), unit_match[1], frozenset({value + Fraction(1, 2)}), unit_match[0]
-            )
+            yield _found(match, value + Fraction(1, 2), unit_match[0], end=unit_match[1])
         elif (
             unit_match
             or _MEASURE_WORD.match(text, match.end())
             or generous
             or _WITH_PLACE_VALUES.fullmatch(numerals)
         ):
-            end = unit_match[1] if unit_match else match.end()
-            yield NumberMatch(
-                match.start(),
-                end,
-                frozenset({value}),
-                unit_match[0] if unit_match else None,
-                in_words=value <= _SMALL_MAX,
-            )
+            unit, end = unit_match or (None, match.end())
+            yield _found(match, value, unit, end=end, in_words=value <= _SMALL_MAX)
     for match in re.finditer(r"半(?:个)?(小时|年|天|月|公斤|公里)", text):
         if not re.search(
             r"[\d零〇一二两三四五六七八九十百千万亿个]$",
             text[max(0, match.start() - 1) : match.start()],
         ):
             unit = unit_word("个月" if match[1] == "月" else match[1])
-            yield NumberMatch(
-                match.start(), match.end(), frozenset({Fraction(1, 2)}), unit, in_words=True
-            )
+            yield _found(match, Fraction(1, 2), unit, in_words=True)
 
 
 def _share_units(text: str, numbers: Sequence[NumberMatch]) -> list[NumberMatch]:
