@@ -22,7 +22,7 @@ from remembrancer.client import (
     verbs,
 )
 from remembrancer.client.credentials import find_key, find_url, url_file, write_key
-from remembrancer.client.errors import ForbiddenError, NotFoundError
+from remembrancer.client.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from remembrancer.client.turns import batches, turns_of
 from remembrancer.context import Context
 from remembrancer.protocol.agent import ComplianceQuery
@@ -82,8 +82,10 @@ def test_added_content_is_found_and_owes_nothing(client: Client) -> None:
 
 
 def test_messages_of_a_chat_become_turns() -> None:
+    [alone] = turns_of({"role": "user", "content": "I am vegetarian."})
     turns = [(turn.query, turn.response) for turn in turns_of(CHAT)]
 
+    assert alone.query == "I am vegetarian."
     assert turns == [
         ("When does the ferry leave?", "At 9:40, pier 3."),
         ("And back?\nOn Sunday, I mean.", "At 17:15."),
@@ -161,34 +163,30 @@ def test_search_result_is_a_sequence_of_hits(client: Client) -> None:
     assert (str(nothing), bool(nothing)) == ("nothing matches", False)
 
 
-def test_search_result_without_hits_prints_its_facts(client: Client) -> None:
-    client.add_fact(FactAdd(user_id="mia", text="Mia is allergic to penicillin."))
-
-    result = client.search("allergic to penicillin", user_id="mia")
-
-    assert (len(result), bool(result)) == (0, True)
-    assert str(result) == "fact  Mia is allergic to penicillin."
-    assert [(one.kind, one.id) for one in result.others] == [("fact", result.facts[0].fact_id)]
-
-
-def test_search_result_marks_a_fact_that_was_replaced(client: Client) -> None:
+def test_search_result_prints_its_facts_and_marks_those_that_were_replaced(client: Client) -> None:
     bonn = client.add_fact(FactAdd(user_id="mia", text="Mia lives in Bonn.")).fact
+    result = client.search("Where does Mia live?", user_id="mia")
     client.update(bonn.fact_id, "Mia lives in Köln.")
 
     printed = str(client.search("Where did Mia live in the past?", user_id="mia"))
 
+    assert (len(result), bool(result)) == (0, True)
+    assert str(result) == "fact  Mia lives in Bonn."
+    assert [(one.kind, one.id) for one in result.others] == [("fact", bonn.fact_id)]
     assert "fact  Mia lives in Köln." in printed
     assert "fact  Mia lives in Bonn. (superseded)" in printed
 
 
-def test_calls_without_a_user_use_the_same_one(client: Client, url: str, key: str) -> None:
+def test_calls_without_a_user_use_the_same_one(
+    client: Client, url: str, key: str, account: str
+) -> None:
     """It is that of the client, else the default user of the key."""
     client.add("The bicycle is in the cellar.")
     with Client(url, key, user_id="mia") as of_mia:
         of_mia.add("The skis are in the attic.")
         assert [event.query for event in of_mia.events()] == ["The skis are in the attic."]
 
-    assert client.search("bicycle").user_id == "owner"
+    assert client.search("bicycle").user_id == account
     assert [event.query for event in client.events()] == ["The bicycle is in the cellar."]
     assert [one.session_id for one in client.sessions()] == ["default"]
 
@@ -217,7 +215,9 @@ def test_iterators_read_page_by_page(client: Client, monkeypatch: pytest.MonkeyP
     assert len(client.get_all(user_id="mia", limit=3)) == 3
 
 
-def test_facts_are_updated_with_their_history_and_turns_are_not(client: Client) -> None:
+def test_facts_are_updated_with_their_history_and_turns_are_not(
+    client: Client, account: str
+) -> None:
     turn = client.add("Mia lives in Bonn.", user_id="mia").event_id
     fact_id = client.add_fact(FactAdd(user_id="mia", text="Mia lives in Bonn.")).fact.fact_id
     newer = client.update(fact_id, "Mia lives in Köln.").fact
@@ -231,7 +231,7 @@ def test_facts_are_updated_with_their_history_and_turns_are_not(client: Client) 
         client.update(turn, "Mia lives in Köln.")
     with pytest.raises(NotFoundError, match=r"user mia has no fact f_unknown.*pass its user_id"):
         client.history("f_unknown", user_id="mia")
-    with pytest.raises(NotFoundError, match=f"user owner has no fact {fact_id}"):
+    with pytest.raises(NotFoundError, match=f"user {account} has no fact {fact_id}"):
         client.get(fact_id)
 
 
@@ -270,25 +270,18 @@ def test_delete_erases_turns_and_facts(client: Client) -> None:
     assert list(client.facts(user_id="mia")) == []
 
 
-def test_delete_all_erases_one_user_or_one_session(client: Client) -> None:
-    for user_id, session_id in (("mia", "a"), ("mia", "b"), ("bob", "a")):
-        client.add(f"{user_id} {session_id}", user_id=user_id, session_id=session_id)
-
-    assert client.delete_all(user_id="mia", session_id="a").counts.events == 1
-    assert [event.query for event in client.get_all(user_id="mia")] == ["mia b"]
-    assert client.delete_all(user_id="mia").counts.events == 1
-    assert [event.query for event in client.get_all(user_id="bob")] == ["bob a"]
-
-
-def test_delete_all_erases_a_session_or_the_memory_of_a_team(client: Client) -> None:
+def test_delete_all_erases_one_user_or_team_or_one_of_its_sessions(client: Client) -> None:
     client.create_team(TeamCreate(name="Our Garden"))
-    client.add("My own.", user_id="owner")
-    for session_id in ("a", "b"):
-        client.add(f"The rake of {session_id}.", session_id=session_id, team="Our Garden")
+    client.add("My own.")
+    places: tuple[dict[str, Any], ...] = ({"user_id": "mia"}, {"team": "Our Garden"})
+    for place in places:
+        for session_id in ("a", "b"):
+            client.add(f"The rake of {session_id}.", session_id=session_id, **place)
 
-    assert client.delete_all(team="Our Garden", session_id="a").counts.events == 1
-    assert [one.query for one in client.events(team="Our Garden")] == ["The rake of b."]
-    assert client.delete_all(team="Our Garden").counts.events == 1
+    for place in places:
+        assert client.delete_all(**place, session_id="a").counts.events == 1
+        assert [one.query for one in client.events(**place)] == ["The rake of b."]
+        assert client.delete_all(**place).counts.events == 1
     assert [one.query for one in client.get_all()] == ["My own."]
 
 
@@ -312,29 +305,20 @@ def test_delete_all_of_a_team_is_for_its_owners(client: Client, context: Context
     assert len(list(client.events(team="Garden"))) == 1
 
 
-@pytest.mark.parametrize("arguments", [{}, {"user_id": "mia", "team": "Garden"}])
-def test_delete_all_needs_a_user_or_a_team(client: Client, arguments: dict[str, str]) -> None:
+def test_delete_all_needs_a_user_or_a_team(client: Client) -> None:
     """Both could be read as what one user stored in the team; the team is erased whole."""
-    with pytest.raises(TypeError, match="either user_id"):
-        client.delete_all(**arguments)
+    for arguments in ({}, {"user_id": "mia", "team": "Garden"}):
+        with pytest.raises(TypeError, match="either user_id"):
+            client.delete_all(**arguments)
 
 
-def test_options_of_the_protocol_are_refused(client: Client) -> None:
+def test_other_options_of_a_search_are_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="call search_memory"):
         client.search("x", interact=True)
     with pytest.raises(ValueError, match="query: String should have at least 1 character"):
         client.search("")
-
-
-def test_unknown_options_of_a_search_are_refused_with_the_existing_ones(client: Client) -> None:
     with pytest.raises(TypeError, match=r"search\(\) takes no limit\. It takes after, .* top_k"):
         client.search("x", limit=3)
-
-
-def test_one_message_is_a_turn() -> None:
-    [turn] = turns_of({"role": "user", "content": "I am vegetarian."})
-
-    assert turn.query == "I am vegetarian."
 
 
 def test_async_client_has_the_same_verbs(url: str, key: str) -> None:
@@ -375,29 +359,21 @@ def test_address_is_that_of_the_environment_then_of_the_login(tmp_path: Path) ->
     assert find_url({**home, "REMEMBRANCER_URL": "http://h"}) == "http://h"
 
 
-def test_key_that_was_found_is_sent_to_no_address_of_the_program(
-    url: str, key: str, monkeypatch: pytest.MonkeyPatch
+def test_key_that_was_found_is_sent_only_where_the_login_says(
+    url: str, key: str, account: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program that names another service must name its key, too."""
-    monkeypatch.setenv("REMEMBRANCER_KEY", key)
-
-    with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
-        client.search("x")
-
-
-def test_saved_key_is_sent_only_where_the_login_says(
-    url: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.delenv("REMEMBRANCER_URL", raising=False)
-    monkeypatch.delenv("REMEMBRANCER_KEY", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     write_key(url_file(), url)
     write_key(tmp_path / "remembrancer" / "key", key)
 
-    with Client() as client:
-        assert client.search("x").user_id == "owner"
-    with Client(url) as client, pytest.raises(Exception, match="unauthorized"):
-        client.search("x")
+    for variable in ("", key):
+        monkeypatch.setenv("REMEMBRANCER_KEY", variable)
+        with Client() as client:
+            assert client.search("x").user_id == account
+        with Client(url) as client, pytest.raises(UnauthorizedError):
+            client.search("x")
 
 
 def test_service_that_does_not_run_is_named_with_the_remedy() -> None:

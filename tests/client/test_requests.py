@@ -10,10 +10,12 @@ from typing import Any, get_type_hints
 
 import pytest
 from pydantic import BaseModel
+from service import new_key
 
 from remembrancer.client import AsyncClient, Client
 from remembrancer.client.api_request import request_of
 from remembrancer.client.errors import ConflictError
+from remembrancer.context import Context
 from remembrancer.protocol.agent import Chat, PromptQuery, PromptWrite, SecondLook
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery
@@ -96,7 +98,7 @@ def test_methods_show_their_messages() -> None:
     assert (shown["body"], shown["return"]) == (MemoryQuery, MemoryAnswer)
 
 
-def test_turns_and_events_are_saved_and_found(client: Client) -> None:
+def test_turns_and_events_are_saved_and_found(client: Client, account: str) -> None:
     turn = client.remember_turn(
         Turn(
             query="When does the ferry leave?",
@@ -105,12 +107,12 @@ def test_turns_and_events_are_saved_and_found(client: Client) -> None:
         )
     )
     event = client.save_event(
-        EventWrite(query="Where is the key?", response="Under the pot.", user_id="owner")
+        EventWrite(query="Where is the key?", response="Under the pot.", user_id=account)
     )
 
     assert turn.event_id
     assert (
-        client.search_memory(MemoryQuery(query_text="ferry", user_id="owner")).hits[0].event_id
+        client.search_memory(MemoryQuery(query_text="ferry", user_id=account)).hits[0].event_id
         == turn.event_id
     )
     assert client.get_event(event.event_id).response == "Under the pot."
@@ -119,18 +121,18 @@ def test_turns_and_events_are_saved_and_found(client: Client) -> None:
     assert [hit.event_id for hit in agent.hits] == [turn.event_id]
 
 
-def test_summaries_and_maps_are_saved_and_read(client: Client) -> None:
+def test_summaries_and_maps_are_saved_and_read(client: Client, account: str) -> None:
     client.remember_turn(
         Turn(query="q", response="The ferry leaves at 9:40 from Piombino.", session_id="trip")
     )
     saved = client.save_summary(
         Summary(
-            user_id="owner",
+            user_id=account,
             session_id="trip",
             summary_text="The ferry leaves at 9:40 from Piombino.",
         )
     )
-    created = client.make_map(MapRequest(user_id="owner"))
+    created = client.make_map(MapRequest(user_id=account))
 
     assert saved.saved
     assert client.get_map(MapQuery(version=created.version)).map_text == created.map_text
@@ -140,13 +142,16 @@ def test_summaries_and_maps_are_saved_and_read(client: Client) -> None:
     )
 
 
-def test_prompts_feedback_and_cubes_are_saved_and_read(client: Client) -> None:
+def test_prompts_feedback_and_cubes_are_saved_and_read(
+    client: Client, context: Context, url: str
+) -> None:
     client.put_prompt(PromptWrite(user_id="ada", prompt="Answer in Italian."))
     client.submit_feedback(Feedback(type="bug", title="t", description="d"))
     cube = client.create_cube(_example(CubeCreate))
 
     assert client.get_prompt(PromptQuery(user_id="ada")).user_part == "Answer in Italian."
-    assert [item.title for item in client.list_feedback(FeedbackQuery(limit=5)).feedback] == ["t"]
+    with Client(url, new_key(context)) as owner:
+        assert [one.title for one in owner.list_feedback(FeedbackQuery(limit=5)).feedback] == ["t"]
     assert client.vote_on_cube(CubeVote(cube_id=cube.cube_id, user_id="ada", vote=1)).voted
 
 
@@ -188,12 +193,12 @@ def test_second_look_checks_a_saved_draft(client: Client) -> None:
     assert (result.status, result.event_id) == ("pass", turn.event_id)
 
 
-def test_chat_answers_from_memory(client: Client) -> None:
+def test_chat_answers_from_memory(client: Client, account: str) -> None:
     client.remember_turn(
         Turn(query="When does the ferry leave?", response="At 9:40 from Piombino.")
     )
 
-    turn = client.chat_with_agent(Chat(user_id="owner", message="When does the ferry leave?"))
+    turn = client.chat_with_agent(Chat(user_id=account, message="When does the ferry leave?"))
 
     assert (turn.answer_mode, "9:40" in turn.reply) == ("extractive", True)
 
@@ -204,21 +209,21 @@ def test_public_endpoints_need_no_key(url: str) -> None:
         assert anonymous.status_record().interface_version == "8.3"
 
 
-def test_other_sends_any_request(client: Client) -> None:
+def test_other_sends_any_request(client: Client, account: str) -> None:
     assert client.other("GET", "/api/v7/status")["version"] == "6.0"
     assert (
-        client.other("POST", "/api/v7/memory", {"query_text": "ferry", "user_id": "owner"})["hits"]
+        client.other("POST", "/api/v7/memory", {"query_text": "ferry", "user_id": account})["hits"]
         == []
     )
 
 
-def test_async_client_saves_and_searches(url: str, key: str) -> None:
+def test_async_client_saves_and_searches(url: str, key: str, account: str) -> None:
     async def run() -> tuple[str | None, list[str]]:
         async with AsyncClient(url, key) as client:
             turn = await client.remember_turn(
                 Turn(query="When does the ferry leave?", response="At 9:40.")
             )
-            results = await client.search_memory(MemoryQuery(query_text="ferry", user_id="owner"))
+            results = await client.search_memory(MemoryQuery(query_text="ferry", user_id=account))
             return turn.event_id, [hit.event_id for hit in results.hits]
 
     event_id, hits = asyncio.run(run())

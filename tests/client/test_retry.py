@@ -69,23 +69,15 @@ def test_waits_grow_exponentially() -> None:
     assert waits == [0.0, 0.1875, 0.375, 0.75]
 
 
-def test_retry_after_is_respected() -> None:
-    waits, _ = run(
-        new_request(is_retry_safe=False),
-        HttpResponse(status=429, headers={"retry-after": "7"}, body=b""),
-        GOOD,
-    )
+def test_retry_after_is_respected_and_raised_at_once_if_excessive() -> None:
+    def limited(seconds: str) -> HttpResponse:
+        return HttpResponse(status=429, headers={"retry-after": seconds}, body=b"")
+
+    waits, _ = run(new_request(is_retry_safe=False), limited("7"), GOOD)
+    with pytest.raises(TooManyRequestsError) as raised:
+        run(new_request(is_retry_safe=True), limited("3600"))
 
     assert 7.0 <= waits[1] < 8.0
-
-
-def test_excessive_retry_after_raises_at_once() -> None:
-    with pytest.raises(TooManyRequestsError) as raised:
-        run(
-            new_request(is_retry_safe=True),
-            HttpResponse(status=429, headers={"retry-after": "3600"}, body=b""),
-        )
-
     assert raised.value.retry_after_s == 3600
 
 
@@ -94,23 +86,13 @@ def test_error_is_raised_after_the_last_attempt() -> None:
         run(new_request(is_retry_safe=True), BUSY, BUSY, retry=Retry(times=1))
 
 
-@pytest.mark.parametrize(
-    "no_response", [NoResponse("cut", was_sent=True), NoResponse("refused", was_sent=False)]
-)
-def test_lost_response_is_retried_if_safe(no_response: NoResponse) -> None:
-    assert run(new_request(is_retry_safe=True), no_response, GOOD)[1] == "good"
+def test_lost_response_is_retried_if_safe_and_an_unsent_request_always() -> None:
+    lost, unsent = NoResponse("cut", was_sent=True), NoResponse("refused", was_sent=False)
 
-
-def test_lost_response_is_not_retried_if_unsafe() -> None:
+    for is_retry_safe, no_response in ((True, lost), (True, unsent), (False, unsent)):
+        assert run(new_request(is_retry_safe=is_retry_safe), no_response, GOOD)[1] == "good"
     with pytest.raises(UnreachableError, match="cut"):
-        run(new_request(is_retry_safe=False), NoResponse("cut", was_sent=True))
-
-
-def test_unsent_request_is_retried() -> None:
-    assert (
-        run(new_request(is_retry_safe=False), NoResponse("refused", was_sent=False), GOOD)[1]
-        == "good"
-    )
+        run(new_request(is_retry_safe=False), lost)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 500])
@@ -156,29 +138,17 @@ def test_two_writes_have_different_idempotency_keys() -> None:
     assert len({received.headers["idempotency-key"] for received in server.requests}) == 2
 
 
-def test_interactive_search_is_not_retried() -> None:
-    with (
-        ScriptedServer([b""]) as server,
-        Client(server.url, "sk_00", sleep=_no_wait) as client,
-        pytest.raises(UnreachableError),
-    ):
-        client.search_memory(MemoryQuery(query_text="q", user_id="u"))
-
-
-def test_read_only_search_is_retried(url: str) -> None:
+def test_only_a_search_that_counts_nothing_is_retried() -> None:
     results = answer(200, {"hits": [], "shared_cubes": [], "step": 0, "total_hits": 0})
     with (
-        ScriptedServer([b"", results]) as server,
+        ScriptedServer([b"", b"", results]) as server,
         Client(server.url, "sk_00", sleep=lambda _s: None) as client,
     ):
-        assert (
-            client.search_memory(MemoryQuery(query_text="q", user_id="u", interact=False)).hits
-            == []
-        )
-
-
-def _no_wait(_seconds: float) -> None:
-    raise AssertionError("unexpected wait")
+        with pytest.raises(UnreachableError):
+            client.search_memory(MemoryQuery(query_text="q", user_id="u"))
+        assert len(server.requests) == 1
+        pure = MemoryQuery(query_text="q", user_id="u", interact=False)
+        assert client.search_memory(pure).hits == []
 
 
 def test_async_client_retries_like_the_sync_one() -> None:

@@ -47,13 +47,15 @@ def checked_client(client: Client) -> Iterator[Client]:
     assert answer.duty_error is None
 
 
-def run(client: Client, *drafts: str, turns: int = 1, **options: Any) -> tuple[Runtime, Any]:
+def run(
+    client: Client, *drafts: str, turns: int = 1, about: str = "ferry", **options: Any
+) -> tuple[Runtime, Any]:
     """Run a session of `turns` turns; return the runtime and its last reply."""
     runtime = Runtime(
         client, scripted(*drafts)[0], **{"user_id": "ada", "session_id": "s", **options}
     )
     for n in range(turns):
-        reply = runtime.turn(f"When does ferry number {n} leave?")
+        reply = runtime.turn(f"When does {about} number {n} leave?")
     return runtime, reply
 
 
@@ -63,12 +65,13 @@ def test_compliant_model_leaves_no_duty_error(checked_client: Client) -> None:
         "I do not know [general].\nCUBE_NOTHING: small talk\nmemory: not used\n{seal}",
         turns=4,
     )
+    counts = runtime.counts
 
-    assert runtime.counts.compliance()["sealed"] == 1
-    assert runtime.counts.compliance()["remembered"] == 1
-    assert reply.text == "I do not know [general]."
-    assert reply.remarks == ()
-    assert reply.step == 4
+    assert (counts.compliance()["sealed"], counts.compliance()["remembered"]) == (1, 1)
+    assert (reply.text, reply.remarks, reply.step) == ("I do not know [general].", (), 4)
+    assert counts.service_ms > 0
+    assert counts.draft_ms > 0
+    assert counts.overhead()["calls"] == sum(counts.calls.values()) / 4
 
 
 def test_next_turn_recalls_the_saved_turn(checked_client: Client) -> None:
@@ -87,20 +90,21 @@ def test_runtime_closes_the_duties_of_a_forgetful_model(
 ) -> None:
     """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
     lesson: dict[str, Any] = {
-        "cube_topic": "ferry",
-        "cube_essence": "A ferry may leave early in the summer months.",
-        "cube_rules": "- MUST check when the ferry will leave",
+        "cube_topic": "tram",
+        "cube_essence": "A tram may leave early in the summer months.",
+        "cube_rules": "- MUST check when the tram will leave",
         "cube_publish": True,
     }
     with Client(url, new_key(context, "bob")) as other:
         other.remember_turn(Turn(query="Early?", response="Yes.", **lesson))
-    runtime, reply = run(checked_client, "It leaves in the morning.", turns=3)
+    before = rows(context)["closed_duties"]
+    runtime, reply = run(checked_client, "It leaves in the morning.", turns=3, about="tram")
 
     assert reply.remarks == ()
     assert runtime.counts.compliance()["sealed"] == 0
     assert runtime.counts.compliance()["remembered"] == 1
     assert runtime.counts.cubes_closed == runtime.counts.cubes_to_rate >= 1
-    assert rows(context)["closed_duties"] == 3 + runtime.counts.calls["duty"]
+    assert rows(context)["closed_duties"] == before + 3 + runtime.counts.calls["duty"]
 
 
 def _lesson() -> CubeCreate:
@@ -139,17 +143,13 @@ def test_malformed_lines_do_not_affect_the_answer(checked_client: Client) -> Non
         "It leaves.\nCUBE: what | is\nRATE: c_77 +5\nCRITICAL: Ada likes tea\nTASK_DONE\n"
         "REM | #999 | READ | VERIFY | CORRECT | OUTPUT",
     )
+    query = MemoryQuery(query_text="ferry", user_id="ada", interact=False)
+    saved = checked_client.search_memory(query).hits[0].event_id
 
     assert reply.text == "It leaves."
     assert checked_client.get_start_pack().prompt_text
     assert set(runtime.counts.line_faults) == {"cube_fields", "rate_syntax", "seal_step"}
-    assert best_response(checked_client) == "It leaves."
-
-
-def best_response(client: Client) -> str:
-    """Return the response of the best hit, as saved by the service."""
-    results = client.search_memory(MemoryQuery(query_text="ferry", user_id="ada", interact=False))
-    return client.get_event(results.hits[0].event_id).response
+    assert checked_client.get_event(saved).response == "It leaves."
 
 
 def test_false_seal_and_rating_have_no_effect(checked_client: Client) -> None:
@@ -195,61 +195,32 @@ def test_summary_is_requested_after_fifteen_turns_and_saved(checked_client: Clie
     assert replies[-1].remarks == ()
 
 
-def test_pasted_key_reaches_neither_model_nor_service(
-    context: Context, client: Client, key: str
-) -> None:
-    draft, prompts = scripted("I read it.")
-    before = rows(context)
-
-    reply = Runtime(client, draft, user_id="ada").turn(f"here: {key}")
-
-    assert "revoke" in reply.text
-    assert prompts == []
-    assert rows(context) == before
-
-
-def test_user_gets_an_answer_without_a_service(key: str) -> None:
+def test_turn_during_an_outage_is_answered_and_saved_afterwards(client: Client, key: str) -> None:
     with Client("http://127.0.0.1:1", key, retry=Retry(times=0)) as unreachable:
-        draft = scripted("At 9:40 [unverified].")[0]
-        reply = Runtime(unreachable, draft, user_id="ada", without_memory="continue").turn(
-            "When does the ferry leave?"
-        )
-
-    assert reply.text == f"At 9:40 [unverified].\n\n({NOTE_LATER})"
-
-
-def test_turn_during_an_outage_is_saved_afterwards(url: str, key: str) -> None:
-    with (
-        Client("http://127.0.0.1:1", key, retry=Retry(times=0)) as unreachable,
-        Client(url, key) as client,
-    ):
-        runtime = Runtime(
-            unreachable,
-            scripted("At 9:40 [unverified].\n{seal}")[0],
-            user_id="ada",
-            session_id="s",
-            without_memory="continue",
-        )
-        runtime.turn("When does the ferry leave?")
+        draft, _ = scripted("At 9:40 [unverified].")
+        options: dict[str, Any] = {"session_id": "s", "without_memory": "continue"}
+        runtime = Runtime(unreachable, draft, user_id="ada", **options)
+        during = runtime.turn("When does the ferry leave?")
         runtime.client = client
-        reply = runtime.turn("And the train?")
-        results = client.search_memory(
-            MemoryQuery(query_text="ferry", user_id="ada", session_id="s")
-        )
+        after = runtime.turn("And the train?")
+    query = MemoryQuery(query_text="ferry", user_id="ada", session_id="s")
+    results = client.search_memory(query)
 
+    assert during.text == f"At 9:40 [unverified].\n\n({NOTE_LATER})"
     assert "When does the ferry leave?" in [hit.query for hit in results.hits]
     assert results.duty_error is None
-    assert reply.notes == ()
+    assert after.notes == ()
 
 
-def test_read_only_key_searches_and_notes_that_nothing_is_saved(context: Context, url: str) -> None:
-    with Client(url, new_key(context, read_only=True)) as client:
-        reply = Runtime(client, scripted("At 9:40.")[0], user_id="owner").turn(
-            "When does the ferry leave?"
-        )
+def test_read_only_key_searches_and_notes_that_nothing_is_saved(
+    context: Context, url: str, account: str
+) -> None:
+    with Client(url, new_key(context, account, read_only=True)) as client:
+        draft, _ = scripted("At 9:40.")
+        reply = Runtime(client, draft, user_id=account).turn("When does the ferry leave?")
 
-    assert reply.text == f"At 9:40.\n\n({NOTE_NOT_SAVED})"
-    assert rows(context)["events"] == 0
+        assert reply.text == f"At 9:40.\n\n({NOTE_NOT_SAVED})"
+        assert list(client.events()) == []
 
 
 def test_error_of_the_model_reaches_the_caller(client: Client) -> None:
@@ -291,11 +262,3 @@ def test_async_runtime_behaves_like_the_sync_one(url: str, key: str, awaited: bo
 
     assert texts == ["It leaves.", "It leaves."]
     assert (compliance["sealed"], compliance["remembered"]) == (1, 1)
-
-
-def test_service_and_draft_times_are_counted_separately(checked_client: Client) -> None:
-    runtime, _ = run(checked_client, "A.")
-
-    assert runtime.counts.service_ms > 0
-    assert runtime.counts.draft_ms > 0
-    assert runtime.counts.overhead()["calls"] == sum(runtime.counts.calls.values())
