@@ -15,6 +15,12 @@ from remembrancer.context import Context
 
 SHARE_MIN = 0.95
 DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
+LABELS = (  # in the console
+    "Searched before a turn",
+    "Remembered the turn",
+    "Requested a second look",
+    "Passed the second look",
+)
 CONVERSATION = [
     ("When does the ferry to Elba leave?", "I do not know yet."),
     ("It leaves at 9:40 from pier 3.", "Noted: 9:40 from pier 3."),
@@ -74,11 +80,17 @@ def shares(figures: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def test_newcomer_with_hooks_sees_at_least_95_percent_in_the_api(
-    agent: Agent, owner: Http, service_url: str
+def test_newcomer_with_hooks_sees_at_least_95_percent(
+    agent: Agent, owner: Http, service_url: str, context: Context
 ) -> None:
     """Every figure counts what was due for hooks (specification.md#compliance-due)."""
     first_day(agent, owner)
+    browser = Reader(TestClient(owner.client.app, base_url=ORIGIN), context)
+    for address in ("/console", "/console/sessions?user_id=owner&session_id=day-1"):
+        page = browser.get(address).text
+        rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>(.*?)</td>', page))
+        assert "not due" in rows["Replied with a receipt"]
+        assert min(float(rows[label].removesuffix(" %")) for label in LABELS) >= 100 * SHARE_MIN
     for query in ("pier", "ferry", "harbour"):  # the agent looks further within its turns
         search_by_tool(service_url, agent.environment["REMEMBRANCER_KEY"], query)
 
@@ -92,21 +104,3 @@ def test_newcomer_with_hooks_sees_at_least_95_percent_in_the_api(
     assert 3 <= total["looked"]["of"] < 10  # the answers that rest on memory
     assert total["searched"]["of"] >= 20
     assert total["remembered"]["done"] >= 20
-
-
-def test_newcomer_sees_the_same_in_the_console(agent: Agent, owner: Http, context: Context) -> None:
-    """The overview and the page of a session (specification.md#compliance-due)."""
-    first_day(agent, owner)
-    browser = Reader(TestClient(owner.client.app, base_url=ORIGIN), context)
-
-    for address in ("/console", "/console/sessions?user_id=owner&session_id=day-1"):
-        page = browser.get(address).text
-        rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>(.*?)</td>', page))
-        assert "not due" in rows["Replied with a receipt"]
-        labels = (
-            "Searched before a turn",
-            "Remembered the turn",
-            "Requested a second look",
-            "Passed the second look",
-        )
-        assert min(float(rows[label].removesuffix(" %")) for label in labels) >= 100 * SHARE_MIN

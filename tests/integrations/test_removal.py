@@ -41,8 +41,9 @@ def login(home: Path, dead_url: str) -> dict[str, str]:
     return files_in(home)
 
 
-def finding(cli: Cli, part: str) -> dict[str, str] | None:
-    return next((row for row in cli.table("doctor") if row["part"] == part), None)
+def finding(cli: Cli, part: str) -> dict[str, str]:
+    """Return the row of `doctor` about a part."""
+    return next(row for row in cli.table("doctor") if row["part"] == part)
 
 
 def trust(home: Path, keys: list[str]) -> None:
@@ -73,12 +74,14 @@ def test_removal_deletes_settings_state_and_key(
     assert not (home / ".local" / "state" / "remembrancer").exists()
 
 
-def test_removal_leaves_no_folder_of_the_service(cli: Cli, home: Path) -> None:
-    cli("install", "zed", "--yes")
-    write_key_file(home, "zed.key")
-
+def test_installation_names_the_missing_key_and_removal_leaves_no_folder(
+    cli: Cli, home: Path
+) -> None:
+    installed = cli("install", "zed", "--yes")
+    key_file = write_key_file(home, "zed.key")
     cli("install", "zed", "--remove", "--yes")
 
+    assert str(key_file) in installed.stderr
     assert not (home / ".config" / "remembrancer").exists()
     assert home.exists()
 
@@ -98,51 +101,40 @@ def test_removal_asks_before_it_deletes_queued_turns(cli: Cli, home: Path, dead_
     assert files_in(home) == before
 
 
-def test_keys_of_other_agents_stay(cli: Cli, home: Path, login: dict[str, str]) -> None:
+def test_keys_and_state_of_other_agents_stay(
+    cli: Cli, home: Path, login: dict[str, str], dead_url: str
+) -> None:
     cli("install", "codex", "--yes")
     write_key_file(home, "codex.key")
     kept = write_key_file(home, "zed.key")
+    for name in ("claude-code", "codex"):
+        Agent(home, dead_url, "sk_0", name).trigger("SessionStart")
 
     process = cli("install", "codex", "--remove", "--yes")
 
     assert "codex.key" in process.stdout
-    assert files_in(home) == {**login, str(kept.relative_to(home)): "sk_0"}
+    left = files_in(home)
+    [state] = [name for name in left if name.startswith(".local/state/remembrancer/hooks/")]
+    assert "/claude-code-" in state
+    assert {**left, state: ""} == {**login, str(kept.relative_to(home)): "sk_0", state: ""}
 
 
-def test_removal_of_an_agent_that_is_not_configured_deletes_no_key(cli: Cli, home: Path) -> None:
-    """The key may belong to a plugin."""
+def test_removal_and_doctor_leave_an_agent_that_is_not_configured(cli: Cli, home: Path) -> None:
+    """Its key may belong to a plugin; its files need not be readable."""
     key_file = write_key_file(home, "codex.key")
+    (home / ".claude.json").write_text("{", "utf-8")
+
     process = cli("install", "codex", "--remove", "--yes")
 
     assert "up to date" in process.stderr
     assert key_file.exists()
+    assert [row for row in cli.table("doctor") if row["part"].startswith("agent")] == []
 
 
-def test_state_of_other_agents_stays(cli: Cli, home: Path, dead_url: str) -> None:
-    cli("install", "claude-code", "--yes")
-    Agent(home, dead_url, "sk_0").trigger("SessionStart")
-    Agent(home, dead_url, "sk_0", name="codex").trigger("SessionStart")
-
-    cli("install", "claude-code", "--remove", "--yes")
-
-    (name,) = files_in(home)
-    assert name.startswith(".local/state/remembrancer/hooks/codex-")
-
-
-def test_installation_says_where_the_key_is_missing(cli: Cli, home: Path) -> None:
-    process = cli("install", "zed", "--yes")
-
-    assert str(home / ".config" / "remembrancer" / "zed.key") in process.stderr
-
-
-def test_installation_for_codex_says_that_hooks_need_trust(cli: Cli, login: dict[str, str]) -> None:
-    assert "/hooks" in cli("install", "codex", "--yes").stderr
-
-
-def test_doctor_reports_hooks_that_codex_does_not_trust(
+def test_doctor_reports_a_missing_key_and_hooks_that_codex_does_not_trust(
     cli: Cli, home: Path, login: dict[str, str]
 ) -> None:
-    cli("install", "codex", "--yes")
+    installed = cli("install", "codex", "--yes")
     before = finding(cli, "agent: codex")
     hooks = home / ".codex" / "hooks.json"
     events = ("session_start", "user_prompt_submit", "pre_tool_use", "post_tool_use", "stop")
@@ -150,27 +142,12 @@ def test_doctor_reports_hooks_that_codex_does_not_trust(
     partly = finding(cli, "agent: codex")
     trust(home, [f"{hooks}:pre_compact:0:0"])
     after = finding(cli, "agent: codex")
+    (home / ".config" / "remembrancer" / "key").unlink()
+    keyless = finding(cli, "agent: codex")
 
-    assert before is not None
-    assert partly is not None
-    assert after is not None
-    assert (before["state"], partly["state"], after["state"]) == ("notice", "notice", "ok")
+    assert "/hooks" in installed.stderr
+    assert [one["state"] for one in (before, partly, after)] == ["notice", "notice", "ok"]
     assert "session_start" in before["seen"]
     assert "/hooks" in before["what to do"]
     assert partly["seen"].endswith(": pre_compact")
-
-
-def test_doctor_reports_an_agent_without_a_key(cli: Cli, home: Path) -> None:
-    cli("install", "gemini-cli", "--yes")
-
-    row = finding(cli, "agent: gemini-cli")
-
-    assert row is not None
-    assert (row["state"], "REMEMBRANCER_KEY" in row["what to do"]) == ("notice", True)
-
-
-def test_doctor_says_nothing_about_agents_that_are_not_configured(cli: Cli, home: Path) -> None:
-    """Also if their files cannot be read."""
-    (home / ".claude.json").write_text("{", "utf-8")
-
-    assert [row for row in cli.table("doctor") if row["part"].startswith("agent")] == []
+    assert (keyless["state"], "REMEMBRANCER_KEY" in keyless["what to do"]) == ("notice", True)
