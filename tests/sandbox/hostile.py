@@ -21,7 +21,7 @@ _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE.parent))  # run as a script
 
 from sandbox.hostile_programs import programs  # noqa: E402 - needs the path above
-from sandbox.surroundings import surroundings  # noqa: E402 - the same
+from sandbox.surroundings import Surroundings, surroundings  # noqa: E402 - the same
 
 from remembrancer.protocol.execution import Level  # noqa: E402 - the same
 from remembrancer.sandbox import kernel, sandbox  # noqa: E402 - the same
@@ -73,6 +73,22 @@ def wait_for_descendants() -> None:
             os.waitpid(-1, 0)
 
 
+def breaches(
+    box: sandbox.Sandbox, around: Surroundings, name: str, code: str, *, lasting: bool
+) -> list[str]:
+    """Run a program; return what it has reached."""
+    code = around.insert_targets(code)
+    run = box.run(code, seconds=0.4 if lasting else 10)
+    wrong = [line for line in run.stdout.splitlines() if line.startswith("ESCAPE")]
+    wrong += around.changed_targets()
+    wrong += [f"file {file}" for file, content in run.files if b"canary" in content]
+    if lasting and run.stopped is None and run.signal is None and run.exit_code == 0:
+        wrong.append("not ended")
+    if name == "same RNG stream across runs" and box.run(code).stdout == run.stdout:
+        wrong.append("same numbers")
+    return wrong
+
+
 def assault(level: Level, folder: Path, part: int = 0, parts: int = 1) -> dict[str, Any]:
     """Run all programs, or one part of them.
 
@@ -96,24 +112,10 @@ def assault(level: Level, folder: Path, part: int = 0, parts: int = 1) -> dict[s
             for name, code, lasting in programs(plotting=plotting)[part::parts]:
                 if level == "unsafe" and name not in HARMLESS:
                     continue
-                run = box.run(around.insert_targets(code), seconds=0.4 if lasting else 10)
-                wrong = [line for line in run.stdout.splitlines() if line.startswith("ESCAPE")]
-                wrong += around.changed_targets()
-                wrong += [f"file {name}" for name, content in run.files if b"canary" in content]
-                wrong += (
-                    ["not ended"]
-                    if lasting and run.stopped is None and run.signal is None and run.exit_code == 0
-                    else []
-                )
-                if name == "same RNG stream across runs":
-                    again = box.run(around.insert_targets(code))
-                    wrong += ["same numbers"] if again.stdout == run.stdout else []
+                wrong = breaches(box, around, name, code, lasting=lasting)
                 if level not in {"unsafe", "gvisor"}:  # each container of gVisor has one program
-                    wrong += (
-                        []
-                        if box.run("print('alive')").stdout == "alive\n"
-                        else ["the sandbox is gone"]
-                    )
+                    is_alive = box.run("print('alive')").stdout == "alive\n"
+                    wrong += [] if is_alive else ["the sandbox is gone"]
                 result["programs"][name] = wrong
     finally:
         box.close()

@@ -76,7 +76,11 @@ def has_store(pid: int) -> bool:
     return "remembrancer.sqlite3" in names
 
 
-def test_connections_go_to_the_workers_in_turn(started: Server) -> None:
+def test_connections_go_to_the_workers_of_one_parent_in_turn(
+    started: Server, tmp_path: Path
+) -> None:
+    with pytest.raises(DataFolderBusy, match=str(started.process.pid)):
+        hold(tmp_path / "data")
     open_connections = [socket.create_connection(("127.0.0.1", started.port)) for _ in range(20)]
     for connection in open_connections:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -116,18 +120,9 @@ def test_worker_that_is_killed_is_replaced_and_loses_no_finished_write(
     assert {answer.status for answer in load.others} <= {0}
     assert len(load.others) <= 8  # one call of each client
     assert lost(started, load) == []
+    assert not_one_counter(load.steps) == []
     assert len(workers(started)) == WORKERS
     assert len(workers(started) & before) == WORKERS - 1
-
-
-def test_steps_are_unique_when_a_worker_is_killed(started: Server, key: str) -> None:
-    load = Load([started], key)
-    load.wait_for(40)
-    os.kill(max(workers(started)), signal.SIGKILL)
-    load.wait_for(40)
-    load.end()
-
-    assert not_one_counter(load.steps) == []
 
 
 def test_programs_of_all_workers_run_in_one_sandbox(tmp_path: Path) -> None:
@@ -270,15 +265,9 @@ def test_killed_parent_takes_its_workers_with_it(started: Server, tmp_path: Path
     started.kill()
     with hold(tmp_path / "data"):
         pass
-    while any(Path(f"/proc/{pid}").exists() for pid in family):
-        pass  # the kernel ends them
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))  # by the kernel
     with Server(tmp_path / "data", **SETTINGS) as another:
         assert another.get("/readyz").status == 200
-
-
-def test_data_folder_has_one_parent(started: Server, tmp_path: Path) -> None:
-    with pytest.raises(DataFolderBusy, match=str(started.process.pid)):
-        hold(tmp_path / "data")
 
 
 def test_error_of_a_worker_at_start_ends_the_server_with_one_line(tmp_path: Path) -> None:
