@@ -37,12 +37,7 @@ class Agent:
         """Create a cube, about kettles by default."""
         prepared = prepare_cube(self.context, Lesson(**{**KETTLE, **more}))
         return self.context.store.write(
-            lambda tx: store_cube(
-                self.context,
-                tx,
-                session=session,
-                prepared=prepared,
-            ),
+            lambda tx: store_cube(self.context, tx, session=session, prepared=prepared),
             account_id=self.caller.account_id,
         )
 
@@ -56,24 +51,17 @@ class Agent:
         self, question: str = QUESTION, caller: Caller | None = None
     ) -> list[SharedCube]:
         """Return the cubes of a search."""
-        context = self.context
-        vector = (
-            context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
+        context, who = self.context, caller or self.caller
+        has_vectors = context.embedder.dimensions > 0
+        query = CubeQuery(
+            user_id=self.user_id,
+            session=None,
+            situation=Situation(message=question),
+            question=parse_query(question),
+            vector=context.query_vectors(question) if has_vectors else np.zeros(0, "f4"),
         )
         return context.store.read(
-            lambda tx: shared.relevant_cubes(
-                context,
-                tx,
-                caller or self.caller,
-                CubeQuery(
-                    user_id=self.user_id,
-                    session=None,
-                    situation=Situation(message=question),
-                    question=parse_query(question),
-                    vector=vector,
-                ),
-            ),
-            account_id=self.caller.account_id,
+            lambda tx: shared.relevant_cubes(context, tx, who, query), account_id=who.account_id
         )
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:
@@ -82,10 +70,5 @@ class Agent:
 
     def vote(self, cube_id: str, vote: int, reason: str | None = "because") -> CubeVoted:
         """Vote on a cube."""
-        body = {
-            "cube_id": cube_id,
-            "user_id": self.user_id,
-            "vote": vote,
-            "reason": reason,
-        }
+        body = {"cube_id": cube_id, "user_id": self.user_id, "vote": vote, "reason": reason}
         return lessons.vote(self.context, self.caller, CubeVote.model_validate(body))

@@ -27,14 +27,9 @@ PUBLIC = {
 
 def published(memory: Memory, session_id: str = "default") -> str:
     """Publish a cube with a turn; return its cube_id."""
-    body = {
-        "query": "How?",
-        "response": "With vinegar.",
-        "user_id": memory.user_id,
-        "session_id": session_id,
-        **PUBLIC,
-    }
-    created = remember(memory.context, memory.caller, Turn.model_validate(body)).cube
+    where = {"user_id": memory.user_id, "session_id": session_id}
+    turn = Turn.model_validate({"query": "How?", "response": "With vinegar.", **where, **PUBLIC})
+    created = remember(memory.context, memory.caller, turn).cube
     assert isinstance(created, CubeMade)
     assert created.visibility == "published"
     return created.cube_id
@@ -42,23 +37,15 @@ def published(memory: Memory, session_id: str = "default") -> str:
 
 def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
     """Create a private cube; return its cube_id."""
-    body = {
-        "topic": topic,
-        "essence": "e",
-        "rules_markdown": "- MUST",
-        "evidence": "docs",
-        "cube_type": kind,
-    }
-    return create(memory.context, memory.caller, CubeCreate.model_validate(body)).cube_id
+    texts = {"essence": "e", "rules_markdown": "- MUST", "evidence": "docs"}
+    body = CubeCreate.model_validate({"topic": topic, "cube_type": kind, **texts})
+    return create(memory.context, memory.caller, body).cube_id
 
 
 def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -> None:
     """Vote as this account."""
-    vote(
-        memory.context,
-        memory.caller,
-        CubeVote(cube_id=cube_id, user_id="ada", vote=value, reason=reason),
-    )
+    own = CubeVote(cube_id=cube_id, user_id="ada", vote=value, reason=reason)
+    vote(memory.context, memory.caller, own)
 
 
 @pytest.fixture
@@ -75,24 +62,13 @@ def bob(context: Context, ada: Memory) -> Memory:
 
 def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
-    visible = {
-        name: {
-            status: [card.cube_id for card in board.page(one.context, one.caller, status).cards]
-            for status in ("private", "published")
-        }
-        for name, one in (("ada", ada), ("bob", bob))
-    }
-
-    assert visible == {
-        "ada": {"private": [mine], "published": [shared]},
-        "bob": {"private": [], "published": [shared]},
-    }
-    assert board.counts(bob.context, bob.caller) == {
-        "private": 0,
-        "published": 1,
-        "trusted": 0,
-        "retired": 0,
-    }
+    for one, own in ((ada, [mine]), (bob, [])):
+        hidden = board.page(one.context, one.caller, "private").cards
+        visible = board.page(one.context, one.caller, "published").cards
+        assert [card.cube_id for card in hidden] == own
+        assert [card.cube_id for card in visible] == [shared]
+    counts = board.counts(bob.context, bob.caller)
+    assert counts == {"private": 0, "published": 1, "trusted": 0, "retired": 0}
     assert [card.own for card in board.page(bob.context, bob.caller, "published").cards] == [False]
     assert board.page(bob.context, bob.caller, "published", own=True).cards == []
     with pytest.raises(CubeUnknown):
@@ -114,10 +90,8 @@ def test_board_is_paged_and_filtered_by_kind(ada: Memory) -> None:
 
 def test_evidence_of_a_cube_is_visible_only_to_its_account(ada: Memory, bob: Memory) -> None:
     cube_id = published(ada, "kitchen")
-    own, others = (
-        board.cube_detail(ada.context, ada.caller, cube_id),
-        board.cube_detail(bob.context, bob.caller, cube_id),
-    )
+    own = board.cube_detail(ada.context, ada.caller, cube_id)
+    others = board.cube_detail(bob.context, bob.caller, cube_id)
     pinned = board.cube_detail(ada.context, replace(ada.caller, pinned_user_id="bob"), cube_id)
 
     assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
@@ -141,18 +115,14 @@ def test_owner_and_author_see_all_reasons_and_voters_their_own(ada: Memory, bob:
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")
     voted(dan, cube_id, 1)
-    visible = {
-        name: [
-            (row.vote, row.reason)
-            for row in board.cube_detail(one.context, one.caller, cube_id).votes
-        ]
-        for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
-    }
+    votes = [
+        board.cube_detail(one.context, one.caller, cube_id).votes for one in (ada, bob, cleo, dan)
+    ]
+    owner, author, of_cleo, of_dan = ([(row.vote, row.reason) for row in rows] for rows in votes)
 
-    assert visible["owner"] == visible["author"]
-    assert sorted(visible["owner"]) == [(-1, "It ruined mine."), (1, None)]
-    assert (visible["cleo"], visible["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
-    assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
+    assert sorted(owner) == sorted(author) == [(-1, "It ruined mine."), (1, None)]
+    assert (of_cleo, of_dan) == ([(-1, "It ruined mine.")], [(1, None)])
+    assert "account_id" not in votes[0][0]._fields
 
 
 def used_cube(memory: Memory, sessions: tuple[str, ...], then: str) -> str:
@@ -161,23 +131,14 @@ def used_cube(memory: Memory, sessions: tuple[str, ...], then: str) -> str:
     `then` is the user's next message.
     """
     rules = "- MUST boil vinegar with two parts water.\n- SHALL rinse twice before use."
-    body = {
-        "topic": "kettles",
-        "essence": "Descaling takes vinegar.",
-        "rules_markdown": rules,
-        "evidence": "docs",
-    }
-    created = create(memory.context, memory.caller, CubeCreate.model_validate(body))
+    texts = {"essence": "Descaling takes vinegar.", "rules_markdown": rules, "evidence": "docs"}
+    lesson = CubeCreate.model_validate({"topic": "kettles", **texts})
+    created = create(memory.context, memory.caller, lesson)
     for session_id in sessions:
         question = "How do I descale my kettle with vinegar?"
         memory.ask(question, session_id=session_id, interact=True)
         answer = "Boil it with two parts water and rinse twice before use."
-        turn = {"query": question, "response": answer, "session_id": session_id}
-        remember(
-            memory.context,
-            memory.caller,
-            Turn.model_validate({**turn, "user_id": memory.user_id}),
-        )
+        memory.tell(question, answer, session_id=session_id)
         memory.ask(then, session_id=session_id, interact=True)
     return created.cube_id
 
@@ -191,10 +152,9 @@ def test_detail_has_the_record_and_the_latest_exposures(ada: Memory) -> None:
     assert record is not None
     assert (record.exposures, record.helped, record.outcomes) == (2, 0, 2)
     assert sorted(one.session_id for one in detail.exposures) == ["s", "t"]
-    assert {(one.user_id, one.used, one.is_good) for one in detail.exposures} == {
-        ("ada", "followed", False)
-    }
-    assert {one.signals for one in detail.exposures} == {("corrected",)}
+    for one in detail.exposures:
+        assert (one.user_id, one.used, one.is_good) == ("ada", "followed", False)
+        assert one.signals == ("corrected",)
 
 
 def test_list_has_the_record_and_the_status_within_the_account(ada: Memory) -> None:

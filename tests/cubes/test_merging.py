@@ -16,6 +16,9 @@ KETTLE = Wording(
 )
 
 
+COUNT = "count the days between two dates"
+
+
 def with_rules(rules: str) -> Wording:
     """Return the lesson with other rules."""
     return Wording(KETTLE.topic, KETTLE.essence, rules)
@@ -26,14 +29,8 @@ def with_rules(rules: str) -> Wording:
     [
         KETTLE,
         Wording("Kettles", KETTLE.essence.upper(), KETTLE.rules),
-        with_rules(
-            "* SHALL rinse twice before use.\n* MUST boil one part vinegar with two parts water."
-        ),
-        Wording(
-            "kettles",
-            "Descaling kettles takes vinegar and ten minutes, not scrubbing.",
-            KETTLE.rules,
-        ),
+        with_rules("\n".join(reversed(KETTLE.rules.replace("- ", "* ").splitlines()))),
+        Wording("kettles", KETTLE.essence.replace("a kettle", "kettles"), KETTLE.rules),
     ],
 )
 def test_equal_and_nearly_equal_lessons_say_the_same(other: Wording) -> None:
@@ -89,35 +86,20 @@ def test_no_two_labelled_lessons_contradict_each_other() -> None:
 @pytest.mark.parametrize(
     ("rules", "other", "expected"),
     [
-        (
-            "- MUST retry failed payments at once.",
-            "- MUST NOT retry failed payments at once.",
-            True,
-        ),
-        (
-            "- MUST wait 5 seconds before each retry.",
-            "- MUST wait 60 seconds before each retry.",
-            True,
-        ),
-        (
-            "- MUST count the days between two dates with `days_between(start, end)`.",
-            "- MUST count the days between two dates with `span_of(start, end)`.",
-            True,
-        ),
-        (
-            "- MUST wait 5 seconds before each retry.",
-            "- MUST wait 5 seconds before each retry.",
-            False,
-        ),
-        ("- MUST retry failed payments at once.", "- MUST NOT log the card number.", False),
-        ("- MUST rinse.", "- MUST NOT rinse.", False),  # too short to be certain
+        ("retry failed payments at once.", "NOT retry failed payments at once.", True),
+        ("wait 5 seconds before each retry.", "wait 60 seconds before each retry.", True),
+        (f"{COUNT} with `days_between(start, end)`.", f"{COUNT} with `span_of(start, end)`.", True),
+        ("wait 5 seconds before each retry.", "wait 5 seconds before each retry.", False),
+        ("retry failed payments at once.", "NOT log the card number.", False),
+        ("rinse.", "NOT rinse.", False),  # too short to be certain
     ],
 )
 def test_rules_about_the_same_that_differ_contradict(
     rules: str, other: str, expected: bool
 ) -> None:
-    assert contradicts(with_rules(rules), with_rules(other)) == expected
-    assert contradicts(with_rules(other), with_rules(rules)) == expected
+    one, two = with_rules(f"- MUST {rules}"), with_rules(f"- MUST {other}")
+
+    assert contradicts(one, two) == contradicts(two, one) == expected
 
 
 def test_concrete_short_lists_of_duties_are_clearer() -> None:

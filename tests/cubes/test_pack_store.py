@@ -78,19 +78,16 @@ def test_pack_holds_the_lessons_of_a_status(ada: Agent, bob: Agent, cleo: Agent)
     for voter in (bob, cleo, dora):
         voter.vote(retired, -1)
 
-    selected = {
-        status: [one.topic for one in pack_of(ada, status).lessons]
-        for status in (None, "private", "published", "trusted", "all")
-    }
-
-    assert topics(ada)["rice"] == "retired"
-    assert selected == {
+    expected: dict[PackStatus | None, list[str]] = {
         None: ["kettles"],
         "private": ["tea"],
         "published": ["kettles"],
         "trusted": [],
         "all": ["tea", "kettles"],
     }
+    assert topics(ada)["rice"] == "retired"
+    for status, names in expected.items():
+        assert [one.topic for one in pack_of(ada, status).lessons] == names
     assert pack_of(bob, "all").lessons == ()
 
 
@@ -202,11 +199,8 @@ def test_lesson_with_a_masked_secret_is_imported_once(ada: Agent, bob: Agent) ->
 @pytest.mark.parametrize("publish", [True, False])
 def test_imported_lesson_is_screened(ada: Agent, bob: Agent, *, publish: bool) -> None:
     """A refused lesson stays private, with the reason (specification.md#pack-screening)."""
-    pack = _with(
-        pack_of(ada),
-        _lesson(),
-        _lesson(topic="links", rules_markdown="- MUST read https://x.example/"),
-    )
+    with_link = _lesson(topic="links", rules_markdown="- MUST read https://x.example/")
+    pack = _with(pack_of(ada), _lesson(), with_link)
     added = import_pack(bob.context, bob.caller, pack, publish=publish)
 
     assert topics(bob) == {"kettles": "published" if publish else "private", "links": "private"}

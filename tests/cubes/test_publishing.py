@@ -123,15 +123,9 @@ def test_every_text_is_checked_for_tricks_secrets_and_length(where: str) -> None
 
 
 def test_secret_split_across_two_texts_is_found() -> None:
-    assert "secret" in str(
-        refusal(
-            {
-                **PLAIN,
-                "essence": "The password",
-                "rules": "is hunter2xyz and it is used with the kettle.",
-            }
-        )
-    )
+    rules = "is hunter2xyz and it is used with the kettle."
+
+    assert "secret" in str(refusal({**PLAIN, "essence": "The password", "rules": rules}))
 
 
 def test_refusal_message_does_not_quote_the_cube() -> None:

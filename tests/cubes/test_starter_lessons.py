@@ -77,34 +77,17 @@ def test_programs_with_pandas_fail_until_they_follow_the_lesson(sandbox: SharedS
 
 
 @each_lesson
-def test_both_programs_end_with_the_same_assertion(lesson: StarterLesson) -> None:
-    """The program that passes must not merely expect less."""
-    assertion = lesson.fails.splitlines()[-1]
-
-    assert assertion.startswith("assert ")
-    assert lesson.passes.splitlines()[-1] == assertion
-
-
-@each_lesson
-def test_lesson_may_be_published(lesson: StarterLesson) -> None:
-    """The lessons of the service meet the rules for those of others."""
-    texts = {
-        "topic": lesson.topic,
-        "essence": lesson.essence,
-        "rules": lesson.rules,
-        "evidence": lesson.evidence,
-    }
+def test_lesson_may_be_published_and_its_programs_end_alike(lesson: StarterLesson) -> None:
+    """It meets the rules for lessons of others. The program that passes must not expect less."""
+    texts = {name: getattr(lesson, name) for name in ("topic", "essence", "rules", "evidence")}
+    rules, assertion = lesson.rules.splitlines(), lesson.fails.splitlines()[-1]
 
     assert refusal(texts) is None
-
-
-@each_lesson
-def test_lesson_has_a_kind_and_up_to_three_rules(lesson: StarterLesson) -> None:
-    rules = lesson.rules.splitlines()
-
     assert lesson.kind in get_args(CubeKind)
     assert 1 <= len(rules) <= RULES_MAX
     assert [rule for rule in rules if not _RULE.fullmatch(rule)] == []
+    assert assertion.startswith("assert ")
+    assert lesson.passes.splitlines()[-1] == assertion
 
 
 def test_lessons_are_many_and_sorted_by_name() -> None:
@@ -114,14 +97,10 @@ def test_lessons_are_many_and_sorted_by_name() -> None:
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize("field", ["name", "topic", "essence", "rules"])
-def test_no_two_lessons_share_a_text(field: str) -> None:
-    counts = Counter(getattr(one, field) for one in LESSONS)
-
-    assert [text for text, count in counts.items() if count > 1] == []
-
-
-def test_no_two_lessons_have_nearly_the_same_rules() -> None:
+def test_no_two_lessons_share_a_text_or_have_nearly_the_same_rules() -> None:
+    for field in ("name", "topic", "essence", "rules"):
+        counts = Counter(getattr(one, field) for one in LESSONS)
+        assert [text for text, count in counts.items() if count > 1] == []
     words = {one.name: set(_WORD.findall(one.rules.lower())) for one in LESSONS}
     alike = [
         (a, b)

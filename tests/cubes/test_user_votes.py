@@ -95,25 +95,20 @@ def test_rejected_cube_of_the_own_account_is_hidden_from_that_user_only(
 def test_rejected_cube_of_another_account_is_hidden_from_that_user_only(
     ada: Agent, anna: Agent, ben: Agent, carl: Agent
 ) -> None:
-    """Every user of an account rates for itself (specification.md#cube-note-new)."""
+    """Every user of an account rates for itself (specification.md#cube-note-new).
+
+    A useful one enters the start pack of its user (specification.md#start-cubes).
+    """
     cube_id = ada.publish()
     ben.vote(cube_id, 1)
     anna.vote(cube_id, -1)
+    assert [len(start_lessons(user)) for user in (anna, ben, carl)] == [0, 1, 0]
 
     notes = [[cube.note.split()[0] for cube in search(user)] for user in (ada, anna, ben, carl)]
     assert notes == [["own"], [], ["rated"], ["new"]]
 
     anna.vote(cube_id, 1)
     assert len(search(anna)) == 1
-
-
-def test_cube_enters_the_start_pack_of_the_user_who_voted_it_useful(
-    ada: Agent, anna: Agent, ben: Agent
-) -> None:
-    """Votes of a user select its start pack (specification.md#start-cubes)."""
-    anna.vote(ada.publish(), 1)
-
-    assert [len(start_lessons(user)) for user in (anna, ben)] == [1, 0]
 
 
 def test_users_of_one_account_cannot_change_the_status(ada: Agent, bob: Agent) -> None:
@@ -166,35 +161,14 @@ def test_vote_nothing_rates_for_the_user_of_the_session(
 
     memory_of(anna).add(duty="vote_nothing", duty_reason="not now")
 
-    assert [(row.user_id, row.vote, row.reason) for row in ratings(ada.context)] == [
-        ("anna", 0, "not now")
-    ]
-    assert [search(user)[0].note.split()[0] for user in (anna, ben)] == ["rated", "new"]
-    reminders = [
-        memory_of(user).ask(QUESTION, interact=True).reminders or [] for user in (anna, ben)
-    ]
-    assert [any("vote_nothing" in text for text in texts) for texts in reminders] == [False, True]
+    assert [tuple(row) for row in ratings(ada.context)] == [("anna", 0, "not now")]
+    for user, note, owes in ((anna, "rated", False), (ben, "new", True)):
+        assert search(user)[0].note.split()[0] == note
+        reminders = memory_of(user).ask(QUESTION, interact=True).reminders or []
+        assert any("vote_nothing" in text for text in reminders) == owes
 
 
-def test_timeline_of_a_session_shows_the_votes_of_its_user(
-    ada: Agent, anna: Agent, ben: Agent
-) -> None:
-    cube_id = ada.publish()
-    for user in (anna, ben):
-        search(user, interact=True)
-    ben.vote(cube_id, 1)
-
-    kinds = [
-        [
-            entry.kind
-            for entry in timeline(user.context, user.caller, user.user_id, "default").entries
-        ]
-        for user in (anna, ben)
-    ]
-    assert kinds == [["search"], ["search", "vote"]]
-
-
-def test_figures_of_a_session_count_the_ratings_of_its_user(
+def test_timeline_and_figures_of_a_session_count_the_votes_of_its_user(
     ada: Agent, anna: Agent, ben: Agent
 ) -> None:
     """A rating of another user does not count (specification.md#compliance-rated)."""
@@ -203,11 +177,11 @@ def test_figures_of_a_session_count_the_ratings_of_its_user(
         search(user, interact=True)
     ben.vote(cube_id, 1)
 
-    figures = [
-        session_compliance(user.context, user.caller, user.user_id, "default").rated
-        for user in (anna, ben)
-    ]
-    assert [(part.done, part.of) for part in figures] == [(0, 1), (1, 1)]
+    for user, kinds in ((anna, ["search"]), (ben, ["search", "vote"])):
+        where = (user.context, user.caller, user.user_id, "default")
+        rated = session_compliance(*where).rated
+        assert [entry.kind for entry in timeline(*where).entries] == kinds
+        assert (rated.done, rated.of) == (len(kinds) - 1, 1)
 
 
 def test_rejected_cubes_displace_no_candidates(ada: Agent, anna: Agent, ben: Agent) -> None:
