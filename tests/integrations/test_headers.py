@@ -33,28 +33,21 @@ def run_program(home: Path, **variables: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_headers_have_the_key_of_the_file(home: Path, key_file: Path) -> None:
-    process = run_program(home)
-
-    assert json.loads(process.stdout) == {"Authorization": "Bearer sk_file"}
-
-
-def test_environment_comes_before_the_file(home: Path, key_file: Path) -> None:
-    process = run_program(home, REMEMBRANCER_KEY="sk_environment")
-
-    assert json.loads(process.stdout) == {"Authorization": "Bearer sk_environment"}
+def test_headers_have_the_key_of_the_environment_or_of_the_file(home: Path, key_file: Path) -> None:
+    for variables, key in (
+        ({}, "sk_file"),
+        ({"REMEMBRANCER_KEY": "sk_environment"}, "sk_environment"),
+    ):
+        process = run_program(home, **variables)
+        assert json.loads(process.stdout) == {"Authorization": f"Bearer {key}"}
 
 
-def test_file_that_others_can_read_is_refused(home: Path, key_file: Path) -> None:
+def test_missing_key_and_file_that_others_can_read_are_errors(home: Path, key_file: Path) -> None:
     key_file.chmod(0o644)
-    process = run_program(home)
+    readable = run_program(home)
+    key_file.unlink()
+    missing = run_program(home)
 
-    assert (process.returncode, process.stdout) == (1, "")
-    assert "chmod 600" in process.stderr
-
-
-def test_missing_key_is_an_error(home: Path) -> None:
-    process = run_program(home)
-
-    assert (process.returncode, process.stdout) == (1, "")
-    assert "REMEMBRANCER_KEY" in process.stderr
+    assert (readable.returncode, readable.stdout) == (missing.returncode, missing.stdout) == (1, "")
+    assert "chmod 600" in readable.stderr
+    assert "REMEMBRANCER_KEY" in missing.stderr

@@ -41,21 +41,24 @@ def accessed(command: str, cwd: str = PROJECT, home: str = HOME) -> list[tuple[s
     return accessed_paths("Bash", {"command": command}, Location(cwd, [PROJECT], home))
 
 
-def test_tables_are_large() -> None:
-    assert len(list(devious_commands())) >= 150
-    assert len(list(ordinary_commands())) >= 300
-
-
-@pytest.mark.parametrize(("command", "folder", "paths"), list(devious_commands()))
-def test_devious_command_is_held(command: str, folder: str, paths: set[str]) -> None:
+def test_devious_commands_are_held() -> None:
     """Every system path that is changed is checked (specification.md#turn-system-files)."""
-    changed = {path for path, action in accessed(command, folder) if action != "read"}
+    commands = list(devious_commands())
+    missed = [
+        command
+        for command, folder, paths in commands
+        if not paths <= {path for path, action in accessed(command, folder) if action != "read"}
+    ]
 
-    assert paths <= changed
+    assert missed == []
+    assert len(commands) >= 150
 
 
 def test_ordinary_commands_are_not_held() -> None:
-    assert [command for command in ordinary_commands() if accessed(command)] == []
+    commands = list(ordinary_commands())
+
+    assert [command for command in commands if accessed(command)] == []
+    assert len(commands) >= 300
 
 
 def test_ordinary_commands_of_root_are_not_held() -> None:
@@ -73,22 +76,18 @@ def test_ordinary_commands_of_root_are_not_held() -> None:
     assert checked == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_tools_in_the_home_of_root_need_no_grant() -> None:
+    for command in (
         "source ~/.nvm/nvm.sh && nvm use 20",
         '. "$HOME/.cargo/env" && cargo --version',
         "install -m 755 build/tool ~/.local/bin/tool",
         "rm -rf ~/.npm/_cacache ~/.cache/pip",
-    ],
-)
-def test_tools_in_the_home_of_root_need_no_grant(command: str) -> None:
-    assert accessed(command, home="/root") == []
+    ):
+        assert accessed(command, home="/root") == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_command_that_cannot_be_parsed_is_held_if_it_mentions_a_system_path() -> None:
+    for command in (
         "if true; then cat /etc/aa",
         "echo 'x /etc/aa",
         "for x in a b; echo /etc/aa",
@@ -99,17 +98,16 @@ def test_tools_in_the_home_of_root_need_no_grant(command: str) -> None:
         '"$(' * 50 + "/etc/aa",
         "bash -c 'if /etc/aa'",
         "python3 -c 'if /etc/aa'",
-    ],
-)
-def test_command_that_cannot_be_parsed_is_held_if_it_mentions_a_system_path(command: str) -> None:
-    assert ("/etc/aa", "write") in accessed(command)
-
-
-@pytest.mark.parametrize(
-    "command", ["if true; then cat src/a", "echo 'x", "((( cp x", "python3 -c 'if'", "fi; done"]
-)
-def test_command_that_cannot_be_parsed_is_not_held_without_a_system_path(command: str) -> None:
-    assert accessed(command) == []
+    ):
+        assert ("/etc/aa", "write") in accessed(command), command
+    for command in (
+        "if true; then cat src/a",
+        "echo 'x",
+        "((( cp x",
+        "python3 -c 'if'",
+        "fi; done",
+    ):
+        assert accessed(command) == [], command
 
 
 @pytest.mark.parametrize(
@@ -129,11 +127,11 @@ def test_command_that_takes_too_long_to_read_needs_a_grant_to_run_it(command: st
     assert ("/bin/sh", "exec") in accessed(command)
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_line_ends_of_other_systems_are_read(line_end: str) -> None:
+def test_line_ends_of_other_systems_are_read() -> None:
     lines = ["cat > a <<EOF", "EOF", "cd /etc", "echo x > aa", ""]
 
-    assert ("/etc/aa", "write") in accessed(line_end.join(lines))
+    for line_end in ("\n", "\r\n", "\r"):
+        assert ("/etc/aa", "write") in accessed(line_end.join(lines))
 
 
 def test_nul_is_ignored_like_in_a_shell() -> None:

@@ -101,35 +101,24 @@ def test_grant_of_another_agent_does_not_apply(agent: Agent, owner: Http) -> Non
     assert agent.trigger("PreToolUse-Write") == {}
 
 
-@pytest.mark.parametrize(
-    ("setting", "is_denied"), [("closed", True), ("open", False), ("off", False)]
-)
-def test_setting_decides_about_system_files_without_the_service(
-    home: Path, dead_url: str, setting: str, is_denied: bool
-) -> None:
+def test_setting_decides_about_system_files_without_the_service(home: Path, dead_url: str) -> None:
     """Permissions fail closed (specification.md#turn-system-files)."""
-    offline = Agent(home, dead_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS=setting)
-
-    assert bool(denial(offline.trigger("PreToolUse-Write"))) is is_denied
-    assert offline.trigger("PreToolUse") == {}  # no system file: no check
-
-
-def test_rejected_key_denies_the_call(home: Path, service_url: str) -> None:
-    agent = Agent(home, service_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS="open")
-
-    assert "401" in denial(agent.trigger("PreToolUse-Write"))
+    for setting, is_denied in (("closed", True), ("open", False), ("off", False)):
+        offline = Agent(home, dead_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS=setting)
+        assert bool(denial(offline.trigger("PreToolUse-Write"))) is is_denied, setting
+        assert offline.trigger("PreToolUse") == {}  # no system file: no check
 
 
-@pytest.mark.parametrize(
-    "settings", [{"REMEMBRANCER_HOOK_PERMISSIONS": "clsoed"}, {"REMEMBRANCER_HOOK_TOKENS": "many"}]
-)
-def test_invalid_settings_deny_the_call(
-    home: Path, service_url: str, context: Context, settings: dict[str, str]
+def test_rejected_key_and_invalid_settings_deny_the_call(
+    home: Path, service_url: str, context: Context
 ) -> None:
     """An unknown value of a setting does not mean `off`."""
-    agent = Agent(home, service_url, new_key(context), **settings)
+    stranger = Agent(home, service_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS="open")
+    assert "401" in denial(stranger.trigger("PreToolUse-Write"))
 
-    assert next(iter(settings)) in denial(agent.trigger("PreToolUse-Write"))
+    for name in ("REMEMBRANCER_HOOK_PERMISSIONS", "REMEMBRANCER_HOOK_TOKENS"):
+        agent = Agent(home, service_url, new_key(context), **{name: "clsoed"})
+        assert name in denial(agent.trigger("PreToolUse-Write"))
 
 
 @pytest.mark.parametrize(
@@ -238,27 +227,9 @@ def test_too_many_system_files_in_one_call_are_denied(agent: Agent) -> None:
     assert "more than 20 system files" in denial(agent.trigger("PreToolUse", tool_input=arguments))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "'",
-        '"',
-        "$(",
-        "`",
-        "a\\",
-        "<<",
-        "<<EOF",
-        "((",
-        ")))",
-        ">",
-        "\0",
-        "🜁" * 5000,
-        "a" * 200_000,
-        "{a,b}" * 200,
-        "ls " + "{a,b}" * 200,
-        "<<a\n" * 20_000,
-        "bash -c '" * 9,
-    ],
-)
-def test_any_command_can_be_parsed(command: str) -> None:
-    assert paths(command) == []
+def test_any_command_can_be_parsed() -> None:
+    short = ["'", '"', "$(", "`", "a\\", "<<", "<<EOF", "((", ")))", ">", "\0"]
+    long = ["🜁" * 5000, "a" * 200_000, "{a,b}" * 200, "ls " + "{a,b}" * 200, "<<a\n" * 20_000]
+
+    for command in (*short, *long, "bash -c '" * 9):
+        assert paths(command) == [], command[:40]

@@ -6,13 +6,14 @@ import json
 import tomllib
 from pathlib import Path
 
-import pytest
 from integrations.agent import PROMPT, RECORDED, Agent, denial
 from integrations.agent import context as context_of
 from service import Http, new_key
 
 from remembrancer.context import Context
 from remembrancer.protocol.notices import is_notice
+
+TRANSCRIPT = str(RECORDED / "claude-code" / "transcript.jsonl")
 
 
 def test_complete_session(agent: Agent, owner: Http) -> None:
@@ -70,13 +71,11 @@ def test_second_look_blocks_only_once(agent: Agent) -> None:
     assert "decision" not in third
 
 
-@pytest.mark.parametrize(
-    ("setting", "blocks"), [("recalled", False), ("always", True), ("off", False)]
-)
-def test_setting_selects_answers_for_second_look(agent: Agent, setting: str, blocks: bool) -> None:
-    agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = setting
-
-    assert ("decision" in agent.turn("How long is the crossing?", "It takes 55 minutes.")) is blocks
+def test_setting_selects_answers_for_second_look(agent: Agent) -> None:
+    for setting, blocks in (("recalled", False), ("always", True), ("off", False)):
+        agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = agent.session = setting
+        answer = agent.turn("How long is the crossing?", "It takes 55 minutes.")
+        assert ("decision" in answer) is blocks, setting
 
 
 def test_answer_that_repeats_memory_without_a_ref_is_sent_back(agent: Agent, owner: Http) -> None:
@@ -95,13 +94,12 @@ def test_report_of_work_is_not_sent_back(agent: Agent, owner: Http) -> None:
     memory = owner.remember(
         "Which port does the staging database use?", "Port 6543.", session_id="old"
     )
-    transcript = str(RECORDED / "claude-code" / "transcript.jsonl")  # a tool returned 23:59
 
     report = agent.turn(
         "Move the staging database to port 6600.",
         f"The staging database uses port 6600 since 23:59; it was 6543 (ref: {memory['event_id']})."
         " All 42 tests pass, and the README names Docker 27.1.",
-        transcript_path=transcript,
+        transcript_path=TRANSCRIPT,  # a tool returned 23:59
     )
 
     assert report == {}
@@ -139,25 +137,18 @@ def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> No
     assert "The kettle is Ada's." in owner.get("/api/v7/memory/start").json()["prompt_text"]
 
 
-def test_inserted_transcript_text_is_not_remembered(agent: Agent, owner: Http) -> None:
-    """Text that the hooks injected is not stored."""
-    transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
-
+def test_turn_is_read_from_the_transcript_without_the_inserted_text(
+    agent: Agent, owner: Http
+) -> None:
+    """Also a turn before the first hook; text that the hooks injected is not stored."""
     agent.trigger("UserPromptSubmit")
-    agent.trigger("Stop", last_assistant_message=None, transcript_path=transcript)
-    event = owner.get(f"/api/v7/event/{owner.memory(PROMPT)['hits'][0]['event_id']}").json()
+    for agent.session in ("s1", "s2"):
+        agent.trigger("Stop", last_assistant_message=None, transcript_path=TRANSCRIPT)
 
-    assert (event["query"], event["response"]) == (PROMPT, "It leaves at noon.")
-
-
-def test_turn_before_the_first_hook_is_read_from_the_transcript(agent: Agent, owner: Http) -> None:
-    agent.trigger(
-        "Stop",
-        last_assistant_message=None,
-        transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"),
-    )
-
-    assert owner.memory(PROMPT)["hits"][0]["response"] == "It leaves at noon."
+    hits = owner.memory(PROMPT)["hits"]
+    events = [owner.get(f"/api/v7/event/{hit['event_id']}").json() for hit in hits]
+    assert {one["session_id"] for one in events} == {"s1", "s2"}
+    assert {(one["query"], one["response"]) for one in events} == {(PROMPT, "It leaves at noon.")}
 
 
 def test_compaction_saves_the_unfinished_turn_and_its_end_replaces_it(
@@ -165,7 +156,7 @@ def test_compaction_saves_the_unfinished_turn_and_its_end_replaces_it(
 ) -> None:
     """PreCompact saves the unfinished turn."""
     agent.trigger("UserPromptSubmit")
-    agent.trigger("PreCompact", transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"))
+    agent.trigger("PreCompact", transcript_path=TRANSCRIPT)
     before = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
     agent.trigger("Stop", last_assistant_message="It leaves at noon, all year.")
     after = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
@@ -175,11 +166,9 @@ def test_compaction_saves_the_unfinished_turn_and_its_end_replaces_it(
 
 
 def test_interrupted_turn_is_remembered_with_the_next_prompt(agent: Agent, owner: Http) -> None:
-    transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
-
-    agent.trigger("UserPromptSubmit", transcript_path=transcript)
-    agent.trigger("UserPromptSubmit", prompt="And the bus?", transcript_path=transcript)
-    agent.trigger("Stop", last_assistant_message="Every hour.", transcript_path=transcript)
+    agent.trigger("UserPromptSubmit", transcript_path=TRANSCRIPT)
+    agent.trigger("UserPromptSubmit", prompt="And the bus?", transcript_path=TRANSCRIPT)
+    agent.trigger("Stop", last_assistant_message="Every hour.", transcript_path=TRANSCRIPT)
 
     assert [hit["response"] for hit in owner.memory(PROMPT)["hits"] if hit["query"] == PROMPT] == [
         "It leaves at noon."
@@ -298,33 +287,27 @@ def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -
     assert (queue_length, agent.queued_requests()) == (1, [])
 
 
-def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Agent) -> None:
-    """Keys come only from the environment or a file of mode 0600."""
-    from_file = Agent(home, service_url, None)
-    file = home / ".config" / "remembrancer" / "key"
-    file.parent.mkdir(parents=True)
-    file.write_text(f"{agent.environment['REMEMBRANCER_KEY']}\n", "utf-8")
-
-    file.chmod(0o644)
-    refused_start = from_file.trigger("SessionStart")
-    file.chmod(0o600)
-    session_start = from_file.trigger("SessionStart")
-
-    assert "chmod 600" in refused_start["systemMessage"]
-    assert "constitution" in context_of(session_start)
-
-
-def test_key_of_the_agent_comes_before_the_key_of_the_login(
+def test_key_is_read_from_a_private_file_of_the_agent_or_of_the_login(
     home: Path, service_url: str, agent: Agent
 ) -> None:
+    """Keys come only from the environment or a file of mode 0600; the agent's comes first."""
     from_file = Agent(home, service_url, None)
     login, own = (home / ".config" / "remembrancer" / name for name in ("key", "claude-code.key"))
     login.parent.mkdir(parents=True)
-    for file, key in ((login, "sk_revoked"), (own, agent.environment["REMEMBRANCER_KEY"])):
-        file.touch(mode=0o600)
-        file.write_text(key, "utf-8")
+    login.write_text(f"{agent.environment['REMEMBRANCER_KEY']}\n", "utf-8")
 
-    assert "constitution" in context_of(from_file.trigger("SessionStart"))
+    login.chmod(0o644)
+    refused_start = from_file.trigger("SessionStart")
+    login.chmod(0o600)
+    with_login = from_file.trigger("SessionStart")
+    login.rename(own)
+    login.touch(mode=0o600)
+    login.write_text("sk_revoked", "utf-8")
+    with_own = from_file.trigger("SessionStart")
+
+    assert "chmod 600" in refused_start["systemMessage"]
+    assert "constitution" in context_of(with_login)
+    assert "constitution" in context_of(with_own)
 
 
 SHAPES = tomllib.loads(
@@ -345,13 +328,15 @@ def test_machine_notice_is_neither_searched_nor_stored_as_a_query(
     agent: Agent, owner: Http
 ) -> None:
     """Specification, 'Machine notices': a program's message is not the user's."""
-    agent.trigger("UserPromptSubmit")
+    reminder = "<system-reminder>\nTodo\n</system-reminder>"
+    agent.trigger("UserPromptSubmit", prompt=f"{PROMPT}\n{reminder}")
+    within = agent.trigger("UserPromptSubmit", prompt=NOTICE)
     agent.trigger("Stop", last_assistant_message="I look for it in the background.")
     recall = agent.trigger("UserPromptSubmit", prompt=NOTICE)
     agent.trigger("Stop", last_assistant_message="The search says that the ferry leaves at noon.")
     turns = {(hit["query"], hit["response"]) for hit in owner.memory("ferry")["hits"]}
 
-    assert recall == {}
+    assert within == recall == {}
     assert turns == {
         (PROMPT, "I look for it in the background."),
         ("", "The search says that the ferry leaves at noon."),
@@ -387,25 +372,6 @@ def finish(agent: Agent, stop: str, answer: str) -> None:
     if agent.name == "cursor":
         agent.trigger("afterAgentResponse", text=answer)
     agent.trigger(stop, last_assistant_message=answer)
-
-
-def test_prompt_is_stored_without_the_reminder_in_it(agent: Agent, owner: Http) -> None:
-    agent.trigger(
-        "UserPromptSubmit", prompt=f"{PROMPT}\n<system-reminder>\nTodo\n</system-reminder>"
-    )
-    agent.trigger("Stop", last_assistant_message="At noon.")
-
-    assert [hit["query"] for hit in owner.memory(PROMPT)["hits"]] == [PROMPT]
-
-
-def test_notice_within_a_turn_leaves_the_prompt_as_it_is(agent: Agent, owner: Http) -> None:
-    agent.trigger("UserPromptSubmit")
-    agent.trigger("UserPromptSubmit", prompt=NOTICE)
-    agent.trigger("Stop", last_assistant_message="At noon.")
-
-    assert [(hit["query"], hit["response"]) for hit in owner.memory(PROMPT)["hits"]] == [
-        (PROMPT, "At noon.")
-    ]
 
 
 def test_turns_of_the_conversation_are_recalled_only_after_its_compaction(

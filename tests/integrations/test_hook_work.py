@@ -90,38 +90,32 @@ def test_search_without_the_service_drops_the_error(agent: Agent, dead_url: str)
     assert state_of(agent)["work"] is None
 
 
-def test_successful_commands_and_reads_write_no_state(agent: Agent) -> None:
+def test_successful_interrupted_and_reading_calls_write_no_state(agent: Agent) -> None:
     """They are most calls, so they cost nothing more."""
     agent.trigger("UserPromptSubmit", prompt="Export the table.")
     before = state_of(agent)
 
     agent.trigger("PostToolUse")
     agent.trigger("PostToolUse", tool_name="Read", tool_input={"file_path": "/garden/a.py"})
-
-    assert state_of(agent) == before
-
-
-def test_call_that_the_user_interrupted_is_no_error(agent: Agent) -> None:
-    agent.trigger("UserPromptSubmit", prompt="Export the table.")
-
+    after = state_of(agent)
     fail(agent, is_interrupt=True)
 
+    assert after == before
     assert not state_of(agent).get("work")
 
 
-@pytest.mark.parametrize(
-    ("event", "expected"),
-    [
+def test_error_text_is_read_from_every_shape() -> None:
+    shapes: list[tuple[dict[str, Any], str]] = [
         ({"error": " no such file \n"}, "no such file"),
         ({"tool_response": {"interrupted": True, "stderr": "killed"}}, "killed"),
         ({"tool_response": {"is_error": True, "content": "denied"}}, "denied"),
         ({"tool_response": {"is_error": True, "content": [1]}}, ""),
         ({"tool_response": "text"}, ""),
         ({"error": "a\0b"}, "a\ufffdb"),
-    ],
-)
-def test_error_text_is_read_from_every_shape(event: dict[str, Any], expected: str) -> None:
-    assert error_text(event) == expected
+    ]
+
+    for event, expected in shapes:
+        assert error_text(event) == expected
 
 
 @pytest.mark.parametrize("position", [0, ERROR_HEAD_CHARACTERS - 30, STORED_CHARACTERS_MAX // 2])
