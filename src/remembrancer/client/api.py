@@ -13,14 +13,16 @@ import httpx2
 from pydantic import BaseModel
 
 from .. import __version__
-from ..protocol.facts import Fact, FactRemoved, FactsQuery, FactStored
+from ..protocol.facts import Fact, FactList, FactRemoved, FactsQuery, FactStored
 from ..protocol.forget import EventErased, Forgotten
 from ..protocol.memory import (
     BatchReceipt,
     Event,
+    EventList,
     EventsQuery,
     ListedEvent,
     ListedSession,
+    SessionList,
     SessionsQuery,
 )
 from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCaller
@@ -44,6 +46,8 @@ from .verbs import DEFAULT_SESSION, Time
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
 A = TypeVar("A")
+P = TypeVar("P", EventList, SessionList, FactList)
+Q = TypeVar("Q", EventsQuery, SessionsQuery, FactsQuery)
 FactStatus: TypeAlias = Literal["current", "superseded", "expired", "removed", "all"]
 _NOT_SENT = (
     httpx2.ConnectError,
@@ -287,12 +291,8 @@ class Client(Operations, SynchronousCaller):
         query = verbs.valid(
             EventsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team, **fields
         )
-        while True:
-            page = self.list_events(query)
+        for page in self._pages(self.list_events, query, "cursor"):
             yield from page.events
-            if page.next is None:
-                return
-            query = query.model_copy(update={"cursor": page.next})
 
     def facts(
         self,
@@ -327,21 +327,23 @@ class Client(Operations, SynchronousCaller):
         query = verbs.valid(
             SessionsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team
         )
-        while True:
-            page = self.list_sessions(query)
+        for page in self._pages(self.list_sessions, query, "cursor"):
             yield from page.sessions
-            if page.next is None:
-                return
-            query = query.model_copy(update={"cursor": page.next})
 
     def _facts(self, which: str, **fields: Any) -> Iterator[Fact]:
         query = verbs.valid(FactsQuery, which=which, limit=verbs.PAGE_MAX, **fields)
-        while True:
-            page = self.list_facts(query)
+        for page in self._pages(self.list_facts, query, "below"):
             yield from page.facts
+
+    @staticmethod
+    def _pages(read: Callable[[Q], P], query: Q, place: str) -> Iterator[P]:
+        """Yield the pages of a list; `place` names the field for its beginning."""
+        while True:
+            page = read(query)
+            yield page
             if page.next is None:
                 return
-            query = query.model_copy(update={"below": page.next})
+            query = query.model_copy(update={place: page.next})
 
     def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
         return list(self._facts("all", user_id=user_id, status="all", team=team))
@@ -586,13 +588,9 @@ class AsyncClient(Operations, AsynchronousCaller):
             team=team,
             **fields,
         )
-        while True:
-            page = await self.list_events(query)
+        async for page in self._pages(self.list_events, query, "cursor"):
             for event in page.events:
                 yield event
-            if page.next is None:
-                return
-            query = query.model_copy(update={"cursor": page.next})
 
     async def facts(
         self,
@@ -629,23 +627,25 @@ class AsyncClient(Operations, AsynchronousCaller):
         query = verbs.valid(
             SessionsQuery, user_id=await self._user(user_id), limit=verbs.PAGE_MAX, team=team
         )
-        while True:
-            page = await self.list_sessions(query)
+        async for page in self._pages(self.list_sessions, query, "cursor"):
             for session in page.sessions:
                 yield session
-            if page.next is None:
-                return
-            query = query.model_copy(update={"cursor": page.next})
 
     async def _facts(self, which: str, **fields: Any) -> AsyncIterator[Fact]:
         query = verbs.valid(FactsQuery, which=which, limit=verbs.PAGE_MAX, **fields)
-        while True:
-            page = await self.list_facts(query)
+        async for page in self._pages(self.list_facts, query, "below"):
             for fact in page.facts:
                 yield fact
+
+    @staticmethod
+    async def _pages(read: Callable[[Q], Awaitable[P]], query: Q, place: str) -> AsyncIterator[P]:
+        """Yield pages like `Client._pages`."""
+        while True:
+            page = await read(query)
+            yield page
             if page.next is None:
                 return
-            query = query.model_copy(update={"below": page.next})
+            query = query.model_copy(update={place: page.next})
 
     async def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
         facts = self._facts("all", user_id=user_id, status="all", team=team)

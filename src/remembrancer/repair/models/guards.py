@@ -55,6 +55,15 @@ FORBIDDEN_MODULES = {
     "inspect",
     "shutil",
     "pty",
+    "unittest",
+    "mock",
+    "linecache",
+    "traceback",
+    "dis",
+    "code",
+    "runpy",
+    "_thread",
+    "faulthandler",
 }
 # Names that hide what a program does.
 OBSCURING_NAMES = {
@@ -69,6 +78,16 @@ OBSCURING_NAMES = {
     "breakpoint",
     "__file__",
     "__builtins__",
+    "_getframe",
+    "f_locals",
+    "f_globals",
+    "f_back",
+    "tb_frame",
+    "__globals__",
+    "__code__",
+    "settrace",
+    "setprofile",
+    "modules",
 }
 EXITING_NAMES = {"exit", "quit", "_exit", "abort", "kill", "SystemExit", "KeyboardInterrupt"}
 BROAD_ERRORS = {"Exception", "BaseException", "AssertionError"}
@@ -454,31 +473,6 @@ def _data_changed(old: ast.Module, new: ast.Module) -> bool:
         sum(isinstance(node, ast.Global) for node in ast.walk(tree)) for tree in (old, new)
     )
     return new_globals > old_globals
-
-
-FORBIDDEN_MODULES |= {
-    "unittest",
-    "mock",
-    "linecache",
-    "traceback",
-    "dis",
-    "code",
-    "runpy",
-    "_thread",
-    "faulthandler",
-}
-OBSCURING_NAMES |= {
-    "_getframe",
-    "f_locals",
-    "f_globals",
-    "f_back",
-    "tb_frame",
-    "__globals__",
-    "__code__",
-    "settrace",
-    "setprofile",
-    "modules",
-}
 
 
 def drops_definitions(pair: Pair) -> bool:

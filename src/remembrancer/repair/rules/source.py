@@ -11,42 +11,12 @@ from typing import NamedTuple, TypeAlias
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
-HEADERS = frozenset(
-    {
-        "if",
-        "elif",
-        "else",
-        "for",
-        "while",
-        "def",
-        "class",
-        "try",
-        "except",
-        "finally",
-        "with",
-        "async",
-    }
-)
+BLOCK_KEYWORDS = frozenset({"if", "elif", "while", "def", "class", "with", "except", "for"})
+LONE_KEYWORDS = frozenset({"else", "try", "finally"})  # headers of one keyword
+HEADERS = BLOCK_KEYWORDS | LONE_KEYWORDS | {"async"}
+_LEAVING = frozenset({"return", "raise", "del", "pass", "break", "continue", "import"})
 # Keywords that never begin a line within brackets: if one does, an earlier bracket is unclosed.
-_NEVER_INSIDE = frozenset(
-    {
-        "def",
-        "class",
-        "import",
-        "return",
-        "while",
-        "try",
-        "except",
-        "finally",
-        "raise",
-        "del",
-        "pass",
-        "break",
-        "continue",
-        "elif",
-        "with",
-    }
-)
+_NEVER_INSIDE = (HEADERS | _LEAVING) - {"if", "else", "for", "async"}
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 _TOKEN = re.compile(
     r"""

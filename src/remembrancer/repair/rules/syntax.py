@@ -11,8 +11,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from .source import (
+    BLOCK_KEYWORDS,
     CLOSERS,
     HEADERS,
+    LONE_KEYWORDS,
     OPENERS,
     Edit,
     Failure,
@@ -32,10 +34,8 @@ from .source import (
 # --- Keywords and definitions ----------------------------------------------------------------
 
 _LETTERS_MAX = 12
-_BLOCK_KEYWORDS = frozenset({"if", "elif", "while", "def", "class", "with", "except", "for"})
-_LONE_KEYWORDS = frozenset({"else", "try", "finally"})
 _SIMPLE_KEYWORDS = frozenset({"return", "import", "del", "raise", "assert", "global", "nonlocal"})
-_KEYWORDS = _BLOCK_KEYWORDS | _LONE_KEYWORDS | _SIMPLE_KEYWORDS | {"from"}
+_KEYWORDS = BLOCK_KEYWORDS | LONE_KEYWORDS | _SIMPLE_KEYWORDS | {"from"}
 # Keywords of other languages that have one translation.
 _FOREIGN_KEYWORDS = dict.fromkeys(("function", "func", "fun", "fn"), "def") | {
     "elseif": "elif",
@@ -111,11 +111,11 @@ def is_misspelt(wrong: str, right: str) -> bool:
 def _fits(keyword: str, statement: SourceStatement) -> bool:
     """Return True if the rest of the statement is what follows this keyword, and no expression."""
     words = statement.tokens.words(1)
-    if not words or keyword in _LONE_KEYWORDS:
+    if not words or keyword in LONE_KEYWORDS:
         return words == [":"]
-    if words[0] in ("=", ".", ",", "[") or (words[0] == "(" and keyword not in _BLOCK_KEYWORDS):
+    if words[0] in ("=", ".", ",", "[") or (words[0] == "(" and keyword not in BLOCK_KEYWORDS):
         return False
-    if keyword in _BLOCK_KEYWORDS:
+    if keyword in BLOCK_KEYWORDS:
         return words[-1] == ":" and _fits_header(keyword, words)
     is_operand = statement.tokens[1].kind in ("name", "number", "string")
     return words[-1] != ":" and is_operand and (keyword != "from" or "import" in words[1:])
@@ -259,7 +259,6 @@ def _moved(
 
 # --- Signs -----------------------------------------------------------------------------------
 
-_BARE_HEADERS = frozenset({"else", "try", "finally"})  # headers of one keyword
 _NO_CALLEES = frozenset({"if", "elif", "while", "and", "or", "not", "in", "is", "return", "else"})
 _ARITHMETIC = frozenset("+-*/%&|^@<>") | {"**", "//", "==", "!=", "<=", ">=", "<<", ">>"}
 _WORDS = frozenset(keyword.kwlist) - {"None", "True", "False"}
@@ -351,7 +350,7 @@ def add_colons(source: ProgramSource, _: Failure, statement: SourceStatement) ->
 
 def _lacks_colon(statement: SourceStatement) -> bool:
     first, *rest = statement.tokens
-    is_header = first.text in HEADERS and bool(rest) != (first.text in _BARE_HEADERS)
+    is_header = first.text in HEADERS and bool(rest) != (first.text in LONE_KEYWORDS)
     is_async = first.text == "async" and rest and rest[0].text not in ("def", "for", "with")
     if not is_header or is_async or (rest and rest[0].text in ("=", ".", ",", ":")):
         return False
