@@ -30,7 +30,9 @@ from . import (
     teams,
 )
 from .commands import (
+    NO_OPTIONS,
     DataFolder,
+    ImportOptions,
     ServiceUrl,
     error_line,
     fail,
@@ -43,7 +45,7 @@ from .commands import (
     service_key,
     service_url,
 )
-from .output import AsJson, takes_json, wants_json
+from .output import AsJson, takes_options
 
 app = typer.Typer(
     name="remembrancer", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -141,7 +143,7 @@ app.command("evaluate")(evaluate_command.evaluate)
 
 
 @app.command("import")
-@takes_json
+@takes_options
 def import_file(
     context: typer.Context,
     file: Annotated[
@@ -151,18 +153,9 @@ def import_file(
             help="Export, file, .zip archive or folder. The guide on imports lists the shapes.",
         ),
     ],
-    user_id: Annotated[
-        str | None,
-        typer.Option(
-            help="User to import for. Default: the users in the file; where it names none, the "
-            "account's own."
-        ),
-    ] = None,
+    options: ImportOptions = NO_OPTIONS,
     account: Annotated[
         str | None, typer.Option(help="Account to import into. Default: the owner's.")
-    ] = None,
-    shape: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Shape to read it as. Default: recognised.")
     ] = None,
     detect: Annotated[
         bool | None,
@@ -172,21 +165,18 @@ def import_file(
             "Both store nothing.",
         ),
     ] = None,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Import the rest and list invalid records.")
-    ] = False,
+    as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Import conversations and facts from a file or folder.
 
     Works while a server is running. Run the command again to continue an interrupted import.
     """
-    from .memory import ImportOptions, import_into, inspect_import
+    from .memory import import_into, inspect_import
 
-    options = ImportOptions(user_id=user_id, shape=shape, skip_invalid=skip_invalid)
     if detect is not None:
         report, is_valid = inspect_import(file, options, with_records=not detect)
-        print(report.rendered(as_json=wants_json(context)))
+        print(report.rendered(as_json=as_json))
         raise typer.Exit(0 if is_valid else 1)
     settings = load_settings(context, data)
     is_new = not has_store(settings)
@@ -194,7 +184,7 @@ def import_file(
         report = import_into(service, file, account=account, options=options)
     if is_new:
         say_created(settings)
-    print(report.rendered(as_json=wants_json(context)))
+    print(report.rendered(as_json=as_json))
 
 
 @app.command("export")

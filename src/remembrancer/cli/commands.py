@@ -6,11 +6,14 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from .output import terminal_table
 
 if TYPE_CHECKING:
     from ..context import Context, Records
@@ -24,6 +27,28 @@ ServiceUrl = Annotated[
     str | None,
     typer.Option(help="Address of the service. Default: REMEMBRANCER_URL, else that of the login."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options of an import that do not depend on the service."""
+
+    user_id: Annotated[
+        str | None,
+        typer.Option(
+            help="User to import for. Default: the users in the file; where it names none, the "
+            "account's own."
+        ),
+    ] = None
+    shape: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Shape to read it as. Default: recognised.")
+    ] = None
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Import the rest and list invalid records.")
+    ] = False
+
+
+NO_OPTIONS = ImportOptions()
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
@@ -140,17 +165,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in (columns, *rows):
             print("\t".join(row))
         return
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in _NEVER_BROKEN)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # no markup: labels may contain [brackets]
-    Console().print(table)
+    Console().print(terminal_table(columns, rows, _NEVER_BROKEN))
 
 
 def format_time(ms: int | None) -> str:

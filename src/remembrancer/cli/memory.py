@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..protocol.errors import InvalidRequest
 from ..protocol.text import beginning
 from ..search import entry_maker
 from ..settings import processors
+from .commands import NO_OPTIONS, ImportOptions
 from .exchange import ExchangeReport, inspect_export, restore_from
 from .progress import activity, progress
 
@@ -30,25 +31,14 @@ class ImportStopped(Exception):
     """Interrupted. The stored records remain. Run the same command again to continue."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
-    """Options of the command that do not depend on the service."""
-
-    user_id: str | None = None
-    shape: str | None = None
-    skip_invalid: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the user. Raises InvalidRequest."""
-        user_id = self.user_id
-        if user_id is not None and (
-            not 1 <= len(user_id) <= limits.ID_CHARACTERS_MAX
-            or "\0" in user_id
-            or not user_id.isprintable()
-        ):
-            raise InvalidRequest(
-                f"--user-id must be one line of 1 to {limits.ID_CHARACTERS_MAX} characters"
-            )
+def _check_user(user_id: str | None) -> None:
+    """Raise InvalidRequest for a user that is no readable name."""
+    if user_id is not None and (
+        not 1 <= len(user_id) <= limits.ID_CHARACTERS_MAX or not user_id.isprintable()
+    ):
+        raise InvalidRequest(
+            f"--user-id must be one line of 1 to {limits.ID_CHARACTERS_MAX} characters"
+        )
 
 
 def import_into(
@@ -56,12 +46,13 @@ def import_into(
     path: Path,
     *,
     account: str | None = None,
-    options: ImportOptions = ImportOptions(),
+    options: ImportOptions = NO_OPTIONS,
 ) -> ExchangeReport:
     """Import a file, archive or folder and report it.
 
     Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped.
     """
+    _check_user(options.user_id)
     caller = caller_for(context, account)
     try:
         if is_export(path):
@@ -102,6 +93,7 @@ def inspect_import(
     Writes nothing and opens no store. `with_records` adds the first records. Raises ImportRefused
     for a path that has no known shape, ImportStopped.
     """
+    _check_user(options.user_id)
     try:
         if is_export(path):
             return inspect_export(path, user_id=options.user_id), True

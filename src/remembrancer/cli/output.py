@@ -6,15 +6,18 @@ import csv
 import inspect
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import wraps
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-_JSON = "remembrancer.json"  # in the context of a command
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_UNBROKEN = frozenset({"kind", "score", "date", "turns"})
 TEXT_CHARACTERS_MAX = 300  # of a cell on a terminal; JSON and CSV have the whole text
 
 
@@ -62,32 +65,6 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def takes_json(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the flag `--json` to a command, which reads it with `wants_json`.
-
-    For a function that has as many parameters as a function may have. The first one is the context.
-    """
-    signature = inspect.signature(command, eval_str=True)
-    flag = inspect.Parameter(
-        "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson
-    )
-
-    @wraps(command)
-    def run(*, as_json: bool, **others: Any) -> None:
-        others["context"].meta[_JSON] = as_json
-        command(**others)
-
-    parameters = [*signature.parameters.values(), flag]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
-
-
-def wants_json(context: typer.Context) -> bool:
-    """Return True if the command has `--json`."""
-    return bool(context.meta.get(_JSON))
-
-
 def print_list(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str],
@@ -126,17 +103,10 @@ def _print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Non
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in ("kind", "score", "date", "turns"))
-    for row in rows:
-        texts = [cell(row[name]) for name in columns]
-        table.add_row(*(Text(_shortened(text)) for text in texts))  # no markup in stored text
+    texts = [[_shortened(cell(row[name])) for name in columns] for row in rows]
+    table = terminal_table(columns, texts, _UNBROKEN)
     console = Console()
     with console.capture() as printed:
         console.print(table)
@@ -145,6 +115,22 @@ def _print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> N
         return
     with console.pager():
         console.print(table)
+
+
+def terminal_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], unbroken: Container[str]
+) -> Table:
+    """Return a table for a terminal; cells of the columns `unbroken` stay on one line."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in unbroken)
+    for row in rows:
+        table.add_row(*map(Text, row))  # no markup: stored text and labels may contain [brackets]
+    return table
 
 
 def _shortened(text: str) -> str:
