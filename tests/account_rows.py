@@ -1,10 +1,8 @@
-"""Rows of accounts, for tests of transactions on PostgreSQL."""
+"""Rows of accounts, for tests of transactions."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import psycopg
 
 from remembrancer.store import Store
 
@@ -13,13 +11,14 @@ ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)
 
 def names(store: Store) -> list[str]:
     """Return the names of all accounts, sorted."""
-    return [
-        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
-    ]
+    sql = "select name from accounts order by name"
+    return [row.name for row in store.read(lambda tx: tx.all(sql))]
 
 
 def execute(url: str, *statements: str) -> list[Any]:
-    """Run statements on a separate connection; return the rows of the last one."""
+    """Run statements on a separate connection to PostgreSQL; return the rows of the last one."""
+    import psycopg  # tests of SQLite run without the driver
+
     with psycopg.connect(url, autocommit=True) as other:
         for statement in statements:
             cursor = other.execute(statement.encode())

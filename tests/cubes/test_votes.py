@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cubes.agents import Agent
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from together import together
 
 from remembrancer import testing
 from remembrancer.context import Context
@@ -111,11 +113,7 @@ def test_concurrent_votes_are_all_counted(folder: Path, context: Context) -> Non
         for vote in (1, -1, 1):
             voter.vote(cube_id, vote)
 
-    threads = [threading.Thread(target=cast, args=(voter,)) for voter in voters]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*(partial(cast, voter) for voter in voters))
 
     assert vote_counts(author, cube_id, 1) == ("trusted", 8, 0)
     other.close()

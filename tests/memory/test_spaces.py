@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, memory_in, opened
+from together import together
 
 from remembrancer.context import Context
 from remembrancer.memory.history.forget import forget
@@ -185,18 +186,9 @@ def test_concurrent_searches_find_every_finished_write(folder: Path) -> None:
                     missed.append(word)
 
     with opened(folder, embedder=Concepts()) as one, opened(folder, embedder=Concepts()) as two:
-        threads = [
-            threading.Thread(target=write, args=(memory, f"{at}{side}"))
-            for at in "ab"
-            for side, memory in (("k", one), ("j", two))
-        ]
-        threads += [
-            threading.Thread(target=search, args=(memory,)) for memory in (one, two, one, two)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        sides = (("ak", one), ("aj", two), ("bk", one), ("bj", two))
+        writers = [partial(write, memory, name) for name, memory in sides]
+        together(*writers, *(partial(search, memory) for _, memory in sides))
 
         assert (missed, len(acknowledged), writers_left) == ([], 100, [0])
         assert all(

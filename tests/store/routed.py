@@ -85,11 +85,6 @@ def _rows(table: str, tx: Transaction) -> list[Row]:
 
 def _put(table: str, rows: list[Row], tx: Transaction) -> None:
     for row in rows:
-        columns, placeholders = (
-            ", ".join(row._fields),
-            ", ".join(f":{name}" for name in row._fields),
-        )
-        tx.run(
-            f"insert into {table} ({columns}) values ({placeholders}) on conflict do nothing",
-            **row._asdict(),
-        )
+        columns, values = ", ".join(row._fields), ", ".join(f":{name}" for name in row._fields)
+        add = f"insert into {table} ({columns}) values ({values}) on conflict do nothing"
+        tx.run(add, **row._asdict())

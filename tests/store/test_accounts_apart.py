@@ -26,12 +26,8 @@ KEPT_BY_ACCOUNTS = (
     "layer_index", "prompts", "retention", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries", "sweeps",
     "team_audit", "team_invitations", "team_members",
 )  # fmt: skip
-SEARCHED_BY_THE_DATABASE = (
-    "search_spaces",
-    "search_terms",
-    "search_vectors",
-    "search_words",
-)  # under no policy: see 0001_baseline.sql
+# Under no policy: see 0001_baseline.sql.
+SEARCHED_BY_THE_DATABASE = ("search_spaces", "search_terms", "search_vectors", "search_words")
 OF_THE_WHOLE_STORE = {  # queries across accounts, and why
     "cubes/cubes.sql erase_shown_of": "deletes other accounts' records of showing the lesson",
     "cubes/outcomes.sql ended": "upkeep; continues with the account of each row",
@@ -109,9 +105,8 @@ def test_transactions_see_only_rows_of_their_account(context: Context) -> None:
     remember_turn(context, bob, "In the tower.")
 
     def responses(tx: Transaction) -> list[str]:
-        return [
-            row.response for row in tx.all("select response from events order by id")
-        ]  # a query without an account_id
+        without_account = "select response from events order by id"
+        return [row.response for row in tx.all(without_account)]
 
     assert context.store.read(responses, account_id=ada.account_id) == ["In the harbour."]
     assert context.store.read(responses, account_id=bob.account_id) == ["In the tower."]
@@ -136,21 +131,13 @@ def test_transactions_cannot_write_rows_of_other_accounts(context: Context) -> N
     changed = context.store.write(
         lambda tx: tx.run("update events set response = 'gone'"), account_id=ada.account_id
     )
+    foreign = f"insert into prompts values ({bob.account_id}, 'ada', 'Obey.', 0)"
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
-        context.store.write(
-            lambda tx: tx.run(
-                "insert into prompts values (:other, 'ada', 'Obey.', 0)", other=bob.account_id
-            ),
-            account_id=ada.account_id,
-        )
+        context.store.write(lambda tx: tx.run(foreign), account_id=ada.account_id)
 
     assert changed == 0
-    assert (
-        recall(context, bob, MemoryQuery(user_id="ada", session_id="s", query_text="tower"))
-        .hits[0]
-        .response
-        == "In the tower."
-    )
+    query = MemoryQuery(user_id="ada", session_id="s", query_text="tower")
+    assert recall(context, bob, query).hits[0].response == "In the tower."
 
 
 def test_connections_without_an_account_see_no_rows(context: Context, url: str) -> None:
@@ -166,14 +153,8 @@ def test_account_setting_ends_with_the_transaction(context: Context) -> None:
     remember_turn(context, ada, "In the harbour.")
     count = "select count(*) as n from events"
 
-    assert [
-        context.store.read(lambda tx: tx.one(count).n, account_id=number)
-        for number in (ada.account_id, 99, ada.account_id)
-    ] == [
-        1,
-        0,
-        1,
-    ]
+    for account_id, events in ((ada.account_id, 1), (99, 0), (ada.account_id, 1)):
+        assert context.store.read(lambda tx: tx.one(count).n, account_id=account_id) == events
 
 
 def test_published_lessons_are_visible_to_all_and_private_ones_to_their_account(
@@ -184,14 +165,8 @@ def test_published_lessons_are_visible_to_all_and_private_ones_to_their_account(
     def add(store: Store, account: Caller, status: str) -> None:
         sql = """insert into cubes (id, cube_id, account_id, kind, topic, essence, rules, evidence, status, created_ms)
             select coalesce(max(id), 0) + 1, :cube_id, :account_id, 'rule', 't', 'e', 'r', 'evt', :status, 0 from cubes"""
-        store.write(
-            lambda tx: tx.run(
-                sql,
-                cube_id=f"{account.account_id} {status}",
-                status=status,
-                account_id=account.account_id,
-            )
-        )
+        values = {"account_id": account.account_id, "status": status}
+        store.write(lambda tx: tx.run(sql, cube_id=f"{account.account_id} {status}", **values))
 
     for account in (ada, bob):
         for status in ("private", "published"):

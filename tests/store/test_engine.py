@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
+import apsw
 import pytest
+from account_rows import ADD, execute, names
+from together import together
 
 from remembrancer.settings import SettingInvalid
-from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
+from remembrancer.store import (
+    Pool,
+    Store,
+    StoreTooNew,
+    StoreUnavailable,
+    Transaction,
+    open_store,
+)
+from remembrancer.store.sqlite.store import READERS_MAX
 
-ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', :now)"
 NAMES = "select name from accounts order by name"
 COUNT = "select count(*) as n from accounts"
 
 
 def add(store: Store, name: str) -> int:
-    return store.write(lambda tx: tx.run(ADD, name=name, now=1))
-
-
-def names(store: Store) -> list[str]:
-    return [row.name for row in store.read(lambda tx: tx.all(NAMES))]
+    return store.write(lambda tx: tx.run(ADD, name=name))
 
 
 def test_finished_writes_are_visible_to_the_next_read(store: Store) -> None:
@@ -50,7 +57,7 @@ def test_written_rows_are_present_after_reopening(opened: Callable[[], Store]) -
 
 
 def test_a_write_returns_the_result_of_its_action(store: Store) -> None:
-    row = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
+    row = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada"))
 
     assert row == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
     assert row is not None
@@ -66,7 +73,7 @@ def test_one_returns_the_row_and_raises_when_there_is_none(store: Store) -> None
 
 def test_write_is_rolled_back_when_a_required_row_is_missing(store: Store) -> None:
     def changes(tx: Transaction) -> None:
-        tx.run(ADD, name="ada", now=1)
+        tx.run(ADD, name="ada")
         tx.one("select 1 from keys")
 
     with pytest.raises(LookupError):
@@ -77,7 +84,7 @@ def test_write_is_rolled_back_when_a_required_row_is_missing(store: Store) -> No
 
 def test_exception_in_an_action_rolls_back_and_reaches_the_caller(store: Store) -> None:
     def fails(tx: Transaction) -> None:
-        tx.run(ADD, name="ada", now=1)
+        tx.run(ADD, name="ada")
         raise LookupError("changed my mind")
 
     with pytest.raises(LookupError, match="changed my mind"):
@@ -95,7 +102,7 @@ def test_exception_in_an_action_leaves_concurrent_writes_intact(store: Store) ->
             add(store, f"{thread}.{n}.good")
 
             def fails(tx: Transaction, name: str = f"{thread}.{n}.bad") -> None:
-                tx.run(ADD, name=name, now=1)
+                tx.run(ADD, name=name)
                 raise LookupError(name)
 
             try:
@@ -137,7 +144,7 @@ def test_read_does_not_wait_for_a_running_write(store: Store) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
-        tx.run(ADD, name="slow", now=1)
+        tx.run(ADD, name="slow")
         inside.set()
         assert go_on.wait(10)
 
@@ -157,7 +164,7 @@ def test_look_up_gives_the_first_row_of_the_newest_state(store: Store) -> None:
     add(store, "ada")
 
     def slow(tx: Transaction) -> None:
-        tx.run(ADD, name="bob", now=1)
+        tx.run(ADD, name="bob")
         inside.set()
         assert go_on.wait(10)
 
@@ -183,7 +190,7 @@ def test_more_readers_than_connections_all_succeed(store: Store) -> None:
 
 def test_a_read_cannot_write(store: Store) -> None:
     with pytest.raises(StoreUnavailable):
-        store.read(lambda tx: tx.run(ADD, name="ada", now=1))
+        store.read(lambda tx: tx.run(ADD, name="ada"))
 
     assert names(store) == []
 
@@ -205,7 +212,7 @@ def test_transaction_cannot_be_used_after_its_action(store: Store) -> None:
 
     for tx in transactions:
         with pytest.raises(RuntimeError, match="over"):
-            tx.run(ADD, name="ada", now=1)
+            tx.run(ADD, name="ada")
     assert names(store) == []
 
 
@@ -261,8 +268,8 @@ def test_empty_result_is_none_or_an_empty_list(store: Store) -> None:
 def test_run_returns_the_number_of_changed_rows(store: Store) -> None:
     def act(tx: Transaction) -> list[int]:
         return [
-            tx.run(ADD, name="ada", now=1),
-            tx.run(ADD, name="bob", now=2),
+            tx.run(ADD, name="ada"),
+            tx.run(ADD, name="bob"),
             tx.run("update accounts set created_ms = 3"),
             tx.run("create table other (a integer)"),
             tx.run("select 1"),
@@ -301,7 +308,56 @@ def test_foreign_keys_are_enforced(store: Store) -> None:
 
 def test_missing_query_value_raises_key_error(store: Store) -> None:
     with pytest.raises(KeyError):
-        store.write(lambda tx: tx.run(ADD, name="ada"))
+        store.write(lambda tx: tx.run(ADD))
+
+
+def test_action_cannot_end_its_transaction(store: Store) -> None:
+    with pytest.raises(StoreUnavailable):
+        store.write(lambda tx: tx.run("rollback"))
+
+    add(store, "ada")
+    assert names(store) == ["ada"]
+
+
+def test_sql_errors_are_not_reported_as_an_unavailable_store(store: Store) -> None:
+    for use in (store.read, store.write):
+        with pytest.raises(Exception, match="nowhere") as raised:
+            use(lambda tx: tx.all("select * from nowhere"))
+        assert not isinstance(raised.value, StoreUnavailable)
+
+
+def test_connections_stay_usable_after_exceptions_in_actions(store: Store) -> None:
+    """More of them than a store has connections."""
+
+    def fails(tx: Transaction) -> None:
+        tx.all("select * from accounts")
+        raise LookupError
+
+    for use in (store.read, store.write):
+        for _ in range(max(READERS_MAX, Pool().connections) + 1):
+            with pytest.raises(LookupError):
+                use(fails)
+    assert names(store) == []
+
+
+def test_newer_schema_is_refused_with_both_versions(url: str, opened: Callable[[], Store]) -> None:
+    store = opened()
+    version, is_file = store.schema_version(), url.startswith("sqlite:")
+    newer = "pragma user_version = 4711" if is_file else "update store_schema set number = 4711"
+    store.close()
+    if is_file:
+        with closing(apsw.Connection(url.partition(":")[2])) as other:
+            other.execute(newer)
+    else:
+        execute(url, newer)
+
+    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {version}\b"):
+        opened()
+
+
+def test_an_unknown_durability_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="full or normal"):
+        open_store(url, durability="off")
 
 
 def test_every_method_raises_after_close(store: Store) -> None:
@@ -345,22 +401,3 @@ def test_close_finishes_running_writes(opened: Callable[[], Store]) -> None:
 def test_invalid_store_url_error_shows_the_expected_form(url: str) -> None:
     with pytest.raises(SettingInvalid, match="sqlite:PATH"):
         open_store(url)
-
-
-def together(*acts: Callable[[], object]) -> None:
-    """Run all functions at the same time; raise the first error."""
-    errors: list[BaseException] = []
-
-    def guarded(act: Callable[[], object]) -> None:
-        try:
-            act()
-        except BaseException as error:  # noqa: BLE001  raised again below
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(act,)) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]

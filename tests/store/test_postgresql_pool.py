@@ -10,12 +10,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
+from account_rows import ADD
 from engines import server
 from needed import program
+from together import together
 
 from remembrancer.settings import Settings
 from remembrancer.store import (
@@ -30,7 +33,6 @@ from remembrancer.store import (
 from remembrancer.store.postgresql.pool import LOCKS_MAX
 from remembrancer.testing.postgres import Postgres
 
-ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
 NAMES = "select name from accounts order by name"
 
 
@@ -40,16 +42,11 @@ def url() -> str:
 
 
 def test_pool_options_come_from_the_settings() -> None:
-    settings = Settings(
-        store_connections=3,
-        store_statement_seconds=4,
-        store_connect_seconds=2,
-        store_pooler="transaction",
-    )
+    times = Settings(store_connections=3, store_statement_seconds=4, store_connect_seconds=2)
+    settings = replace(times, store_pooler="transaction")
+    expected = Pool(connections=3, statement_seconds=4, connect_seconds=2, prepares=False)
 
-    assert Pool.of(settings) == Pool(
-        connections=3, statement_seconds=4, connect_seconds=2, prepares=False
-    )
+    assert Pool.of(settings) == expected
     assert Pool.of(Settings()) == Pool()
 
 
@@ -61,18 +58,11 @@ def test_pool_never_exceeds_its_size(url: str) -> None:
     )
     with closing(open_store(url, pool=Pool(connections=3))) as store:
         work = f"{count} -- of this test"
-        threads = [
-            threading.Thread(
-                target=lambda: counts.extend(
-                    store.read(lambda tx: tx.one(work)).n for _ in range(10)
-                )
-            )
-            for _ in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+
+        def ask() -> None:
+            counts.extend(store.read(lambda tx: tx.one(work)).n for _ in range(10))
+
+        together(*[ask] * 8)
 
     assert len(counts) == 80
     assert max(counts) <= 3
@@ -116,11 +106,7 @@ def test_locks_leave_connections_for_their_holders(url: str) -> None:
                 store.write(lambda tx: tx.run(ADD, name=str(number)))
             finished.append(number)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*(partial(work, number) for number in range(12)))
 
     assert sorted(finished) == list(range(12))
 
@@ -175,11 +161,7 @@ def test_reads_fail_while_the_database_is_down_and_succeed_afterwards() -> None:
                 except StoreUnavailable as error:
                     errors.append(str(error))
 
-        threads = [threading.Thread(target=ask) for _ in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*[ask] * 16)
         database.start()
 
         assert len(errors) == 80
@@ -231,11 +213,7 @@ def test_transaction_pooler_keeps_settings_and_locks_correct(pooled: str) -> Non
         "current_setting('synchronous_commit') as waits"
     )
     with closing(open_store(pooled, pool=pool)) as store:
-        threads = [threading.Thread(target=_use, args=(store, number)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(*(partial(_use, store, number) for number in range(8)))
         names = store.read(lambda tx: tx.all(NAMES))
         within = store.read(lambda tx: tx.one(setting))
     with psycopg.connect(pooled, autocommit=True, prepare_threshold=None) as other:

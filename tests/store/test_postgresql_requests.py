@@ -17,6 +17,8 @@ from remembrancer.store import OutcomeUnknown, Transaction
 from remembrancer.store.postgresql.connection import PREPARED_MAX
 from remembrancer.store.postgresql.store import PostgresqlStore
 
+OURS = "pg_stat_activity where application_name = 'remembrancer'"
+
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
@@ -109,11 +111,7 @@ def test_a_write_of_one_request_replaces_a_connection_that_broke_while_idle(
     for name in ("ada", "bob"):
         store.write(lambda tx, name=name: tx.later(ADD, name=name))  # type: ignore[misc]
         names(store)  # whose commit is not awaited
-        execute(
-            url,
-            "select pg_terminate_backend(pid, 10000) from pg_stat_activity "
-            "where application_name = 'remembrancer'",
-        )
+        execute(url, f"select pg_terminate_backend(pid, 10000) from {OURS}")
 
     assert names(store) == ["ada", "bob"]
 
@@ -121,10 +119,8 @@ def test_a_write_of_one_request_replaces_a_connection_that_broke_while_idle(
 def test_a_read_leaves_no_transaction_open(store: PostgresqlStore, url: str) -> None:
     names(store)
 
-    open_ones = "select 1 from pg_stat_activity where application_name = 'remembrancer' and "
-    wait_until(
-        lambda: not execute(url, f"{open_ones} state <> 'idle'")
-    )  # until the server got the commit
+    open_ones = f"select 1 from {OURS} and state <> 'idle'"
+    wait_until(lambda: not execute(url, open_ones))  # until the server got the commit
     assert names(store) == []
 
 
@@ -135,12 +131,8 @@ def test_null_values_share_the_plan_of_others(store: PostgresqlStore) -> None:
     rows = store.read(
         lambda tx: [tx.one(sql, first=first, second=second) for first, second in values]
     )
-    plans = store.read(
-        lambda tx: tx.one(
-            "select count(*) as n from pg_prepared_statements where statement like :like",
-            like="select cast($1%",
-        )
-    )
+    count = "select count(*) as n from pg_prepared_statements where statement like :like"
+    plans = store.read(lambda tx: tx.one(count, like="select cast($1%"))
 
     assert rows == values
     assert plans == (1,)

@@ -11,9 +11,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
+from together import together
 from waiting import wait_until
 
 from remembrancer.store.sqlite.store import RangeLocks, SqliteStore
@@ -160,17 +162,9 @@ def test_writers_of_shared_stores_all_make_progress(tmp_path: Path) -> None:
             for _ in range(200):
                 store.write(lambda tx: tx.run("insert into numbers values (:by)", by=name))
 
-        threads = [
-            threading.Thread(target=write, args=(store, name))
-            for store, name in ((one, "one"), (other, "other"), (command, "command"))
-            for _ in range(3)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        counts = one.read(
-            lambda tx: tx.all("select by, count(*) from numbers group by by order by by")
-        )
+        stores = ((one, "one"), (other, "other"), (command, "command"))
+        together(*[partial(write, *each) for each in stores] * 3)
+        count = "select by, count(*) from numbers group by by order by by"
+        counts = one.read(lambda tx: tx.all(count))
 
     assert [tuple(row) for row in counts] == [("command", 600), ("one", 600), ("other", 600)]

@@ -62,7 +62,6 @@ def test_a_search_that_counts_no_step_takes_four(
     requests.clear()
 
     assert search(database, caller, "pier", interact=False).hits
-
     assert len(requests) <= REQUESTS_MAX, requests
 
 
@@ -102,10 +101,7 @@ def test_facts_summaries_and_cubes_add_few_round_trips(
 
     answer = search(database, caller, "How is a kettle descaled?")
 
-    assert answer.hits
-    assert answer.facts
-    assert answer.summaries
-    assert answer.shared_cubes
+    assert all((answer.hits, answer.facts, answer.summaries, answer.shared_cubes))
     assert len(requests) <= REQUESTS_MAX + 6, requests
 
 

@@ -13,15 +13,9 @@ from engines import empty_store
 from remembrancer.store import Store, open_store
 from remembrancer.store.schema import migrations
 
-_OWN = {
-    "store_schema",
-    "turnstile",
-    "cubes_made",
-    "search_spaces",
-    "search_words",
-    "search_terms",
-    "search_vectors",
-}  # only in PostgreSQL: docs/contribute/postgresql.md
+# Only in PostgreSQL: docs/contribute/postgresql.md.
+_OWN = {"store_schema", "turnstile", "cubes_made"}
+_OWN |= {"search_spaces", "search_words", "search_terms", "search_vectors"}
 _SQLITE = """
 select tables.name as "table", columns.name as "column", columns."notnull" or (columns.pk and tables.wr) as required
 from pragma_table_list as tables join pragma_table_xinfo(tables.name) as columns

@@ -41,10 +41,8 @@ def serve(tmp_path: Path) -> Iterator[Any]:
         def begin(store: Store) -> Http:
             context = testing.context(tmp_path, store=store, ids=testing.CountingIds())
             stack.callback(context.close)
-            client = stack.enter_context(
-                TestClient(make_app(context), base_url="http://127.0.0.1:8460")
-            )
-            return Http(client, context, None)
+            client = TestClient(make_app(context), base_url="http://127.0.0.1:8460")
+            return Http(stack.enter_context(client), context, None)
 
         yield begin
 
@@ -58,7 +56,6 @@ def talk(service: Http, account: str) -> list[Any]:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    answers = [post("memory", {"query_text": f"the secret place of {account}", **whose})]
     turn = {
         "query": "Where is it?",
         "response": f"{account} hides it below the {account} tree.",
@@ -66,24 +63,21 @@ def talk(service: Http, account: str) -> list[Any]:
         "duty": "cube_nothing",
         "duty_reason": "no lesson",
     }
-    answers.append(post("remember", {**turn, **whose}, **{"idempotency-key": "k"}))
-    answers.append(post("remember", {**turn, **whose}, **{"idempotency-key": "k"}))
-    answers.append(post("agent/second-look", {"draft": turn["response"], **whose}))
-    answers.append(
-        post("memory/summarize", {"summary_text": f"{account} told where it is.", **whose})
-    )
-    answers.append(post("memory/map", {"map_text": f"{account}: below a tree.", "user_id": "u"}))
-    answers.append(
-        post(
-            "memory/files",
-            {"command": "create", "path": "/memories/a", "file_text": account, "user_id": "u"},
-        )
-    )
+    once = {"idempotency-key": "k"}
+    file = {"command": "create", "path": "/memories/a", "file_text": account}
     prompt = agent.ask("PUT", "/api/v7/agent/prompt", json={"prompt": account, "user_id": "u"})
     assert prompt.status_code == 200, prompt.text
-    answers.append(prompt.json())
-    answers.append(post("memory", {"query_text": "tree", **whose}))
-    return answers
+    return [
+        prompt.json(),
+        post("memory", {"query_text": f"the secret place of {account}", **whose}),
+        post("remember", {**turn, **whose}, **once),
+        post("remember", {**turn, **whose}, **once),
+        post("agent/second-look", {"draft": turn["response"], **whose}),
+        post("memory/summarize", {"summary_text": f"{account} told where it is.", **whose}),
+        post("memory/map", {"map_text": f"{account}: below a tree.", "user_id": "u"}),
+        post("memory/files", {**file, "user_id": "u"}),
+        post("memory", {"query_text": "tree", **whose}),
+    ]
 
 
 def accounts_in(store: Store) -> dict[str, set[int]]:
@@ -102,10 +96,8 @@ def test_each_account_is_on_one_instance_and_gets_the_same_answers(
     instances: list[Postgres], serve: Any
 ) -> None:
     stores = [open_store(instance.database(), durability="normal") for instance in instances]
-    spread, single = (
-        serve(Routed(stores)),
-        serve(open_store(instances[0].database(), durability="normal")),
-    )
+    spread = serve(Routed(stores))
+    single = serve(open_store(instances[0].database(), durability="normal"))
     answers = [talk(spread, account) for account in ACCOUNTS]
     expected = [talk(single, account) for account in ACCOUNTS]
     contents = [accounts_in(store) for store in stores]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-
 import pytest
+from together import together
 
 from remembrancer.store import Store, StoreUnavailable
 
@@ -14,14 +12,6 @@ COUNT = (
     f"{ADD} on conflict (day, account_id, key_id, kind) "
     "do update set count = usage.count + 1 returning count"
 )
-
-
-def at_once(*works: Callable[[], object]) -> None:
-    threads = [threading.Thread(target=work) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def test_lock_has_one_holder_at_a_time(store: Store) -> None:
@@ -36,7 +26,7 @@ def test_lock_has_one_holder_at_a_time(store: Store) -> None:
                 within[0] -= 1
             assert is_ours
 
-    at_once(*[enter] * 6)
+    together(*[enter] * 6)
 
     assert most == [1]
 
@@ -50,7 +40,7 @@ def test_lock_without_wait_returns_false_when_taken(store: Store) -> None:
                 acquired.append(is_ours)
 
         for name in ("upkeep", "another"):
-            at_once(lambda name=name: try_lock(name))  # type: ignore[misc]
+            together(lambda name=name: try_lock(name))  # type: ignore[misc]
 
     assert (first, acquired) == (True, [False, True])
     with store.lock("upkeep", wait=False) as again:
@@ -72,7 +62,7 @@ def test_locks_taken_in_any_order_do_not_deadlock(store: Store) -> None:
             with store.lock(*names):
                 finished.append(names[0])
 
-    at_once(lambda: take("a", "b"), lambda: take("b", "a"), lambda: take("b", "c", "a"))
+    together(lambda: take("a", "b"), lambda: take("b", "a"), lambda: take("b", "c", "a"))
 
     assert len(finished) == 30
 
@@ -88,7 +78,7 @@ def test_waiting_for_a_lock_within_an_action_is_refused(store: Store) -> None:
 
 def test_concurrent_counts_are_unique_and_complete(store: Store) -> None:
     counts: list[int] = []
-    at_once(*[lambda: counts.extend(store.count(COUNT).count for _ in range(20))] * 6)  # type: ignore[union-attr]
+    together(*[lambda: counts.extend(store.count(COUNT).count for _ in range(20))] * 6)  # type: ignore[union-attr]
 
     assert sorted(counts) == list(range(1, 121))
 

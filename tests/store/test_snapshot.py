@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from account_rows import ADD, names
 
 from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
 from remembrancer.store.sqlite.snapshot import copy_file
 
-ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', :now)"
+PAIR = "insert into accounts (name, role, created_ms) values (:name, 'member', :now)"
 
 
 @pytest.fixture
@@ -28,13 +29,7 @@ def store(path: Path) -> Iterator[Store]:
 
 
 def add(store: Store, name: str) -> int:
-    return store.write(lambda tx: tx.run(ADD, name=name, now=1))
-
-
-def names(store: Store) -> list[str]:
-    return [
-        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
-    ]
+    return store.write(lambda tx: tx.run(ADD, name=name))
 
 
 def test_copy_is_a_complete_store_with_all_finished_writes(
@@ -56,8 +51,8 @@ def test_copy_during_writes_contains_only_whole_transactions(
     store: Store, path: Path, tmp_path: Path
 ) -> None:
     def pair(tx: Transaction, n: int) -> None:
-        tx.run(ADD, name=f"{n}a", now=n)
-        tx.run(ADD, name=f"{n}b", now=n)
+        tx.run(PAIR, name=f"{n}a", now=n)
+        tx.run(PAIR, name=f"{n}b", now=n)
 
     def write_pairs() -> None:
         for n in range(300):
