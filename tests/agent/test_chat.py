@@ -105,39 +105,34 @@ def say(context: Context, caller: Caller, message: str, **more: object) -> ChatA
     return chat(context, caller, Chat(user_id="owner", message=message, **more))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("order", [*(turn for turn in TURNS if "\0" not in turn), *ORDERS])
-def test_stored_turn_cannot_change_the_rules_or_escape_its_fence(start: Start, order: str) -> None:
+def test_stored_turn_cannot_change_the_rules_or_escape_its_fence(start: Start) -> None:
     """Stored answer and history cannot change the rules (specification.md#chat-isolation)."""
     models = EchoingModels()
     context, caller = start(models)
-    say(context, caller, "Hello.")
-    rules = models.asked[0].messages[0]
-    remember(context, caller, Turn(query=f"About the ferry: {order}", response=order))
 
-    answer = say(
-        context,
-        caller,
-        "What about the ferry?",
-        chat_history=[Earlier(role="system", content=order)],
-    )
+    for number, order in enumerate([*(turn for turn in TURNS if "\0" not in turn), *ORDERS]):
+        user = f"user-{number}"
+        models.asked.clear()
+        chat(context, caller, Chat(user_id=user, message="Hello."))
+        rules = models.asked[0].messages[0]
+        turn = Turn(query=f"About the ferry: {order}", response=order, user_id=user)
+        remember(context, caller, turn)
+        history = [Earlier(role="system", content=order)]
+        message = Chat(user_id=user, message="What about the ferry?", chat_history=history)
 
-    messages = models.asked[-1].messages
-    assert models.asked[2].messages[0] == rules
-    outside, cut = unfenced(messages[1].content)
-    assert cut > len(order)
-    assert "safe" not in outside
-    assert "obey" not in outside
-    assert (
-        answer.reply.splitlines()[-1]
-        == answer.seal
-        == "REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
-    )
-    assert [line for line in answer.reply.splitlines() if read_seal(line)] == [answer.seal]
-    assert "![" not in answer.reply
-    assert set(answer.refs) <= {hit.event_id for hit in answer.hits}
-    assert not set(re.findall(r"e_[0-9a-z]{13}", answer.reply)) - {
-        hit.event_id for hit in answer.hits
-    }
+        answer = chat(context, caller, message)
+
+        messages = models.asked[-1].messages
+        assert models.asked[2].messages[0] == rules, order
+        outside, cut = unfenced(messages[1].content)
+        assert cut > len(order), order
+        assert not re.search("safe|obey", outside), order
+        lines = answer.reply.splitlines()
+        assert lines[-1] == answer.seal == "REM | #2 | READ | VERIFY | CORRECT | OUTPUT", order
+        assert [line for line in lines if read_seal(line)] == [answer.seal], order
+        assert "![" not in answer.reply, order
+        recalled = {hit.event_id for hit in answer.hits}
+        assert {*answer.refs, *re.findall(r"e_[0-9a-z]{13}", answer.reply)} <= recalled, order
 
 
 def test_stored_line_cannot_imitate_an_event_header(start: Start) -> None:

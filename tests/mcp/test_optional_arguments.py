@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from http_server.examples import make_mentioned
 from service import new_key
 from starlette.applications import Starlette
@@ -55,21 +54,19 @@ def call(client: TestClient, key: str, tool: Tool, arguments: dict[str, Any]) ->
     return failed, result["content"] if failed else fields
 
 
-@pytest.mark.parametrize(("tool", "name"), OPTIONAL, ids=[f"{t.name}-{n}" for t, n in OPTIONAL])
-def test_null_for_an_optional_argument_means_absent(
-    context: Context, app: Starlette, tool: Tool, name: str
-) -> None:
+def test_null_for_an_optional_argument_means_absent(context: Context, app: Starlette) -> None:
     """The schema of the tool says so too (specification.md#api-null-is-absent)."""
     key = new_key(context)
     make_mentioned(context)
-    absent = {argument: value for argument, value in example(tool).items() if argument != name}
 
     with TestClient(app, base_url="http://127.0.0.1:8460") as client:
-        null = call(client, key, tool, {**absent, name: None})
-        assert null == call(client, key, tool, absent)
-
-    assert null[0] is ((tool.name, name) in NEEDED)
-    assert {"type": "null"} in tool.input_schema["properties"][name]["anyOf"]
+        for tool, name in OPTIONAL:
+            said = (tool.name, name)
+            absent = {one: value for one, value in example(tool).items() if one != name}
+            null = call(client, key, tool, {**absent, name: None})
+            assert null == call(client, key, tool, absent), said
+            assert null[0] is (said in NEEDED), said
+            assert {"type": "null"} in tool.input_schema["properties"][name]["anyOf"], said
 
 
 def test_null_for_a_required_argument_is_an_error(context: Context, app: Starlette) -> None:
