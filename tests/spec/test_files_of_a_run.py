@@ -15,6 +15,7 @@ from remembrancer.context import Context
 
 PATH = "/api/execute/code"
 QUOTA = 20_000
+WRITE = "open(%s + '.txt', 'w')"
 
 
 def run_code(http: Http, code: str, **more: Any) -> Any:
@@ -62,22 +63,14 @@ def test_files_of_other_types_are_stored_and_served_as_bytes(http: Http) -> None
     }
 
 
-def test_files_of_a_failed_program_are_returned_too(http: Http) -> None:
-    """A failing program's files come back too (specification.md#sandbox-files)."""
-    answer = run_code(http, "open('half.txt', 'w').write('half')\n1 / 0")
+def test_files_of_a_failed_program_are_returned_and_stored_too(http: Http) -> None:
+    """See specification.md#sandbox-files, specification.md#sandbox-event."""
+    answer = run_code(http, "open('half.txt', 'w').write('half')\n1 / 0", session_id="s")
 
-    assert (answer["status"], [file["name"] for file in answer["files"]]) == (
-        "failed",
-        ["half.txt"],
-    )
-
-
-def test_stored_run_names_its_files(http: Http) -> None:
-    """The stored run names its files (specification.md#sandbox-event)."""
-    answer = run_code(http, "open('a.txt', 'w').write('x')", session_id="s")
-
+    [file] = answer["files"]
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
-    assert f"files: a.txt ({answer['files'][0]['filename']})" in event["response"]
+    assert (answer["status"], file["name"]) == ("failed", "half.txt")
+    assert f"files: half.txt ({file['filename']})" in event["response"]
 
 
 def test_files_of_a_pinned_key_are_hidden_from_other_users(http: Http) -> None:
@@ -88,17 +81,13 @@ def test_files_of_a_pinned_key_are_hidden_from_other_users(http: Http) -> None:
     assert [one.get(file["url"]).status_code for one in (ada, bob)] == [200, 404]
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_lone_surrogate_in_program_output_is_accepted(http: Http) -> None:
+    for message in (
         r"{\"result\": \"\\ud800\"}",
         r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}",
-    ],
-)
-def test_lone_surrogate_in_program_output_is_accepted(http: Http, message: str) -> None:
-    answer = run_code(http, f'import os\nos.write(3, b"{message}")\nos._exit(1)', session_id="s")
-
-    assert answer["status"] == "failed"
+    ):
+        code = f'import os\nos.write(3, b"{message}")\nos._exit(1)'
+        assert run_code(http, code, session_id="s")["status"] == "failed"
 
 
 class TestQuota:
@@ -114,21 +103,20 @@ class TestQuota:
         )
         service.close()
 
-    def test_files_beyond_the_quota_are_listed_as_left_out(self, http: Http) -> None:
-        answer = run_code(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
+    def test_files_beyond_the_quota_or_the_size_limit_are_listed_as_left_out(
+        self, http: Http
+    ) -> None:
+        large = run_code(
+            http.as_account("ada"), f"for n in (15_001, 1): {WRITE % 'str(n)'}.write('x' * n)"
+        )
+        answer = run_code(http, f"for name in 'abc': {WRITE % 'name'}.write('x' * 8_000)")
 
+        assert [file["name"] for file in large["files"]] == ["1.txt"]
+        assert [one["name"] for one in large["files_left_out"]] == ["15001.txt"]
         assert [file["name"] for file in answer["files"]] == ["a.txt", "b.txt"]
         assert [(one["name"], "quota" in one["why"]) for one in answer["files_left_out"]] == [
             ("c.txt", True)
         ]
-
-    def test_file_over_the_size_limit_is_listed_as_left_out(self, http: Http) -> None:
-        answer = run_code(
-            http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')"
-        )
-
-        assert [file["name"] for file in answer["files"]] == ["b.txt"]
-        assert [one["name"] for one in answer["files_left_out"]] == ["a.txt"]
 
     def test_run_succeeds_when_a_concurrent_run_exhausts_the_quota(
         self, http: Http, monkeypatch: pytest.MonkeyPatch

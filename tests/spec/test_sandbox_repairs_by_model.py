@@ -36,67 +36,53 @@ def run_code(http: Http, code: str, **more: Any) -> Any:
     return answer.json()
 
 
-def test_attempts_name_the_model_that_repaired_the_program(start: Start) -> None:
-    """`attempts` names the model (specification.md#repair-attempts)."""
+def test_attempts_event_and_metrics_name_the_model_that_repaired_the_program(start: Start) -> None:
+    """A stored run holds the change, and calls of models are counted.
+
+    See specification.md#repair-attempts, specification.md#repair-event,
+    specification.md#status-metrics-models.
+    """
     http, _ = start(replies(f"```python\n{RIGHT}```"))
 
-    answer = run_code(http, WRONG)
+    answer = run_code(http, WRONG, session_id="means")
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
 
-    assert (
-        answer["status"],
-        answer["fixed"],
-        answer["verified"],
-        answer["stdout"],
-        answer["code"],
-    ) == (
-        "fixed",
-        True,
-        "tests",
-        "3.0\n",
-        RIGHT,
-    )
-    assert "+    return sum(values) / len(values)" in answer["diff"]
+    assert (answer["status"], answer["fixed"], answer["verified"]) == ("fixed", True, "tests")
+    assert (answer["stdout"], answer["code"], event["query"]) == ("3.0\n", RIGHT, WRONG)
+    for text in (answer["diff"], event["response"]):
+        assert "+    return sum(values) / len(values)" in text
     run, by_model = answer["attempts"]
     assert (run["stage"], run["outcome"], run["error"]) == ("run", "failed", "AssertionError")
     assert by_model.pop("ms") > 0
     assert by_model == {"stage": "model", "model": "tiny", "outcome": "ok", "tokens": 77}
     assert "note" not in answer
+    calls = 'remembrancer_model_calls_total{model="tiny",outcome="ok",slot="repair_1"} 1.0'
+    assert calls in http.get("/metrics").text
 
 
-def test_rules_are_tried_before_models(start: Start) -> None:
-    """Rules are tried before models (specification.md#repair-rules-first)."""
+def test_working_programs_and_rules_need_no_model(start: Start) -> None:
+    """See specification.md#repair-rules-first, specification.md#repair-not-attempted."""
     http, tiny = start(replies(f"```python\n{GOOD}```"))
 
     answer = run_code(http, BROKEN)
 
-    assert (answer["status"], answer["code"], tiny.requests) == ("fixed", GOOD, [])
+    assert (answer["status"], answer["code"]) == ("fixed", GOOD)
     assert answer["attempts"][-1]["stage"] == "deterministic"
-
-
-def test_working_program_is_not_sent_to_a_model(start: Start) -> None:
-    """A working program is sent to no model (specification.md#repair-not-attempted)."""
-    http, tiny = start(replies(f"```python\n{RIGHT}```"))
-
-    assert (run_code(http, RIGHT)["status"], tiny.requests) == ("ok", [])
+    assert run_code(http, RIGHT)["status"] == "ok"
+    assert tiny.requests == []
 
 
 def test_fix_that_cheats_its_tests_is_refused(start: Start) -> None:
     """A fix that cheats its tests is refused (specification.md#repair-guards)."""
-    http, _ = start(
-        replies("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```")
-    )
+    cheating = WRONG.replace("assert mean([1, 3]) == 2\n", "")
+    http, _ = start(replies(f"```python\n{cheating}```"))
 
-    answer = run_code(http, WRONG)
+    answer = run_code(http, WRONG, strategy="race")
 
-    assert (answer["status"], answer["fixed"], answer["code"], answer["error"]["type"]) == (
-        "failed",
-        False,
-        WRONG,
-        "AssertionError",
-    )
-    assert [(one["outcome"], one.get("guard")) for one in answer["attempts"][1:]] == [
-        ("refused", "tests_changed")
-    ] * 2
+    assert (answer["status"], answer["fixed"], answer["code"]) == ("failed", False, WRONG)
+    assert answer["error"]["type"] == "AssertionError"
+    refusals = [(one["outcome"], one.get("guard")) for one in answer["attempts"][1:]]
+    assert set(refusals) == {("refused", "tests_changed")}
 
 
 def test_account_can_forbid_outside_models(start: Start) -> None:
@@ -110,18 +96,6 @@ def test_account_can_forbid_outside_models(start: Start) -> None:
     assert answer["note"] == (
         "Only repair by rule was tried: this account does not allow "
         "language models on other machines to read its data."
-    )
-
-
-def test_model_calls_are_counted_in_the_metrics(start: Start) -> None:
-    """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
-    http, _ = start(replies(f"```python\n{RIGHT}```"))
-
-    run_code(http, WRONG)
-
-    assert (
-        'remembrancer_model_calls_total{model="tiny",outcome="ok",slot="repair_1"} 1.0'
-        in http.get("/metrics").text
     )
 
 
@@ -142,14 +116,3 @@ def test_optimize_reports_its_measurements(start: Start) -> None:
     assert answer["optimized"]["cpu_ms_after"] < answer["optimized"]["cpu_ms_before"]
     assert answer["optimized"]["pairs_won"] >= 4
     assert answer["diff"]
-
-
-def test_stored_run_has_the_change_of_the_model(start: Start) -> None:
-    """A stored run holds the change (specification.md#repair-event)."""
-    http, _ = start(replies(f"```python\n{RIGHT}```"))
-
-    answer = run_code(http, WRONG, session_id="means", strategy="race")
-
-    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
-    assert event["query"] == WRONG
-    assert "+    return sum(values) / len(values)" in event["response"]

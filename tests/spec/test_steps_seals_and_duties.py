@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http
 
 from remembrancer.protocol.seal import render
@@ -34,11 +33,14 @@ def test_steps_count_per_space_and_session(http: Http) -> None:
 
 
 def test_first_search_reports_no_duties(http: Http) -> None:
-    """The first search reports no duties (specification.md#duty-first-search)."""
-    answer = http.memory("ferry", last_seal="nonsense")
+    """Nor does a turn before it cause one.
 
-    assert "duty_error" not in answer
-    assert "reminders" not in answer
+    See specification.md#duty-first-search, specification.md#duty-before-search.
+    """
+    assert http.remember(**FERRY, session_id="s")["step"] == 0
+    for session_id in ("default", "s"):
+        answer = http.memory("ferry", last_seal="nonsense", session_id=session_id)
+        assert not {"duty_error", "reminders"} & set(answer)
 
 
 def test_remembered_turn_and_correct_seal_settle_all_duties(http: Http) -> None:
@@ -77,31 +79,22 @@ def test_turn_of_another_session_does_not_settle_the_duty(http: Http) -> None:
     assert "duty_error" in search_with_seal(http, 1, session_id="s")
 
 
-@pytest.mark.parametrize(
-    ("last_seal", "message"),
-    [
-        (None, "reminders"),
-        ("", "reminders"),
-        ("REM #1", "reminders"),
-        (render(2), "duty_error"),
-        (render(0), "duty_error"),
-        (render(1, "SVC"), "duty_error"),
-    ],
-)
-def test_wrong_seal_is_a_duty_error_and_a_missing_one_a_reminder(
-    http: Http, last_seal: str | None, message: str
-) -> None:
+def test_wrong_seal_is_a_duty_error_and_a_missing_one_a_reminder(http: Http) -> None:
     """A wrong seal is a duty error, a missing one a reminder.
 
     See specification.md#seal-wrong, specification.md#seal-missing.
     """
-    http.memory("ferry")
-    http.remember(**FERRY)
+    seals = dict.fromkeys([None, "", "REM #1"], "reminders")
+    seals |= dict.fromkeys([render(2), render(0), render(1, "SVC")], "duty_error")
+    for number, (last_seal, message) in enumerate(seals.items()):
+        session = {"session_id": f"s{number}"}
+        http.memory("ferry", **session)
+        http.remember(**FERRY, **session)
 
-    answer = http.memory("ferry", last_seal=last_seal)
+        answer = http.memory("ferry", last_seal=last_seal, **session)
 
-    assert {"duty_error", "reminders"} & set(answer) == {message}
-    assert render(1) in str(answer[message])
+        assert {"duty_error", "reminders"} & set(answer) == {message}, last_seal
+        assert render(1) in str(answer[message])
 
 
 def test_read_only_search_counts_no_step_and_checks_no_duty(http: Http) -> None:
@@ -244,9 +237,3 @@ def test_two_agents_in_one_session_share_its_steps(http: Http) -> None:
     assert [first["step"], second["step"], third["step"]] == [1, 2, 3]
     assert "duty_error" in second
     assert "duty_error" not in third
-
-
-def test_turn_before_any_search_causes_no_duty(http: Http) -> None:
-    """A turn before any search causes no duty (specification.md#duty-before-search)."""
-    assert http.remember(**FERRY)["step"] == 0
-    assert "duty_error" not in http.memory("ferry")

@@ -16,31 +16,34 @@ HOUR_MS = 3_600_000
 class TestMembers:
     """Members, roles and leaving (specification.md#team-members)."""
 
-    def test_creator_is_the_owner(self, http: Http) -> None:
+    def test_creator_is_the_owner_and_a_team_keeps_one(self, http: Http) -> None:
         team = new_team(http)
-
         [mine] = good(http.get(TEAMS))["teams"]
+        join(http, team, "ada", "writer")
+        own = members(http, team)["owner"]
 
-        assert (mine["team_id"], mine["name"], mine["role"], mine["members"]) == (
-            team,
-            "Garden",
-            "owner",
-            1,
-        )
-        assert members(http, team)["owner"]["user_id"] is None
+        leaving = http.delete(f"{TEAMS}/{team}/members")
+        demotion = {"member_id": own["member_id"], "role": "reader"}
+        reading = http.patch(f"{TEAMS}/{team}/members", demotion)
+
+        assert {
+            "team_id": team,
+            "name": "Garden",
+            "role": "owner",
+            "members": 1,
+        }.items() <= mine.items()
+        assert own["user_id"] is None
+        assert (leaving.status_code, reading.status_code) == (409, 409)
+        assert members(http, team)["owner"]["role"] == "owner"
 
     def test_member_who_leaves_or_is_removed_has_no_access_at_once(self, http: Http) -> None:
         team = new_team(http)
         ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "owner")
         ada.remember(**FERRY, team=team)
+        of_ada = {"member_id": members(http, team)["ada"]["member_id"]}
 
         good(bob.delete(f"{TEAMS}/{team}/members"))
-        good(
-            http.delete(
-                f"{TEAMS}/{team}/members",
-                params={"member_id": members(http, team)["ada"]["member_id"]},
-            )
-        )
+        good(http.delete(f"{TEAMS}/{team}/members", params=of_ada))
 
         for former, name in ((ada, "ada"), (bob, "bob")):
             body = {"query_text": "ferry", "user_id": name, "team": team}
@@ -50,23 +53,18 @@ class TestMembers:
         assert http.memory("ferry", team=team)["hits"][0]["source"]["author"]["account"] == "ada"
 
     def test_role_changes_hold_from_the_next_request_on(self, http: Http) -> None:
+        """A role that stays the same is no change."""
         team = new_team(http)
         ada = join(http, team, "ada", "reader")
-        member_id = members(http, team)["ada"]["member_id"]
+        change = {"member_id": members(http, team)["ada"]["member_id"], "role": "writer"}
 
         refused = ada.post("/api/v7/remember", {**FERRY, "team": team})
-        good(http.patch(f"{TEAMS}/{team}/members", {"member_id": member_id, "role": "writer"}))
+        good(http.patch(f"{TEAMS}/{team}/members", change))
         accepted = ada.post("/api/v7/remember", {**FERRY, "team": team})
+        before = audit(http, team)
+        good(http.patch(f"{TEAMS}/{team}/members", change))
 
         assert (refused.status_code, accepted.status_code) == (403, 200)
-
-    def test_a_role_that_stays_the_same_is_no_change(self, http: Http) -> None:
-        team = new_team(http)
-        join(http, team, "ada", "reader")
-        before = audit(http, team)
-        member_id = members(http, team)["ada"]["member_id"]
-        good(http.patch(f"{TEAMS}/{team}/members", {"member_id": member_id, "role": "reader"}))
-
         assert audit(http, team) == before
 
     def test_turns_of_a_batch_are_those_of_the_member_that_sends_them(self, http: Http) -> None:
@@ -81,19 +79,6 @@ class TestMembers:
             assert answer.status_code == 422
             assert answer.json()["errors"][0]["pointer"] == "/turns/1/user_id"
         assert len(good(http.get(f"/api/v7/events?team={team}"))["events"]) == 1
-
-    def test_team_keeps_an_owner(self, http: Http) -> None:
-        team = new_team(http)
-        join(http, team, "ada", "writer")
-        own = members(http, team)["owner"]["member_id"]
-
-        answers = [
-            http.delete(f"{TEAMS}/{team}/members"),
-            http.patch(f"{TEAMS}/{team}/members", {"member_id": own, "role": "reader"}),
-        ]
-
-        assert [answer.status_code for answer in answers] == [409, 409]
-        assert members(http, team)["owner"]["role"] == "owner"
 
     def test_membership_of_one_user_does_not_apply_to_others(self, http: Http) -> None:
         """A membership may name one user of an account (specification.md#team-user)."""
@@ -168,17 +153,18 @@ class TestInvitations:
     """An invitation works once, for a time, for one role (specification.md#team-invitations)."""
 
     def test_token_is_shown_once_and_used_once(self, http: Http) -> None:
+        """A repeated acceptance gets the first answer."""
         team = new_team(http)
         invitation = invite(http, team, "writer")
         ada, bob = http.as_account("ada"), http.as_account("bob")
         listed = good(http.get(f"{TEAMS}/{team}/invitations"))["invitations"]
+        accept, once = {"token": invitation["token"]}, {"headers": {"Idempotency-Key": "k"}}
 
-        answers = [
-            one.post(f"{TEAMS}/accept", {"token": invitation["token"]}) for one in (ada, bob)
-        ]
+        first, again = (ada.post(f"{TEAMS}/accept", accept, **once) for _ in range(2))
 
-        assert [answer.status_code for answer in answers] == [200, 404]
-        assert answers[0].json()["role"] == "writer"
+        assert (first.status_code, first.json()["role"]) == (200, "writer")
+        assert (again.status_code, again.json()) == (200, first.json())
+        assert bob.post(f"{TEAMS}/accept", accept).status_code == 404
         assert [one["invitation_id"] for one in listed] == [invitation["invitation_id"]]
         assert "token" not in listed[0]
         assert good(http.get(f"{TEAMS}/{team}/invitations"))["invitations"] == []
@@ -199,33 +185,15 @@ class TestInvitations:
 
         assert [status for status, _ in details] == [404]
 
-    def test_repeated_acceptance_gets_the_first_answer(self, http: Http) -> None:
-        team = new_team(http)
-        token, ada = invite(http, team)["token"], http.as_account("ada")
-
-        answers = [
-            ada.post(f"{TEAMS}/accept", {"token": token}, headers={"Idempotency-Key": "k"})
-            for _ in range(2)
-        ]
-
-        assert [answer.status_code for answer in answers] == [200, 200]
-        assert answers[0].json() == answers[1].json()
-
     def test_member_does_not_use_up_an_invitation(self, http: Http) -> None:
+        """A pinned key accepts for its user."""
         team = new_team(http)
         ada = join(http, team, "ada", "reader")
         token = invite(http, team)["token"]
 
         assert ada.post(f"{TEAMS}/accept", {"token": token}).status_code == 409
-        assert http.as_account("bob").post(f"{TEAMS}/accept", {"token": token}).status_code == 200
-
-    def test_pinned_key_accepts_for_its_user(self, http: Http) -> None:
-        team = new_team(http)
-        mia = http.as_account("ada", user_id="mia")
-
-        good(mia.post(f"{TEAMS}/accept", {"token": invite(http, team)["token"]}))
-
-        assert members(http, team)["ada"]["user_id"] == "mia"
+        good(http.as_account("bob", user_id="mia").post(f"{TEAMS}/accept", {"token": token}))
+        assert members(http, team)["bob"]["user_id"] == "mia"
 
     def test_open_invitations_are_limited(self, http: Http) -> None:
         team = new_team(http)
@@ -239,29 +207,24 @@ class TestErasing:
     """Authors and owners erase (specification.md#team-erase)."""
 
     def test_writer_erases_what_it_wrote_and_an_owner_everything(self, http: Http) -> None:
+        """Another user of the account is another author."""
         team = new_team(http)
         ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
         first, second = (ada.remember(f"q{n}", f"r{n}", team=team)["event_id"] for n in range(2))
-        named = {"params": {"team": team}}
-
-        assert bob.delete(f"/api/v7/event/{first}", **named).status_code == 403
-        assert (
-            bob.patch(f"/api/v7/event/{first}", {"pinned": True, "team": team}).status_code == 403
-        )
-        assert ada.delete(f"/api/v7/event/{first}", **named).status_code == 200
-        assert http.delete(f"/api/v7/event/{second}", **named).status_code == 200
-        assert http.rows()["events"] == 0
-
-    def test_another_user_of_the_account_is_another_author(self, http: Http) -> None:
-        team = new_team(http)
-        ada = join(http, team, "ada", "writer")
-        event = ada.remember(**FERRY, team=team, user_id="mia")["event_id"]
+        third = ada.remember(**FERRY, team=team, user_id="mia")["event_id"]
         leo, mia = (http.as_account("ada", user_id=user_id) for user_id in ("leo", "mia"))
-        named = {"params": {"team": team}}
+        pin = {"pinned": True, "team": team}
+        tries = [(bob, first), (ada, first), (http, second), (leo, third), (mia, third)]
 
-        statuses = [one.delete(f"/api/v7/event/{event}", **named).status_code for one in (leo, mia)]
+        statuses = [
+            one.delete(f"/api/v7/event/{event}", params={"team": team}).status_code
+            for one, event in tries
+        ]
 
-        assert statuses == [403, 200]
+        assert statuses == [403, 200, 200, 403, 200]
+        assert http.rows()["events"] == 0
+        fourth = ada.remember(**FERRY, team=team)["event_id"]
+        assert bob.patch(f"/api/v7/event/{fourth}", pin).status_code == 403
 
     def test_message_takes_back_the_turns_of_its_author_alone(self, http: Http) -> None:
         team = new_team(http)
@@ -283,20 +246,15 @@ class TestErasing:
     def test_facts_are_removed_by_their_author_or_an_owner(self, http: Http) -> None:
         team = new_team(http)
         ada, bob = join(http, team, "ada", "writer"), join(http, team, "bob", "writer")
-        facts = [
-            good(ada.post("/api/v7/memory/facts", {"text": f"Fact number {n}.", "team": team}))[
-                "fact"
-            ]["fact_id"]
-            for n in range(2)
-        ]
+        texts = ({"text": f"Fact number {n}.", "team": team} for n in range(2))
+        added = [good(ada.post("/api/v7/memory/facts", text))["fact"] for text in texts]
+        first, second = (f"/api/v7/memory/facts/{fact['fact_id']}" for fact in added)
         named = {"params": {"team": team}}
 
         statuses = [
-            bob.delete(f"/api/v7/memory/facts/{facts[0]}", **named).status_code,
-            bob.patch(
-                f"/api/v7/memory/facts/{facts[0]}", {"text": "Better.", "team": team}
-            ).status_code,
-            ada.delete(f"/api/v7/memory/facts/{facts[1]}", **named).status_code,
+            bob.delete(first, **named).status_code,
+            bob.patch(first, {"text": "Better.", "team": team}).status_code,
+            ada.delete(second, **named).status_code,
         ]
 
         assert statuses == [403, 200, 200]
@@ -318,27 +276,21 @@ class TestErasing:
         assert refused == [403, 403, 403, 200]
         assert allowed == [200] * 4
 
-    def test_forgetting_a_user_or_an_account_leaves_what_the_team_has(self, http: Http) -> None:
+    def test_only_owners_forget_and_the_receipt_is_signed(self, http: Http) -> None:
+        """Forgetting an account leaves what the team has."""
         team = new_team(http)
         ada = join(http, team, "ada", "writer")
         ada.remember(**FERRY, team=team)
         ada.remember(**FERRY)
-
-        good(ada.post("/api/v7/memory/forget", {"account": True, "confirm": "ada"}))
-
-        assert ada.memory("ferry", "ada")["hits"] == []
-        assert len(ada.memory("ferry", "ada", team=team)["hits"]) == 1
-
-    def test_only_owners_forget_and_the_receipt_is_signed(self, http: Http) -> None:
-        team = new_team(http)
-        ada = join(http, team, "ada", "writer")
-        ada.remember(**FERRY, team=team)
-        ada.remember("q", "r")
         body = {"team": team, "confirm": team}
+        good(ada.post("/api/v7/memory/forget", {"account": True, "confirm": "ada"}))
+        left = [len(ada.memory("ferry", "ada", **where)["hits"]) for where in ({}, {"team": team})]
+        ada.remember("q", "r")
 
-        assert ada.post("/api/v7/memory/forget", body).status_code == 403
+        refused = ada.post("/api/v7/memory/forget", body)
         answer = good(http.post("/api/v7/memory/forget", body))
 
+        assert (left, refused.status_code) == ([0, 1], 403)
         assert answer["counts"]["events"] == 1
         assert answer["receipt"] is not None
         assert http.rows()["events"] == 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http, rows
 
 USERS = ("ada", "ben", "chen")
@@ -54,24 +53,21 @@ def test_interleaved_users_of_one_key_keep_their_own_memory(http: Http) -> None:
         }
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+def test_each_request_with_user_id_and_session_id_names_the_user(http: Http) -> None:
+    requests: list[tuple[str, dict[str, Any]]] = [
         ("memory", {"query_text": "tea"}),
         ("memory", {"query_text": "tea", "interact": False}),
         ("event/write", {"query": "Tea?", "response": "Green."}),
         ("remember", {"query": "Tea?", "response": "Green."}),
         ("agent/chat", {"message": "Which tea?"}),
-    ],
-)
-def test_each_request_with_user_id_and_session_id_names_the_user(
-    http: Http, path: str, body: dict[str, Any]
-) -> None:
-    named = http.post(f"/api/v7/{path}", {**body, "user_id": "ada", "session_id": "s"})
+    ]
 
-    assert named.status_code == 200
-    assert http.remember("And now?", "Now too.", session_id="s")["user_id"] == "ada"
-    assert http.remember("And there?", "There too.", session_id="t")["user_id"] == "owner"
+    for number, (path, body) in enumerate(requests):
+        session = {"session_id": f"s{number}"}
+        named = http.post(f"/api/v7/{path}", {**body, "user_id": "ada", **session})
+        assert named.status_code == 200
+        assert http.remember("And now?", "Now too.", **session)["user_id"] == "ada", path
+        assert http.remember("And there?", "There too.", session_id="t")["user_id"] == "owner"
 
 
 def test_a_summary_names_the_user(http: Http) -> None:
@@ -111,6 +107,8 @@ def test_a_request_that_names_no_session_is_the_accounts_own(http: Http) -> None
 
     assert http.remember("Tea?", "Green.")["user_id"] == "owner"
     assert http.get("/api/v7/memory/start").json()["user_id"] == "owner"
+    assert http.get("/api/v7/key?session_id=s").json()["user_id"] == "ada"
+    assert http.get("/api/v7/key").json()["user_id"] == "owner"
 
 
 def test_the_users_of_a_session_are_those_of_each_key(http: Http) -> None:
@@ -141,7 +139,8 @@ def test_a_read_only_key_starts_with_its_users_memory(http: Http) -> None:
     assert ANTIBIOTICS["ada"] in started["prompt_text"]
 
 
-def test_one_session_of_two_users_is_the_last_ones_with_a_reminder(http: Http) -> None:
+def test_one_session_of_two_users_is_the_last_ones_with_a_reminder(http: Http, clock: Any) -> None:
+    """After a day it may change its user."""
     first = http.memory("tea", "ada", session_id="s")
     second = http.memory("tea", "ben", session_id="s")
 
@@ -155,13 +154,9 @@ def test_one_session_of_two_users_is_the_last_ones_with_a_reminder(http: Http) -
     assert http.remember("Tea?", "Green.", session_id="s")["user_id"] == "ben"
     named = http.remember("Tea?", "Black.", session_id="s", user_id="ada")
     assert (named["user_id"], len(named["reminders"])) == ("ada", 1)
-
-
-def test_after_a_day_a_session_may_change_its_user(http: Http, clock: Any) -> None:
-    http.memory("tea", "ada", session_id="s")
+    http.memory("tea", "ada", session_id="t")
     clock.advance(DAY_MS)
-
-    assert "reminders" not in http.memory("tea", "ben", session_id="s")
+    assert "reminders" not in http.memory("tea", "ben", session_id="t")
 
 
 def test_forgetting_a_user_forgets_who_used_a_session(http: Http) -> None:
@@ -171,10 +166,3 @@ def test_forgetting_a_user_forgets_who_used_a_session(http: Http) -> None:
 
     assert rows(http.context)["session_users"] == 1
     assert http.remember("Tea?", "Green.", session_id="s")["user_id"] == "owner"
-
-
-def test_the_key_says_which_user_a_session_has(http: Http) -> None:
-    http.memory("tea", "ada", session_id="s")
-
-    assert http.get("/api/v7/key?session_id=s").json()["user_id"] == "ada"
-    assert http.get("/api/v7/key").json()["user_id"] == "owner"
