@@ -26,7 +26,6 @@ from .records import (
     Record,
     objects,
     text_of,
-    time_of,
 )
 
 _KINDS = {  # reasons to leave out contents that are no text
@@ -119,10 +118,8 @@ def _message(message: dict[str, Any], key: str, place: str) -> Iterator[Dialogue
         yield LeftOutRecord(place=place, reason=reason)
         return
     yield from (LeftOutRecord(place=place, reason=MEDIA) for _ in range(media))
-    at, invalid = time_of(message.get("create_time"), place)
-    if invalid:
-        yield invalid
-    elif texts.strip() or not media:
+    if texts.strip() or not media:
+        at = message.get("create_time")
         yield DialogueMessage(place=place, role=role, text=texts, id=key, at=at)
 
 

@@ -24,7 +24,6 @@ from .records import (
     content_texts,
     objects,
     text_of,
-    time_of,
 )
 
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -91,8 +90,6 @@ def _message(message: dict[str, Any], role: str, place: str) -> Iterator[Dialogu
         text, left_out = text_of(message, "text"), []
     files = len(objects(message.get("attachments"))) + len(objects(message.get("files")))
     yield from (LeftOutRecord(place=place, reason=MEDIA) for _ in range(files))
-    at, invalid = time_of(message.get("created_at"), place)
-    if invalid:
-        yield invalid
-    elif text.strip() or not (files or left_out):
-        yield DialogueMessage(place=place, role=role, text=text, id=text_of(message, "uuid"), at=at)
+    if text.strip() or not (files or left_out):
+        key, at = text_of(message, "uuid"), message.get("created_at")
+        yield DialogueMessage(place=place, role=role, text=text, id=key, at=at)

@@ -27,7 +27,6 @@ from .records import (
     content_texts,
     readable_topic,
     text_of,
-    time_of,
     turns,
 )
 
@@ -124,10 +123,6 @@ def _message(entry: dict[str, Any], place: str) -> Iterator[DialoguePart]:
     if (raw and not text) or (is_user and text.startswith(_NOT_TYPED)):
         yield LeftOutRecord(place=place, reason=MACHINE)
         return
-    at, invalid = time_of(entry.get("timestamp"), place)
-    if invalid:
-        yield invalid
-    elif text or not left_out:
-        yield DialogueMessage(
-            place=place, role=str(entry["type"]), text=text, id=text_of(entry, "uuid"), at=at
-        )
+    if text or not left_out:
+        role, key, at = str(entry["type"]), text_of(entry, "uuid"), entry.get("timestamp")
+        yield DialogueMessage(place=place, role=role, text=text, id=key, at=at)

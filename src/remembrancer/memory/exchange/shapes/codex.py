@@ -119,9 +119,6 @@ def _item(item: dict[str, Any], place: str, timestamp: object) -> Iterator[Dialo
     if role == "user" and text.lstrip().startswith(_NOT_TYPED):
         yield LeftOutRecord(place=place, reason=MACHINE)
         return
-    at, invalid = time_of(timestamp, place)
-    if invalid:
-        yield invalid
-    elif text.strip() or not left_out:
-        # The line is the identity: a rollout is only ever appended to.
-        yield DialogueMessage(place=place, role=role, text=text, id=place.rpartition(" ")[2], at=at)
+    if text.strip() or not left_out:
+        line = place.rpartition(" ")[2]  # the identity: a rollout is only ever appended to
+        yield DialogueMessage(place=place, role=role, text=text, id=line, at=timestamp)

@@ -191,11 +191,10 @@ def _message(message: dict[str, Any], place: str) -> DialoguePart:
         return LeftOutRecord(place=place, reason=_OTHER_ROLES[kind])
     if kind not in _ROLES or not isinstance(message.get("content"), str):
         return InvalidRecord(place=place, detail="a message needs `role_type` and `content`")
-    at, invalid = time_of(message.get("timestamp") or message.get("created_at"), place)
-    return invalid or DialogueMessage(
+    return DialogueMessage(
         place=place,
         role=_ROLES[kind],
         text=message["content"],
         id=text_of(message, "uuid") or place.rpartition(" ")[2],
-        at=at,
+        at=message.get("timestamp") or message.get("created_at"),
     )

@@ -93,11 +93,9 @@ def _listed(entry: Entry | InvalidRecord) -> DialoguePart:
     kind = text_of(entry.value, "message_type")
     if kind not in _LISTED:
         return LeftOutRecord(place=entry.place, reason=_LISTED_OTHERS.get(kind, MACHINE))
-    at, invalid = time_of(entry.value.get("date"), entry.place)
     text, _ = content_texts(entry.value.get("content"), entry.place, PART_REASONS)
-    return invalid or DialogueMessage(
-        place=entry.place, role=_LISTED[kind], text=text, id=text_of(entry.value, "id"), at=at
-    )
+    key, at = text_of(entry.value, "id"), entry.value.get("date")
+    return DialogueMessage(place=entry.place, role=_LISTED[kind], text=text, id=key, at=at)
 
 
 def _block(entry: Entry) -> Record:
@@ -148,7 +146,6 @@ def _message(
     if role not in ("user", "assistant"):
         yield LeftOutRecord(place=place, reason=TOOL_RESULT)
         return
-    at, invalid = time_of(message.get("created_at"), place)
     text, left_out = content_texts(message.get("content"), place, PART_REASONS)
     yield from left_out
     if role == "user":
@@ -165,11 +162,9 @@ def _message(
         text = answer or text
         if not text.strip():
             return
-    if invalid:
-        yield invalid
-    else:
-        key = digest(text_of(message, "id"), text_of(message, "created_at"))
-        yield DialogueMessage(place=place, role=role, text=text, id=key, at=at)
+    key = digest(text_of(message, "id"), text_of(message, "created_at"))
+    at = message.get("created_at")
+    yield DialogueMessage(place=place, role=role, text=text, id=key, at=at)
 
 
 def _typed(text: str) -> str:

@@ -28,7 +28,6 @@ from .records import (
     content_texts,
     objects,
     text_of,
-    time_of,
     turns,
 )
 
@@ -117,17 +116,10 @@ def _message(message: dict[str, Any], place: str) -> Iterator[DialoguePart]:
     if content is not None and not isinstance(content, str | list):
         yield InvalidRecord(place=place, detail="`content` is neither a string nor a list")
         return
-    at, invalid = time_of(message.get("created_at", message.get("timestamp")), place)
-    if invalid:
-        yield invalid
-    elif text.strip() or not (calls or left_out):
-        yield DialogueMessage(
-            place=place,
-            role=str(role),
-            text=text,
-            id=text_of(message, "id") or _number(place),
-            at=at,
-        )
+    if text.strip() or not (calls or left_out):
+        key = text_of(message, "id") or _number(place)
+        at = message.get("created_at", message.get("timestamp"))
+        yield DialogueMessage(place=place, role=str(role), text=text, id=key, at=at)
 
 
 def _number(place: str) -> str:

@@ -272,13 +272,13 @@ EMPTY = "no text"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueMessage:
-    """One message of the dialogue. `role` is "user" or "assistant"."""
+    """One message of the dialogue. `role` is "user" or "assistant"; `at` is the product's time."""
 
     place: str
     role: str
     text: str
     id: str = ""
-    at: datetime | None = None
+    at: object = None
 
 
 DialoguePart = DialogueMessage | LeftOutRecord | InvalidRecord
@@ -304,6 +304,7 @@ class _Open:
     """A turn whose answers are still being read."""
 
     first: DialogueMessage
+    at: datetime | None
     queries: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
     size: int = 0
@@ -327,10 +328,14 @@ def turns(
         if not message.text.strip():
             yield LeftOutRecord(place=message.place, reason=EMPTY)
             continue
+        at, invalid = time_of(message.at, message.place)
+        if invalid:
+            yield invalid
+            continue
         if current is None or message.role == "user":
             if current is not None:
                 yield _turn(current, conversation)
-            current = _Open(message)
+            current = _Open(message, at)
         # A turn above the limit is refused anyway: its further text need not be held in memory.
         if current.size <= TURN_BYTES_MAX:
             side = current.queries if message.role == "user" else current.responses
@@ -358,7 +363,7 @@ def _turn(current: _Open, conversation: DialogueSession) -> ShapeTurn | InvalidR
         session_id=readable_id(conversation.key) or "default",
         user_id=conversation.user_id,
         topic=conversation.topic,
-        occurred_at=first.at or conversation.started_at,
+        occurred_at=current.at or conversation.started_at,
     )
 
 
