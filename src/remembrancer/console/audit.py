@@ -42,7 +42,7 @@ def show(browser: BrowserRequest) -> Response:
     query, errors = parse_filters(
         AuditFilter, {**form, "before": number_in(params.get("before", ""))}
     )
-    result = search_audit(browser.context, browser.caller(), query)
+    result = search_audit(*browser.arguments, query)
     filters = {name: value for name, value in form.items() if value}
     values: dict[str, Any] = {
         "result": result,

@@ -124,6 +124,11 @@ class BrowserRequest:
             raise ForeignForm
         return session
 
+    @property
+    def arguments(self) -> tuple[Context, Caller]:
+        """The first arguments of every action: context and caller. Raises SignInRequired."""
+        return self.context, self.caller()
+
     def caller(self) -> Caller:
         """Return the signed-in account as the caller of an action.
 

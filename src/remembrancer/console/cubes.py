@@ -76,7 +76,7 @@ def _one_of(value: str, choices: tuple[Any, ...]) -> str:
 def _one(
     browser: BrowserRequest, cube_id: str, *, status: int = 200, error: str | None = None
 ) -> Response:
-    detail = board.cube_detail(browser.context, browser.caller(), cube_id)
+    detail = board.cube_detail(*browser.arguments, cube_id)
     bar = _bar(detail.card)
     return browser.page(
         "cube.html",
@@ -87,9 +87,7 @@ def _one(
         uses=USES,
         signals=SIGNALS,
         error=error,
-        users=layout.users(
-            browser.context, browser.caller(), browser.form or browser.request.query_params
-        ),
+        users=layout.users(*browser.arguments, browser.form or browser.request.query_params),
         reason=browser.form.get("reason", ""),
     )
 

@@ -161,7 +161,7 @@ def _plain_item(name: str, value: Any) -> tuple[str, Any]:
 def _chosen_user(browser: BrowserRequest) -> str:
     """Return the user whose data the page shows."""
     params = browser.request.query_params
-    return layout.users(browser.context, browser.caller(), params).chosen
+    return layout.users(*browser.arguments, params).chosen
 
 
 def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
@@ -210,14 +210,14 @@ def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
     user_id = _chosen_user(browser)
-    page = browse.list_sessions(browser.context, browser.caller(), user_id, behind=position)
+    page = browse.list_sessions(*browser.arguments, user_id, behind=position)
     return page.sessions, page.next
 
 
 def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     if fact_id := layout.identifier(params, "fact_id"):
-        return fact_timeline(browser.context, browser.caller(), fact_id).timeline, None
+        return fact_timeline(*browser.arguments, fact_id).timeline, None
     values = {
         "user_id": _chosen_user(browser),
         "which": layout.text(params, "which", 40) or "all",
@@ -225,7 +225,7 @@ def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
         "below": position,
         "limit": limits.FACTS_LISTED_MAX,
     }
-    page = list_facts(browser.context, browser.caller(), layout.parse(FactsQuery, values))
+    page = list_facts(*browser.arguments, layout.parse(FactsQuery, values))
     return page.facts, page.next
 
 
@@ -236,8 +236,7 @@ def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -
     statuses = (chosen,) if chosen in get_args(CubeStatus) else get_args(CubeStatus)
     place, below = position or (0, None)
     page = board.page(
-        browser.context,
-        browser.caller(),
+        *browser.arguments,
         cast(CubeStatus, statuses[place]),
         kind=cast(CubeKind, kind) if kind in get_args(CubeKind) else None,
         own=params.get("own") == "yes",
@@ -249,28 +248,28 @@ def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -
 
 
 def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = map_history(browser.context, browser.caller(), _chosen_user(browser), below=position)
+    page = map_history(*browser.arguments, _chosen_user(browser), below=position)
     return page.versions, page.next
 
 
 def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
     prefix = layout.text(browser.request.query_params, "prefix", limits.ID_CHARACTERS_MAX)
-    return users.list_rows(browser.context, browser.caller(), prefix), None
+    return users.list_rows(*browser.arguments, prefix), None
 
 
 def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
     user_id = layout.identifier(browser.request.query_params, "user_id") or None
     where = {"user_id": user_id, "behind": position, "most": SEARCHES_PAGE}
-    page = activity.list_searches(browser.context, browser.caller(), **where)
+    page = activity.list_searches(*browser.arguments, **where)
     return page.searches, page.next
 
 
 def _usage(browser: BrowserRequest, _: Any) -> ItemsPage:
-    return usage_of(browser.context, browser.caller()).by_key, None
+    return usage_of(*browser.arguments).by_key, None
 
 
 def _files(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = list_files(browser.context, browser.caller(), position)
+    page = list_files(*browser.arguments, position)
     return page.files, page.next
 
 
@@ -300,7 +299,7 @@ def _browsers(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 
 def _grants(browser: BrowserRequest, position: Any) -> ItemsPage:
-    page = list_grants(browser.context, browser.caller(), GrantsQuery(before=position))
+    page = list_grants(*browser.arguments, GrantsQuery(before=position))
     return page.grants, page.next
 
 
@@ -308,7 +307,7 @@ def _audit(browser: BrowserRequest, position: Any) -> ItemsPage:
     params = browser.request.query_params
     form = {name: params.get(name, "").strip() for name in ("kind", "agent", "path", "grant_id")}
     query, _ = parse_filters(AuditFilter, {**form, "before": position})
-    page = search_audit(browser.context, browser.caller(), query)
+    page = search_audit(*browser.arguments, query)
     return page.entries, page.next
 
 

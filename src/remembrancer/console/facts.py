@@ -144,11 +144,7 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
         is_first=query.below is None,
         more=page.next
         and link_to(
-            PATH,
-            user_id=users.chosen,
-            which=query.which,
-            status=query.status,
-            below=page.next,
+            PATH, user_id=users.chosen, which=query.which, status=query.status, below=page.next
         ),
         rejected=rejected,
         characters_max=limits.CRITICAL_CHARACTERS_MAX,
@@ -156,7 +152,7 @@ def _list(browser: BrowserRequest, rejected: RejectedForm = NO_ERRORS) -> Respon
 
 
 def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRORS) -> Response:
-    detail = fact_timeline(browser.context, browser.caller(), fact_id)
+    detail = fact_timeline(*browser.arguments, fact_id)
     values = {
         "text": detail.fact.text or "",
         "since": "",
@@ -209,7 +205,7 @@ def reword(browser: BrowserRequest) -> Response:
         errors = {"since" if name == "valid_from" else name: request[name] for name in request}
         return _one(browser, fact_id, _rejected("wording", form, errors))
     try:
-        stored = change_fact(browser.context, browser.caller(), fact_id, request)
+        stored = change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
         return _one(browser, fact_id, _refused("wording", form, error))
     return browser.redirect(
@@ -223,7 +219,7 @@ def reword(browser: BrowserRequest) -> Response:
 def change_times(browser: BrowserRequest) -> Response:
     """Change when a fact holds and when it is erased; an empty field removes that time."""
     fact_id, form = _fact_id(browser), _entered(browser)
-    fact = fact_timeline(browser.context, browser.caller(), fact_id).fact
+    fact = fact_timeline(*browser.arguments, fact_id).fact
     changes: dict[str, Any] = {}
     for name in _TIMES:
         entered, stored = utc_time(form[name]), utc_time((getattr(fact, name) or "")[:19])
@@ -258,7 +254,7 @@ def change_state(browser: BrowserRequest) -> Response:
 
 def remove(browser: BrowserRequest) -> Response:
     """Erase the text of a fact for good."""
-    removed = remove_fact(browser.context, browser.caller(), _fact_id(browser))
+    removed = remove_fact(*browser.arguments, _fact_id(browser))
     return browser.redirect(
         link_to(PATH, user_id=removed.user_id), notice="The fact is deleted; its text is erased."
     )
@@ -269,7 +265,7 @@ def _changed(
 ) -> Response:
     """Change a fact, then show the page that the form came from, or the fact with the error."""
     try:
-        change_fact(browser.context, browser.caller(), fact_id, request)
+        change_fact(*browser.arguments, fact_id, request)
     except (InvalidRequest, Conflict) as error:
         return _one(browser, fact_id, _refused(form_name, _entered(browser), error))
     back = layout.local_path(browser.form.get("back", ""), link_to(PATH, fact_id=fact_id))
@@ -327,7 +323,7 @@ def _consequences(browser: BrowserRequest, stored: FactStored, *, reworded: int 
         sentences += " A fact that holds since a later time has taken its place."
     if stored.may_supersede:
         texts = [
-            fact_timeline(browser.context, browser.caller(), fact_id).fact.text or ""
+            fact_timeline(*browser.arguments, fact_id).fact.text or ""
             for fact_id in stored.may_supersede[:_CONTRADICTED_NAMED]
         ]
         others = len(stored.may_supersede) - len(texts)

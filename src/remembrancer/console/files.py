@@ -60,7 +60,7 @@ def picture(browser: BrowserRequest) -> Response:
 def erase(browser: BrowserRequest) -> Response:
     """Erase a file permanently."""
     filename = _name(browser.form.get("filename", ""))
-    erase_file(browser.context, browser.caller(), filename)
+    erase_file(*browser.arguments, filename)
     return browser.redirect(PATH, notice=f"Erased: {filename}")
 
 

@@ -123,9 +123,7 @@ def _page(
         "import.html",
         status=status,
         **values,
-        users=layout.users(
-            browser.context, browser.caller(), browser.form or browser.request.query_params
-        ),
+        users=layout.users(*browser.arguments, browser.form or browser.request.query_params),
         user_id=browser.form.get("user_id", ""),
         shapes=[shape.title for shape in SHAPES],
         bytes_max=UPLOAD_BYTES_MAX,

@@ -33,9 +33,7 @@ def show(browser: BrowserRequest) -> Response:
     current = _map(browser, users.chosen, version)
     other = _map(browser, users.chosen, against) if against else None
     facts = list_facts(
-        context,
-        caller,
-        layout.parse(FactsQuery, {"user_id": users.chosen, "limit": _FACTS_LISTED}),
+        context, caller, layout.parse(FactsQuery, {"user_id": users.chosen, "limit": _FACTS_LISTED})
     )
     values: dict[str, Any] = {
         "facts": facts.facts,
@@ -57,9 +55,7 @@ def show(browser: BrowserRequest) -> Response:
 def _map(browser: BrowserRequest, user_id: str, version: int | None) -> MapVersion | None:
     try:
         return map_version(
-            browser.context,
-            browser.caller(),
-            layout.parse(MapQuery, {"user_id": user_id, "version": version}),
+            *browser.arguments, layout.parse(MapQuery, {"user_id": user_id, "version": version})
         )
     except MapUnknown:
         if version is None:
@@ -69,10 +65,8 @@ def _map(browser: BrowserRequest, user_id: str, version: int | None) -> MapVersi
 
 def rebuild_map(browser: BrowserRequest) -> Response:
     """Rebuild the map from the stored L1 summaries."""
-    user_id = layout.users(browser.context, browser.caller(), browser.form).chosen
-    result = make_map(
-        browser.context, browser.caller(), layout.parse(MapRequest, {"user_id": user_id})
-    )
+    user_id = layout.users(*browser.arguments, browser.form).chosen
+    result = make_map(*browser.arguments, layout.parse(MapRequest, {"user_id": user_id}))
     notice = (
         f"Version {result.version} created from {result.l1_count:,} summaries."
         if result.updated

@@ -78,7 +78,7 @@ def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
 def _search(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     if fields["users"] or fields["teams"]:
         return _search_several(browser, user_id, fields)
-    explanation = explain(browser.context, browser.caller(), search_query(fields, user_id))
+    explanation = explain(*browser.arguments, search_query(fields, user_id))
     slowest_ms = max((stage.ms for stage in explanation.stages), default=1.0) or 1.0
     return {
         "explanation": explanation,
@@ -122,16 +122,11 @@ def _search_several(
 def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     behind = layout.cursor(browser.request.query_params, "behind")
     if fields["noticed"]:
-        page = browse.list_flagged(browser.context, browser.caller(), user_id, behind=behind)
+        page = browse.list_flagged(*browser.arguments, user_id, behind=behind)
     else:
         after, before = (layout.milliseconds(fields[name]) for name in ("after", "before"))
         page = browse.newest_events(
-            browser.context,
-            browser.caller(),
-            user_id,
-            after_ms=after,
-            before_ms=before,
-            behind=behind,
+            *browser.arguments, user_id, after_ms=after, before_ms=before, behind=behind
         )
     days = {
         name: f"{fields[name]:%Y-%m-%d}" if fields[name] else None for name in ("after", "before")
@@ -152,14 +147,12 @@ def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) ->
 
 
 def _turn(browser: BrowserRequest, event_id: str) -> Response:
-    detail = browse.event_context(browser.context, browser.caller(), event_id)
+    detail = browse.event_context(*browser.arguments, event_id)
     verdict, error_message = None, None
     if browser.request.query_params.get("look") == "again":
         try:
             verdict = second_look(
-                browser.context,
-                browser.caller(),
-                layout.parse(SecondLook, {"draft": detail.event.response}),
+                *browser.arguments, layout.parse(SecondLook, {"draft": detail.event.response})
             )
         except Problem as error:
             error_message = error.detail
@@ -211,7 +204,7 @@ def confirm_forget(browser: BrowserRequest) -> Response:
 def _forget_event(browser: BrowserRequest, event_id: str) -> Response:
     form = browser.form
     is_confirmed = form.get("sure") == "yes"
-    result = erase_event(browser.context, browser.caller(), event_id, dry_run=not is_confirmed)
+    result = erase_event(*browser.arguments, event_id, dry_run=not is_confirmed)
     counts = {"events": 1, "facts": result.facts}
     back = link_to(PATH, user_id=layout.identifier(form, "user_id"))
     if is_confirmed:
@@ -249,7 +242,4 @@ def _erasure_notice(counts: Mapping[str, int]) -> str:
     return f"Erased: {items}." if items else "There was nothing to erase."
 
 
-PAGES = {
-    PATH: Page(get=show, pool=ThreadPool.SEARCH),
-    f"{PATH}/forget": Page(post=confirm_forget),
-}
+PAGES = {PATH: Page(get=show, pool=ThreadPool.SEARCH), f"{PATH}/forget": Page(post=confirm_forget)}

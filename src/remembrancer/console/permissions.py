@@ -48,7 +48,7 @@ def grant_permission(browser: BrowserRequest) -> Response:
         errors = {"password": error_message}
     if errors or isinstance(request, dict):
         return _page(browser, form, status=422, errors=errors)
-    receipt = grant(browser.context, browser.caller(), request)
+    receipt = grant(*browser.arguments, request)
     agent = "Every agent" if receipt.agent == "*" else receipt.agent
     actions_text, minutes = _enumeration(receipt.actions), request.ttl_minutes
     return browser.redirect(
@@ -65,7 +65,7 @@ def revoke_permission(browser: BrowserRequest) -> Response:
     if isinstance(request, dict):
         error_message = request.get("grant_id", "There is no such grant.")
         return _page(browser, _EMPTY_FORM, status=422, revoke_errors={grant_id: error_message})
-    revoke(browser.context, browser.caller(), request)
+    revoke(*browser.arguments, request)
     return browser.redirect(PATH, notice=f"Grant {grant_id} is revoked.")
 
 
@@ -83,7 +83,7 @@ def _page(
     return browser.page(
         "permissions.html",
         status=status,
-        page=list_grants(browser.context, browser.caller(), query),
+        page=list_grants(*browser.arguments, query),
         is_first=query.before is None,
         form=form,
         errors=errors or {},

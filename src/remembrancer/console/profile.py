@@ -169,7 +169,7 @@ def make_key(browser: BrowserRequest) -> Response:
 
 def revoke_key(browser: BrowserRequest) -> Response:
     """Revoke a key."""
-    if not keys.revoke_own(browser.context, browser.caller(), _key_id(browser)):
+    if not keys.revoke_own(*browser.arguments, _key_id(browser)):
         raise KeyUnknown
     return browser.redirect(
         PATH, notice="The key is revoked. Requests with it are rejected from now on."
@@ -180,7 +180,7 @@ def relabel_key(browser: BrowserRequest) -> Response:
     """Change the label of a key."""
     try:
         is_known = keys.rename_own(
-            browser.context, browser.caller(), _key_id(browser), browser.form.get("label", "")
+            *browser.arguments, _key_id(browser), browser.form.get("label", "")
         )
     except InvalidRequest as error:
         return _page(browser, FormError(form="label", message=error.detail, values=browser.form))
@@ -202,7 +202,7 @@ def write_prompt(browser: BrowserRequest) -> Response:
             fault(one) for one in error.errors(include_url=False, include_input=False)
         ).detail
         return _page(browser, FormError(form="prompt", message=message, values=values))
-    prompt = set_prompt(browser.context, browser.caller(), request)
+    prompt = set_prompt(*browser.arguments, request)
     notice = (
         "The prompt is saved. Agents get it with their next request for the prompt."
         if prompt.user_part
@@ -296,7 +296,7 @@ def _prompt(
             "text": None,
             "updated_at": None,
         }
-    prompt = prompt_of(browser.context, browser.caller(), user_id)
+    prompt = prompt_of(*browser.arguments, user_id)
     return {
         "user_id": prompt.user_id,
         "part": prompt.user_part,

@@ -17,11 +17,11 @@ PATH = "/console/sessions"
 def show(browser: BrowserRequest) -> Response:
     """Show the sessions of a user, latest turn first, or one session with `?session_id`."""
     params = browser.request.query_params
-    users = layout.users(browser.context, browser.caller(), params)
+    users = layout.users(*browser.arguments, params)
     if session_id := layout.identifier(params, "session_id"):
         return _one(browser, users.chosen, session_id)
     page = browse.list_sessions(
-        browser.context, browser.caller(), users.chosen, behind=layout.cursor(params, "behind")
+        *browser.arguments, users.chosen, behind=layout.cursor(params, "behind")
     )
     more = link_to(PATH, user_id=users.chosen, behind=page.next) if page.next else None
     return browser.page(
@@ -36,13 +36,13 @@ def show(browser: BrowserRequest) -> Response:
 
 def _one(browser: BrowserRequest, user_id: str, session_id: str) -> Response:
     until = layout.cursor(browser.request.query_params, "until")
-    timeline = browse.timeline(browser.context, browser.caller(), user_id, session_id, until=until)
+    timeline = browse.timeline(*browser.arguments, user_id, session_id, until=until)
     earlier = (
         link_to(PATH, user_id=user_id, session_id=session_id, until=timeline.earlier)
         if timeline.earlier
         else None
     )
-    figures = session_compliance(browser.context, browser.caller(), user_id, session_id)
+    figures = session_compliance(*browser.arguments, user_id, session_id)
     return browser.page(
         "session.html",
         figures=figures,

@@ -45,7 +45,7 @@ def create(browser: BrowserRequest) -> Response:
     """Create a team."""
 
     def act(request: TeamCreate) -> Response:
-        team = teams.create_team(browser.context, browser.caller(), request)
+        team = teams.create_team(*browser.arguments, request)
         return _to(browser, team.team_id, "The team is created. Invite its members here.")
 
     form = {"name": browser.form.get("name", ""), "user_id": _optional(browser, "user_id")}
@@ -56,7 +56,7 @@ def accept(browser: BrowserRequest) -> Response:
     """Accept an invitation."""
 
     def act(request: InvitationAccept) -> Response:
-        team = teams.accept_invitation(browser.context, browser.caller(), request)
+        team = teams.accept_invitation(*browser.arguments, request)
         return _to(browser, team.team_id, f"You are a member now. Your role: {team.role}.")
 
     form = {
@@ -70,7 +70,7 @@ def rename(browser: BrowserRequest) -> Response:
     """Change the name of a team."""
 
     def act(request: TeamChange) -> Response:
-        teams.rename_team(browser.context, browser.caller(), _team_id(browser), request)
+        teams.rename_team(*browser.arguments, _team_id(browser), request)
         return _to(browser, _team_id(browser), "The name is changed.")
 
     return _act(browser, "rename", TeamChange, {"name": browser.form.get("name", "")}, act)
@@ -82,9 +82,7 @@ def invite(browser: BrowserRequest) -> Response:
     def act(request: InvitationCreate) -> Response:
         if error_message := browser_session.password_error(browser):
             return _page(browser, _team_id(browser), error=("invite", error_message), status=422)
-        invitation = teams.invite_member(
-            browser.context, browser.caller(), _team_id(browser), request
-        )
+        invitation = teams.invite_member(*browser.arguments, _team_id(browser), request)
         return _page(browser, _team_id(browser), invitation=invitation)
 
     hours = browser.form.get("expires_in_hours", "")
@@ -95,7 +93,7 @@ def invite(browser: BrowserRequest) -> Response:
 def withdraw(browser: BrowserRequest) -> Response:
     """Withdraw an invitation."""
     invitation_id = browser.form.get("invitation_id", "")
-    teams.withdraw_invitation(browser.context, browser.caller(), _team_id(browser), invitation_id)
+    teams.withdraw_invitation(*browser.arguments, _team_id(browser), invitation_id)
     return _to(browser, _team_id(browser), "The invitation no longer works.")
 
 
@@ -103,7 +101,7 @@ def change_role(browser: BrowserRequest) -> Response:
     """Change the role of a member."""
 
     def act(request: TeamMemberChange) -> Response:
-        teams.change_member(browser.context, browser.caller(), _team_id(browser), request)
+        teams.change_member(*browser.arguments, _team_id(browser), request)
         return _to(browser, _team_id(browser), "The role holds from the next request on.")
 
     form = {name: browser.form.get(name, "") for name in ("member_id", "role")}
@@ -127,7 +125,7 @@ def delete(browser: BrowserRequest) -> Response:
     """Delete a team with its memory."""
 
     def act(request: TeamDeletion) -> Response:
-        delete_team(browser.context, browser.caller(), _team_id(browser), request)
+        delete_team(*browser.arguments, _team_id(browser), request)
         return _to(browser, "", "The team and its memory are erased.")
 
     return _act(browser, "delete", TeamDeletion, {"confirm": browser.form.get("confirm", "")}, act)
@@ -202,7 +200,7 @@ def _recent_turns(browser: BrowserRequest, team: Team) -> list[Any] | None:
     The console acts for the account, whose own user is not that user.
     """
     try:
-        member = enter(browser.context, browser.caller(), team.team_id, None, "reader")
+        member = enter(*browser.arguments, team.team_id, None, "reader")
     except Problem:
         return None
     erase_due(browser.context, member.account_id)

@@ -27,7 +27,7 @@ class UserRow:
 def show(browser: BrowserRequest) -> Response:
     """Show the users that were active last, or those whose names begin with `prefix`."""
     prefix = layout.text(browser.request.query_params, "prefix", ID_CHARACTERS_MAX)
-    rows = list_rows(browser.context, browser.caller(), prefix)
+    rows = list_rows(*browser.arguments, prefix)
     return browser.page(
         "users.html", rows=rows, prefix=prefix, is_cut=len(rows) >= activity.ACTIVE_USERS_MAX
     )
