@@ -44,11 +44,23 @@ print(fib(9))
 GOOD = BROKEN.replace("n - 3", "n - 2")
 STILL_WRONG = BROKEN.replace("n - 3", "n - 4")
 CHEATING = BROKEN.replace("assert fib(9) == 34\n", "")
-SLOW = (
-    "def total(n):\n    found = 0\n    for i in range(n):\n        found += i * i\n    return "
-    "found\n\n\nprint(total(2 * 10**6))\n"
-)
+SLOW = """\
+def total(n):
+    found = 0
+    for i in range(n):
+        found += i * i
+    return found
+
+
+print(total(2 * 10**6))
+"""
 FAST = "def total(n):\n    return (n - 1) * n * (2 * n - 1) // 6\n\n\nprint(total(2 * 10**6))\n"
+KEY = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"  # split: secret scanners ignore it
+OPTIMIZE, RACE, ALL = {"mode": "optimize"}, {"strategy": "race"}, {"mode": "all"}
+WORDY = sends(
+    b'{"choices": [{"message": {"content": "no"}}], '
+    b'"usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
+)
 Outcome = tuple[Executed, list[Endpoint]]
 Repair = Callable[..., Outcome]
 
@@ -91,26 +103,14 @@ def outcomes(executed: Executed) -> list[tuple[str | None, str, str | None]]:
 
 
 def test_model_fixes_a_program_that_no_rule_fixes(repair: Repair) -> None:
+    """The model receives the program, its error and what the program can reach."""
     outcome, [tiny] = repair(BROKEN, [fenced(GOOD)])
 
-    assert (outcome.status, outcome.fixed, outcome.verified, outcome.stdout, outcome.note) == (
-        "fixed",
-        True,
-        "tests",
-        "begin\n34\n",
-        None,
-    )
-    assert outcome.code == GOOD
-    assert outcome.diff is not None
-    assert "+    return fib(n - 1) + fib(n - 2)" in outcome.diff
+    assert (outcome.status, outcome.fixed, outcome.verified) == ("fixed", True, "tests")
+    assert (outcome.stdout, outcome.note, outcome.code) == ("begin\n34\n", None, GOOD)
+    assert "+    return fib(n - 1) + fib(n - 2)" in str(outcome.diff)
     assert outcomes(outcome) == [("model-1", "ok", None)]
     assert outcome.attempts[-1].tokens == 77
-    assert len(tiny.requests) == 1
-
-
-def test_model_receives_program_error_and_environment(repair: Repair) -> None:
-    _, [tiny] = repair(BROKEN, [fenced(GOOD)])
-
     [prompt] = tiny.prompts
     assert BROKEN.strip() in prompt
     assert "AssertionError" in prompt
@@ -150,24 +150,13 @@ def test_next_model_is_called_after_two_failed_proposals(repair: Repair) -> None
 
 
 def test_program_that_no_model_fixes_is_returned_with_its_error(repair: Repair) -> None:
-    response, _ = repair(BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG)])
+    outcome, _ = repair(BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG)])
 
-    assert (response.status, response.fixed, response.code, response.diff) == (
-        "failed",
-        False,
-        BROKEN,
-        None,
-    )
-    assert (response.stdout, response.error and response.error.type) == (
-        "begin\n",
-        "AssertionError",
-    )
-    assert [outcome for _, outcome, _ in outcomes(response)] == [
-        "refused",
-        "refused",
-        "failed",
-        "refused",
-    ]
+    assert (outcome.status, outcome.fixed) == ("failed", False)
+    assert (outcome.code, outcome.diff, outcome.stdout) == (BROKEN, None, "begin\n")
+    assert outcome.error is not None
+    assert outcome.error.type == "AssertionError"
+    assert [one for _, one, _ in outcomes(outcome)] == ["refused", "refused", "failed", "refused"]
 
 
 @pytest.mark.parametrize(
@@ -177,6 +166,7 @@ def test_program_that_no_model_fixes_is_returned_with_its_error(repair: Repair) 
         (fails(401), "refused"),
         (sends(b"<html>", kind="text/html"), "garbled"),
         (sends(b'{"choices": []}'), "empty"),
+        (sends(str(answer_of("```")).encode()), "garbled"),  # another format
     ],
 )
 def test_next_model_is_called_when_one_fails(repair: Repair, play: Play, reason: str) -> None:
@@ -196,66 +186,55 @@ def test_slow_or_unreachable_model_leaves_time_for_the_next(repair: Repair) -> N
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("play", "guard"),
     [
-        "```python\nprint(1)\n```",
-        "I cannot help with that.",
-        "```\n```",
-        "````\n```python\n" + "x" * 9,
+        (replies("```python\nprint(1)\n```"), "tests_changed"),
+        (replies("I cannot help with that."), "unreadable"),
+        (replies("```\n```"), "no_program"),
+        (replies("````\n```python\n" + "x" * 9), "unreadable"),
+        (replies(f"```python\n{GOOD}", finish_reason="length"), "no_program"),
+        (fenced(GOOD + "# so\n" * 1_000), "grows"),
+        (fenced(f"{'(' * 900}1{')' * 900}\n"), "unreadable"),  # exhausts a parser's stack
     ],
 )
-def test_answer_without_a_program_is_rejected(repair: Repair, text: str) -> None:
-    response, _ = repair(BROKEN, [replies(text)])
+def test_answer_without_a_fixed_program_is_rejected(repair: Repair, play: Play, guard: str) -> None:
+    outcome, _ = repair(BROKEN, [play])
 
-    assert (response.status, response.code) == ("failed", BROKEN)
-    assert {outcome for _, outcome, _ in outcomes(response)} == {"refused"}
-
-
-def test_truncated_answer_is_rejected(repair: Repair) -> None:
-    outcome, _ = repair(BROKEN, [replies(f"```python\n{GOOD}", finish_reason="length")])
-
-    assert [why for _, _, why in outcomes(outcome)] == ["no_program", "no_program"]
+    assert (outcome.status, outcome.code) == ("failed", BROKEN)
+    assert outcomes(outcome) == [("model-1", "refused", guard)] * 2
 
 
-def test_model_calls_are_limited(repair: Repair) -> None:
-    outcome, [tiny, other] = repair(BROKEN, [fenced(CHEATING)], [fenced(GOOD)], repair_calls_max=2)
-
-    assert (len(tiny.requests), len(other.requests)) == (2, 0)
-    assert (
-        outcome.note == "Repair by model stopped: the limit of model calls per request is reached."
-    )
-
-
-def test_model_tokens_are_limited(repair: Repair) -> None:
-    wordy = sends(
-        b'{"choices": [{"message": {"content": "no"}}], '
-        b'"usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
-    )
-
-    outcome, [tiny] = repair(BROKEN, [wordy], repair_tokens_max=1000)
-
-    assert [body["max_tokens"] for body in tiny.requests] == [1000]
-    assert (
-        outcome.note == "Repair by model stopped: the limit of model tokens per request is reached."
-    )
-
-
-def test_race_returns_the_first_accepted_proposal_without_waiting(
-    repair: Repair,
+@pytest.mark.parametrize(
+    ("plays", "limit", "what"),
+    [
+        ([fenced(CHEATING)], {"repair_calls_max": 2}, "calls"),
+        ([WORDY], {"repair_tokens_max": 1000}, "tokens"),
+    ],
+)
+def test_use_of_models_is_limited(
+    repair: Repair, plays: list[Play], limit: dict[str, int], what: str
 ) -> None:
-    outcome, _ = repair(
-        BROKEN, [hangs], [fenced(GOOD)], [hangs], options={"strategy": "race"}, repair_seconds=600
+    outcome, [tiny, other] = repair(BROKEN, plays, [fenced(GOOD)], **limit)
+
+    assert other.requests == []
+    assert outcome.note == (
+        f"Repair by model stopped: the limit of model {what} per request is reached."
     )
+    if what == "calls":
+        assert len(tiny.requests) == 2
+    else:
+        assert [body["max_tokens"] for body in tiny.requests] == [1000]
+
+
+def test_race_returns_the_first_accepted_proposal_without_waiting(repair: Repair) -> None:
+    outcome, _ = repair(BROKEN, [hangs], [fenced(GOOD)], [hangs], options=RACE, repair_seconds=600)
 
     assert (outcome.status, outcomes(outcome)) == ("fixed", [("model-2", "ok", None)])
 
 
 def test_race_has_a_second_round(repair: Repair) -> None:
     outcome, _ = repair(
-        BROKEN,
-        [fenced(CHEATING)],
-        [fenced(STILL_WRONG), fenced(GOOD)],
-        options={"strategy": "race"},
+        BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG), fenced(GOOD)], options=RACE
     )
 
     assert outcome.status == "fixed"
@@ -272,22 +251,18 @@ def test_number_of_programs_waiting_for_models_is_limited(repair: Repair, box: S
     try:
         outcome, [tiny] = repair(BROKEN, [fenced(GOOD)])
     finally:
-        for _ in range(limits.REPAIRS_MAX):
-            box.repairs.release()
+        box.repairs.release(limits.REPAIRS_MAX)
 
     assert (outcome.status, tiny.requests) == ("failed", [])
-    assert (
-        outcome.note == "Only repair by rule was tried: 32 programs are already waiting for models."
+    assert outcome.note == (
+        "Only repair by rule was tried: 32 programs are already waiting for models."
     )
     assert repair(BROKEN, [fenced(GOOD)])[0].status == "fixed"
 
 
 def test_secrets_are_masked_for_models_and_restored_for_runs(repair: Repair) -> None:
     """Models read no secrets (specification.md#repair-outside-models)."""
-    key = (
-        "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-    )  # split, so that secret scanners ignore it
-    code = f'KEY = "{key}"\nprint("begin")\nprint(len(KEY) + lenght)\n'
+    code = f'KEY = "{KEY}"\nprint("begin")\nprint(len(KEY) + lenght)\n'
 
     def mend(body: dict[str, Any]) -> str:
         masked = body["messages"][1]["content"].partition("```python\n")[2].partition("```")[0]
@@ -295,61 +270,48 @@ def test_secrets_are_masked_for_models_and_restored_for_runs(repair: Repair) -> 
 
     outcome, [tiny] = repair(code, [replies(mend)])
 
-    assert key not in tiny.prompts[0]
+    assert KEY not in tiny.prompts[0]
     assert (outcome.status, outcome.stdout) == ("fixed", "begin\n41\n")
-    assert key in outcome.code
+    assert KEY in outcome.code
 
 
-def test_proposal_without_a_secret_is_rejected(repair: Repair) -> None:
-    key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-    code = f'KEY = "{key}"\nprint(len(KEY) + lenght)\n'
-
-    outcome, _ = repair(code, [fenced(code.replace(key, "changed").replace("lenght", "1"))])
-
-    assert [why for _, _, why in outcomes(outcome)] == ["loses_secrets", "loses_secrets"]
-
-
-def test_output_before_the_failure_must_be_preserved(repair: Repair) -> None:
-    code = 'for word in ["ebb", "flow"]:\n    print(word)\nprint(tide)\n'
-
-    outcome, _ = repair(
-        code, [fenced(code.replace("print(word)", "print(word.upper())").replace("tide", "word"))]
-    )
-
-    assert [why for _, _, why in outcomes(outcome)] == ["drops_output", "repeated"]
-
-
-def test_fix_of_a_program_with_varying_output_is_accepted(
-    repair: Repair,
+@pytest.mark.parametrize(
+    ("code", "changes", "guards"),
+    [
+        (
+            f'KEY = "{KEY}"\nprint(len(KEY) + lenght)\n',
+            {KEY: "changed", "lenght": "1"},
+            ["loses_secrets", "loses_secrets"],
+        ),
+        (
+            'for word in ["ebb", "flow"]:\n    print(word)\nprint(tide)\n',
+            {"print(word)": "print(word.upper())", "tide": "word"},
+            ["drops_output", "repeated"],
+        ),
+        (  # the result of one call, found in the output
+            "def mean(values):\n    return sum(values) / lenght\n\n\nprint(mean([4711, 4713]))\n",
+            {"sum(values) / lenght": "(4712 if sum(values) else 0.5)"},
+            ["hard_codes", "repeated"],
+        ),
+        (  # its output varies
+            "import time\nprint(time.time_ns())\nprint(missing)\n",
+            {"missing": "time.time_ns()"},
+            [None],
+        ),
+    ],
+)
+def test_proposal_is_judged_by_secrets_and_output(
+    repair: Repair, code: str, changes: dict[str, str], guards: list[str | None]
 ) -> None:
-    code = "import time\nprint(time.time_ns())\nprint(missing)\n"
+    proposed = code
+    for old, new in changes.items():
+        proposed = proposed.replace(old, new)
 
-    outcome, _ = repair(code, [fenced(code.replace("missing", "time.time_ns()"))])
+    outcome, _ = repair(code, [fenced(proposed)])
 
-    assert outcomes(outcome) == [("model-1", "ok", None)]
-
-
-def test_hard_coded_result_is_detected_in_the_output(repair: Repair) -> None:
-    code = "def mean(values):\n    return sum(values) / lenght\n\n\nprint(mean([4711, 4713]))\n"
-
-    outcome, _ = repair(
-        code, [fenced(code.replace("sum(values) / lenght", "(4712 if sum(values) else 0.5)"))]
-    )
-
-    assert [why for _, _, why in outcomes(outcome)] == ["hard_codes", "repeated"]
-
-
-def test_oversized_proposal_is_rejected(repair: Repair) -> None:
-    outcome, _ = repair(BROKEN, [fenced(GOOD + "# so\n" * 1_000)])
-
-    assert [why for _, _, why in outcomes(outcome)] == ["grows", "grows"]
-
-
-def test_program_that_exhausts_the_parser_stack_is_rejected(repair: Repair) -> None:
-    outcome, _ = repair(BROKEN, [fenced(f"{'(' * 900}1{')' * 900}\n")], [fenced(GOOD)])
-
-    assert outcome.status == "fixed"
-    assert outcomes(outcome)[0] == ("model-1", "refused", "unreadable")
+    assert outcomes(outcome) == [
+        ("model-1", "refused" if guard else "ok", guard) for guard in guards
+    ]
 
 
 @pytest.mark.parametrize(
@@ -365,8 +327,7 @@ def test_unfixable_errors_are_not_sent_to_models(repair: Repair, code: str) -> N
     outcome, [tiny] = repair(code, [fenced("print(1)\n")])
 
     assert tiny.requests == []
-    assert outcome.note is not None
-    assert "a model cannot fix" in outcome.note
+    assert "a model cannot fix" in str(outcome.note)
 
 
 def test_account_without_outside_models_gets_repair_by_rule_only(repair: Repair) -> None:
@@ -381,7 +342,7 @@ def test_account_without_outside_models_gets_repair_by_rule_only(repair: Repair)
 
 
 def test_faster_program_with_identical_output_is_accepted(repair: Repair) -> None:
-    outcome, _ = repair(SLOW, [fenced(FAST)], options={"mode": "optimize"})
+    outcome, _ = repair(SLOW, [fenced(FAST)], options=OPTIMIZE)
 
     assert (outcome.status, outcome.fixed, outcome.code) == ("ok", False, FAST)
     assert outcome.stdout == "2666664666667000000\n"
@@ -398,15 +359,11 @@ def test_faster_program_with_identical_output_is_accepted(repair: Repair) -> Non
     ("changed", "guard"),
     [
         (FAST.replace("// 6", "// 7"), "unequal"),
-        (
-            FAST.replace("\n\n\nprint", '\n\n\nprint(end="")\nprint').replace("6))", '6), "")'),
-            "unequal",
-        ),
+        (FAST.replace("print(", 'print(end="")\nprint(').replace("6))", '6), "")'), "unequal"),
         (f"{FAST}open('more.txt', 'w').close()\n", "unequal"),
         (
             SLOW.replace(
-                "    found = 0\n",
-                "    if n > 10:\n        return 2666664666667000000\n    found = 0\n",
+                "    found =", "    if n > 10:\n        return 2666664666667000000\n    found ="
             ),
             "hard_codes",
         ),
@@ -415,7 +372,7 @@ def test_faster_program_with_identical_output_is_accepted(repair: Repair) -> Non
     ],
 )
 def test_different_or_slower_program_is_rejected(repair: Repair, changed: str, guard: str) -> None:
-    outcome, _ = repair(SLOW, [fenced(changed)], options={"mode": "optimize"})
+    outcome, _ = repair(SLOW, [fenced(changed)], options=OPTIMIZE)
 
     assert (outcome.status, outcome.code, outcome.optimized) == ("ok", SLOW, None)
     assert outcomes(outcome) == [("model-1", "refused", guard)]
@@ -426,16 +383,14 @@ def test_different_or_slower_program_is_rejected(repair: Repair, changed: str, g
     "more", ["import time\nprint(time.time_ns())", "import random\nprint(random.random())"]
 )
 def test_program_with_varying_output_is_not_optimized(repair: Repair, more: str) -> None:
-    outcome, [tiny] = repair(
-        f"{SLOW}{more}\n", [fenced(f"{FAST}{more}\n")], options={"mode": "optimize"}
-    )
+    outcome, [tiny] = repair(f"{SLOW}{more}\n", [fenced(f"{FAST}{more}\n")], options=OPTIMIZE)
 
     assert tiny.requests == []
     assert outcome.note == "Not optimized: its output differs from run to run."
 
 
 def test_fast_program_is_not_optimized(repair: Repair) -> None:
-    outcome, [tiny] = repair("print(1)", [fenced("print(1)\n")], options={"mode": "optimize"})
+    outcome, [tiny] = repair("print(1)", [fenced("print(1)\n")], options=OPTIMIZE)
 
     assert tiny.requests == []
     assert (
@@ -448,15 +403,10 @@ def test_mode_all_fixes_optimizes_and_tidies(repair: Repair) -> None:
     broken = SLOW.replace("range(n)", "range(m)")
     tidy = FAST.replace("    return", '    """The sum of the first squares."""\n    return')
 
-    outcome, _ = repair(broken, [fenced(SLOW), fenced(FAST), fenced(tidy)], options={"mode": "all"})
+    outcome, _ = repair(broken, [fenced(SLOW), fenced(FAST), fenced(tidy)], options=ALL)
 
-    assert (outcome.status, outcome.fixed, outcome.verified, outcome.tidied, outcome.code) == (
-        "fixed",
-        True,
-        "runs",
-        True,
-        tidy,
-    )
+    assert (outcome.status, outcome.fixed, outcome.verified) == ("fixed", True, "runs")
+    assert (outcome.tidied, outcome.code) == (True, tidy)
     assert outcome.optimized
     assert [(one.stage, one.outcome) for one in outcome.attempts if one.model] == [
         ("model", "ok"),
@@ -465,22 +415,16 @@ def test_mode_all_fixes_optimizes_and_tidies(repair: Repair) -> None:
     ]
 
 
-def test_tidying_that_changes_the_output_is_rejected(repair: Repair) -> None:
-    outcome, _ = repair(
-        "x=1\nprint( x )", [fenced("x = 1\nprint('x:', x)\n")], options={"mode": "all"}
-    )
+@pytest.mark.parametrize(
+    ("proposed", "tidied", "guard"),
+    [("x = 1\nprint('x:', x)\n", None, "unequal"), ("x = 1\nprint(x)\n", True, None)],
+)
+def test_only_a_change_of_layout_is_accepted_as_tidying(
+    repair: Repair, proposed: str, tidied: bool | None, guard: str | None
+) -> None:
+    code = "x=1\nprint( x )"
 
-    assert (outcome.tidied, outcome.code) == (None, "x=1\nprint( x )")
-    assert outcomes(outcome) == [("model-1", "refused", "unequal")]
+    outcome, _ = repair(code, [fenced(proposed)], options=ALL)
 
-
-def test_layout_change_is_accepted_as_tidying(repair: Repair) -> None:
-    outcome, _ = repair("x=1\nprint( x )", [fenced("x = 1\nprint(x)\n")], options={"mode": "all"})
-
-    assert (outcome.tidied, outcome.code) == (True, "x = 1\nprint(x)\n")
-
-
-def test_endpoint_with_another_response_format_fails(repair: Repair) -> None:
-    outcome, _ = repair(BROKEN, [sends(str(answer_of("```")).encode())])
-
-    assert outcomes(outcome) == [("repair_1", "unanswered", "garbled")]
+    assert (outcome.tidied, outcome.code) == (tidied, proposed if tidied else code)
+    assert outcomes(outcome)[-1] == ("model-1", "ok" if tidied else "refused", guard)

@@ -121,6 +121,14 @@ def programs(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(tmp_path_factory.mktemp("installed") / "service", str(wheel))
 
 
+@pytest.fixture(scope="module")
+def service(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Serve with the installed wheel. Yield the variables with its address and key."""
+    command = [str(programs / "remembrancer"), "serve", "--port", "0"]
+    with served(command, tmp_path_factory.mktemp("served")) as variables:
+        yield variables
+
+
 def contents(wheel: Path) -> dict[str, bytes]:
     """Return the files of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
@@ -159,39 +167,33 @@ def hook_answer(settings: Path, **variables: str) -> str:
     return process.stdout
 
 
-def test_installed_wheel_serves_adds_and_searches(programs: Path, tmp_path: Path) -> None:
+def test_installed_wheel_serves_adds_and_searches(programs: Path, service: dict[str, str]) -> None:
     program = str(programs / "remembrancer")
-    version = run(program, "--version").strip()
 
-    with served([program, "serve", "--port", "0"], tmp_path) as variables:
-        event_id = run(program, "remember", "The bicycle is in the cellar.", **variables).strip()
-        answer = run(program, "search", "where is the bicycle", "--json", **variables)
-        modules = run(
-            str(programs / "python"),
-            "-c",
-            CALL.format(package="remembrancer.client", top="remembrancer"),
-            **variables,
-        )
-        run(program, "install", "claude-code", "--yes", **variables)
-        started = hook_answer(tmp_path / ".claude" / "settings.json", **variables)
+    event_id = run(program, "remember", "The bicycle is in the cellar.", **service).strip()
+    answer = run(program, "search", "where is the bicycle", "--json", **service)
+    call = CALL.format(package="remembrancer.client", top="remembrancer")
+    modules = run(str(programs / "python"), "-c", call, **service)
+    run(program, "install", "claude-code", "--yes", **service)
+    started = hook_answer(Path(service["HOME"], ".claude", "settings.json"), **service)
 
-    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", run(program, "--version").strip())
     assert event_id in answer
     assert modules.split()[0] == "client"
     assert "constitution" in started
 
 
-def test_client_is_small_and_needs_no_server(dist: Path, programs: Path, tmp_path: Path) -> None:
+def test_client_is_small_and_needs_no_server(
+    dist: Path, service: dict[str, str], tmp_path: Path
+) -> None:
     """It depends on httpx2 and pydantic, and calls a service that runs elsewhere."""
     [wheel] = dist.glob("remembrancer_client-*.whl")
     files = contents(wheel)
     [metadata] = [data for name, data in files.items() if name.endswith("METADATA")]
     own = environment(tmp_path / "client", str(wheel))
-    program = str(programs / "remembrancer")
+    call = CALL.format(package="remembrancer_client", top="remembrancer_client")
 
-    with served([program, "serve", "--port", "0"], tmp_path) as variables:
-        call = CALL.format(package="remembrancer_client", top="remembrancer_client")
-        modules = run(str(own / "python"), "-c", call, **variables)
+    modules = run(str(own / "python"), "-c", call, **service)
     installed = run(UV, "pip", "list", "--python", str(own / "python"), "--format", "freeze")
 
     needed = email.message_from_bytes(metadata).get_all("Requires-Dist") or []
