@@ -44,17 +44,16 @@ def test_long_integers_in_bodies(shared: Http, endpoint: AnyOperation) -> None:
         assert answer.status_code < 500, body.replace(LONG_INTEGER, "1...1")
 
 
-@pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
-def test_long_integers_in_programs(shared: Http, mode: str) -> None:
+def test_long_integers_in_programs(shared: Http) -> None:
     """Repairs read them too (specification.md#error-never-500)."""
     message = f"f() takes {LONG_INTEGER} positional arguments but 2 were given"
     programs = [f"raise TypeError({message!r})"]
     for number in (LONG_INTEGER, f"0x{LONG_INTEGER}", f"1_{LONG_INTEGER}"):
         programs += [f"{number}-{number}", f"{number}: x\n{number}: y", f"print {number}"]
     for code in programs:
-        answer = shared.post("/api/execute/code", {"code": code, "mode": mode})
-
-        assert answer.status_code == 200, answer.text
+        for mode in ("fix", "all"):
+            answer = shared.post("/api/execute/code", {"code": code, "mode": mode})
+            assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("number", ["9" * 4_301, "9" * 30, "-" + "9" * 12])

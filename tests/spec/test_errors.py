@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http
 
 BIG = b'{"query_text": "' + b"x" * (1 << 20) + b'"}'
@@ -39,38 +38,31 @@ def test_checks_run_in_the_documented_order(http: Http) -> None:
     assert ask(pinned, wrong_user % b"1", JSON).status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("status", "word", "method", "path", "value"),
-    [
-        (400, "invalid_json", "POST", "/api/v7/memory", {"content": b"{", "headers": JSON}),
-        (
-            401,
-            "unauthorized",
-            "GET",
-            "/api/v7/event/e_1",
-            {"headers": {"Authorization": "Bearer sk_no"}},
-        ),
-        (404, "not_found", "GET", "/api/v7/event/e_1", {}),
-        (404, "not_found", "GET", "/api/v7/nothing", {}),
-        (405, "method_not_allowed", "GET", "/api/v7/memory", {}),
-        (413, "too_large", "POST", "/api/v7/memory", {"content": BIG, "headers": JSON}),
-        (415, "unsupported_media_type", "POST", "/api/v7/memory", {"content": b"{}"}),
-        (422, "invalid_request", "POST", "/api/v7/memory", {"json": {}}),
-    ],
-)
-def test_every_error_is_problem_json_with_its_error_code(
-    http: Http, status: int, word: str, method: str, path: str, value: Any
-) -> None:
+def test_every_error_is_problem_json_with_its_error_code(http: Http) -> None:
     """Every error body is problem+json with `error` (specification.md#error-shape)."""
-    answer = http.ask(method, path, **value)
-    body = answer.json()
+    memory, event = "/api/v7/memory", "/api/v7/event/e_1"
+    no_key = {"headers": {"Authorization": "Bearer sk_no"}}
+    requests: list[tuple[int, str, str, str, Any]] = [
+        (400, "invalid_json", "POST", memory, {"content": b"{", "headers": JSON}),
+        (401, "unauthorized", "GET", event, no_key),
+        (404, "not_found", "GET", event, {}),
+        (404, "not_found", "GET", "/api/v7/nothing", {}),
+        (405, "method_not_allowed", "GET", memory, {}),
+        (413, "too_large", "POST", memory, {"content": BIG, "headers": JSON}),
+        (415, "unsupported_media_type", "POST", memory, {"content": b"{}"}),
+        (422, "invalid_request", "POST", memory, {"json": {}}),
+    ]
 
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert (answer.status_code, body["status"], body["error"]) == (status, status, word)
-    assert body["type"] == f"urn:remembrancer:error:{word}"
-    assert body["instance"] == answer.headers["x-request-id"]
-    assert body["title"]
-    assert body["detail"]
+    for status, word, method, path, value in requests:
+        answer = http.ask(method, path, **value)
+        body = answer.json()
+
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert (answer.status_code, body["status"], body["error"]) == (status, status, word)
+        assert body["type"] == f"urn:remembrancer:error:{word}"
+        assert body["instance"] == answer.headers["x-request-id"]
+        assert body["title"]
+        assert body["detail"]
 
 
 def test_pointers_identify_the_invalid_field(http: Http) -> None:

@@ -1,11 +1,31 @@
-"""The status record, readiness and liveness."""
+"""The status record, readiness, liveness, and the versions of paths and interface."""
 
 from __future__ import annotations
 
 from service import Http
 
 from remembrancer import __version__
+from remembrancer.protocol.operations import OPERATIONS
 
+DOORS = {
+    "/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/download/{filename}",
+    "/openapi.json",
+    "/docs",
+    "/docs/{page}",
+    "/docs/style.css",
+    "/llms.txt",
+}
+OPENAI = {
+    "/v1/chat/completions",
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/models/{model}",
+    "/v1/responses",
+}
 FIELDS = {
     "do_this": list,
     "service": str,
@@ -49,15 +69,26 @@ def test_connections_counts_requests_in_flight(http: Http) -> None:
     assert [http.get("/api/v7/status").json()["connections"] for _ in range(3)] == [1, 1, 1]
 
 
-def test_status_record_has_all_three_versions(http: Http) -> None:
-    """The record names record, interface and server version (specification.md#version-record)."""
+def test_record_and_interface_have_their_versions(http: Http) -> None:
+    """See specification.md#version-record, specification.md#version-interface."""
     record = http.get("/api/v7/status").json()
 
-    assert (record["version"], record["interface_version"], record["server_version"]) == (
-        "6.0",
-        "8.3",
-        __version__,
-    )
+    assert (record["version"], record["interface_version"]) == ("6.0", "8.3")
+    assert record["server_version"] == __version__
+    assert http.get("/openapi.json").json()["info"]["version"] == "8.3"
+    assert "Interface 8.3" in http.get("/docs/api").text
+
+
+def test_paths_carry_the_version_prefix(http: Http) -> None:
+    """Paths carry `/api/v7/`, with few exceptions; another version is a 404.
+
+    See specification.md#version-prefix, specification.md#version-unknown-prefix.
+    """
+    others = {e.path for e in OPERATIONS if not e.path.startswith("/api/v7/")}
+
+    assert others == DOORS | OPENAI | {"/api/execute/code"}
+    for path in ("/api/v6/memory", "/api/v8/memory", "/api/memory", "/v7/memory", "/API/V7/memory"):
+        assert http.post(path, {"query_text": "a", "user_id": "u"}).status_code == 404
 
 
 def test_status_record_has_no_private_data(http: Http) -> None:
@@ -72,22 +103,17 @@ def test_status_record_has_no_private_data(http: Http) -> None:
 
 def test_root_path_serves_the_record_to_machines(http: Http) -> None:
     """`/` serves the record to machines (specification.md#status-home)."""
-    assert (
-        http.get("/", headers={"Accept": "application/json"}).json()
-        == http.get("/api/v7/status").json()
-    )
+    home = http.get("/", headers={"Accept": "application/json"}).json()
+
+    assert home == http.get("/api/v7/status").json()
 
 
-def test_readiness_reports_store_and_embedder(http: Http) -> None:
-    """Readiness names store and embedder (specification.md#status-readyz)."""
+def test_readiness_and_liveness_need_no_key(http: Http) -> None:
+    """See specification.md#status-readyz, specification.md#status-healthz."""
     answer = http.with_key(None).get("/readyz").json()
 
     assert (answer["ready"], answer["store"], answer["embedder"]) == (True, "ok", "ok")
     assert answer["embedding"] == http.get("/api/v7/status").json()["embedding"]
-
-
-def test_liveness_reports_alive_without_a_key(http: Http) -> None:
-    """Liveness touches nothing else (specification.md#status-healthz)."""
     assert http.with_key(None).get("/healthz").json() == {"alive": True}
 
 
