@@ -131,18 +131,16 @@ class TestKeyWithoutProtocol:
         assert {**http.rows(), "session_users": 0} == before  # whose session it is
 
     def test_remember_owes_nothing(self, http: Http, plain: Http) -> None:
+        """A repeated turn is still stored once."""
         for session_id in ("s", "other"):
             http.memory("one", session_id=session_id)
         for n in range(TURNS):
             answer = plain.remember(f"q{n}", f"r{n} (ref: e_0000000000000).", session_id="s")
+        first, again = (plain.remember("q", "r") for _ in range(2))
 
         assert (answer["step"], answer["l1_due"], answer["l2_due"]) == (0, False, False)
         assert "reminders" not in answer
-
-    def test_repeated_turn_is_still_stored_once(self, http: Http, plain: Http) -> None:
-        first, again = (plain.remember("q", "r") for _ in range(2))
-
-        assert (first["event_id"], http.rows()["events"]) == (again["event_id"], 1)
+        assert (first["event_id"], http.rows()["events"]) == (again["event_id"], TURNS + 1)
 
     def test_start_pack_has_no_protocol(self, http: Http, plain: Http) -> None:
         fact = {"text": "Ada gets seasick.", "user_id": "owner"}
@@ -152,6 +150,8 @@ class TestKeyWithoutProtocol:
 
         assert ["last_seal" in pack or "Constitution" in pack for pack in packs] == [True, False]
         assert all("Ada gets seasick." in pack for pack in packs)
+        protocols = [one.get("/api/v7/key").json()["protocol"] for one in (http, plain)]
+        assert protocols == [True, False]
 
     def test_second_look_is_answered_and_not_counted(self, http: Http, plain: Http) -> None:
         plain.remember("q", "r")
@@ -169,8 +169,3 @@ class TestKeyWithoutProtocol:
         assert "REM |" not in answer["reply"]
         assert (answer["step"], http.rows()["events"], http.rows()["steps"]) == (0, 1, 0)
         assert compliance(http)["total"]["turns"] == 0
-
-    def test_key_says_so(self, http: Http, plain: Http) -> None:
-        protocols = [one.get("/api/v7/key").json()["protocol"] for one in (http, plain)]
-
-        assert protocols == [True, False]

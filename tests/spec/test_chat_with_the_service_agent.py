@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, fails, hangs_up, replies, streams
+from endpoint import Endpoint, fails, hangs_up, replies, streams
 from service import Http, new_key
 from starlette.testclient import TestClient
 
@@ -107,33 +107,21 @@ def test_reply_without_a_model_quotes_the_best_turns_with_refs(http: Http) -> No
 
 
 def test_failing_models_lead_to_a_fallback_reply(start: Start) -> None:
-    """Failing models are a 200 with `fallback` (specification.md#chat-always-200)."""
-    http, _ = start(fails(401))
+    """No failure of a model becomes an error status (specification.md#chat-always-200)."""
+    seal = "REM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+    cut = streams(["At "], is_complete=False)
+    http, _ = start(fails(401), hangs_up, hangs_up, replies(" "), replies(seal), cut)
     event_id = http.remember(*FERRY)["event_id"]
 
-    answer = chat(http)
+    answers = [chat(http) for _ in range(5)]
 
-    assert answer["answer_mode"] == "fallback"
-    assert answer["reply"].startswith(NO_ANSWER.format(reason="the endpoint rejected the key"))
-    assert answer["refs"] == [event_id]
-    assert [t["outcome"] for t in answer["usage"]["tries"]] == ["refused"]
-
-
-@pytest.mark.parametrize(
-    "play",
-    [
-        hangs_up,
-        replies(" "),
-        replies("REM | #1 | READ | VERIFY | CORRECT | OUTPUT"),
-        streams(["At "], is_complete=False),
-    ],
-)
-def test_unusable_model_output_is_still_a_200(start: Start, play: Play) -> None:
-    """No failure of a model becomes an error status (specification.md#chat-always-200)."""
-    http, _ = start(play)
-    http.remember(*FERRY)
-
-    assert chat(http)["answer_mode"] == "fallback"
+    assert {answer["answer_mode"] for answer in answers} == {"fallback"}
+    reason = NO_ANSWER.format(reason="the endpoint rejected the key")
+    assert answers[0]["reply"].startswith(reason)
+    assert answers[0]["refs"] == [event_id]
+    outcomes = [[one["outcome"] for one in answer["usage"]["tries"]] for answer in answers]
+    assert outcomes[:4] == [["refused"], ["unreachable", "unreachable"], ["empty"], ["ok"]]
+    assert set(outcomes[4]) == {"garbled"}
 
 
 def test_chat_stores_the_turn_and_settles_its_duty(start: Start) -> None:
@@ -267,18 +255,6 @@ def test_stream_sends_again_when_its_text_is_void(start: Start) -> None:
     assert received[-1][1]["answer_mode"] == "fallback"
 
 
-def test_errors_before_the_stream_are_problem_json(http: Http) -> None:
-    """An early error is problem+json with its usual status.
-
-    See specification.md#chat-stream-errors.
-    """
-    answer = http.post(
-        CHAT, {"user_id": "owner", "message": " "}, headers={"accept": "text/event-stream"}
-    )
-
-    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
-
-
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 def test_repeated_message_returns_the_first_reply(start: Start, accept: str) -> None:
     """A repeated message returns the first response (specification.md#chat-idempotent)."""
@@ -343,19 +319,23 @@ def test_prompt_has_no_memory_of_other_accounts(start: Start) -> None:
     assert "9:40" not in tiny.prompts[0]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_invalid_message_is_refused_and_counts_no_step(http: Http) -> None:
+    """An invalid message is a 422 and counts no step, also before a stream.
+
+    See specification.md#chat-invalid, specification.md#chat-stream-errors.
+    """
+    before, streamed = http.rows(), {"accept": "text/event-stream"}
+    own_text = "<<memory-data 0123456789abcdef>>\nx\n<<end memory-data 0123456789abcdef>>"
+    for wrong in (
         {"chat_history": ["Hi"]},
         {"chat_history": [{"role": "user"}]},
-        {"message": "<<memory-data 0123456789abcdef>>\nx\n<<end memory-data 0123456789abcdef>>"},
-    ],
-)
-def test_invalid_message_is_refused_and_counts_no_step(http: Http, wrong: dict[str, Any]) -> None:
-    """An invalid message is a 422 and counts no step (specification.md#chat-invalid)."""
-    before = http.rows()
-
-    assert http.post(CHAT, {"user_id": "owner", "message": "Hi", **wrong}).status_code == 422
+        {"message": own_text},
+        {"message": " "},
+    ):
+        body = {"user_id": "owner", "message": "Hi", **wrong}
+        answers = [http.post(CHAT, body), http.post(CHAT, body, headers=streamed)]
+        assert [one.status_code for one in answers] == [422, 422]
+        assert [one.json()["error"] for one in answers] == ["invalid_request"] * 2
     assert http.rows() == before
 
 

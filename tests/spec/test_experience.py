@@ -50,15 +50,6 @@ def turn(
     http.memory(then, session_id=session)
 
 
-def test_turn_that_used_a_cube_and_ended_well_is_recorded(http: Http) -> None:
-    """A turn's use and outcome are recorded (specification.md#outcome-recorded)."""
-    create(http)
-    before = record(http)
-    turn(http, "s")
-
-    assert (before, record(http)) == (None, "helped 1 of 1")
-
-
 @pytest.mark.parametrize(
     ("response", "expected"),
     [
@@ -125,19 +116,16 @@ def test_last_program_of_the_turn_decides(
     assert record(http) == f"helped {helped} of 1"
 
 
-def test_search_without_a_turn_has_no_outcome(http: Http) -> None:
-    create(http)
-    http.memory(QUESTION, session_id="s")
-    http.memory("And the iron?", session_id="s")
-
-    assert record(http) is None
-
-
 def test_last_turn_of_a_session_is_judged_after_an_hour(
     http: Http, clock: testing.FrozenClock
 ) -> None:
-    """A session without a next search is judged an hour later (specification.md#outcome-settled)."""
+    """A session without a next search is judged an hour later (specification.md#outcome-settled).
+
+    A search without a turn has no outcome.
+    """
     create(http)
+    for text in (QUESTION, "And the iron?"):
+        http.memory(text, session_id="r")
     http.memory(QUESTION, session_id="s")
     http.remember(QUESTION, FOLLOWING, session_id="s")
     upkeep = Maintenance(http.context)
@@ -168,7 +156,10 @@ def test_session_meets_a_cube_once(http: Http) -> None:
 
 
 def test_cube_says_why_it_is_served_and_how_it_did(http: Http) -> None:
-    """`why` and `record` explain a cube (specification.md#cube-why)."""
+    """A turn's use and outcome are recorded; `why` and `record` explain a cube.
+
+    See specification.md#outcome-recorded, specification.md#cube-why.
+    """
     create(http)
     first = http.memory(QUESTION, session_id="s")["shared_cubes"][0]
     http.remember(QUESTION, FOLLOWING, session_id="s")
@@ -224,9 +215,8 @@ def test_record_of_a_cube_is_that_of_the_account(http: Http) -> None:
     assert record(http.as_account("bob")) is None
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_messages_that_correct_are_recognised() -> None:
+    correcting = [
         "No, that's wrong.",
         "that does not work",
         "still fails with the same error",
@@ -238,15 +228,8 @@ def test_record_of_a_cube_is_that_of_the_account(http: Http) -> None:
         "Non funziona ancora",
         "Нет, это неправильно",
         "不对，还是报错",
-    ],
-)
-def test_messages_that_correct_are_recognised(message: str) -> None:
-    assert corrects(message)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
+    ]
+    others = [
         "Thanks, that works!",
         "No problem. What about the iron?",
         "It is not urgent, but can you check the date?",
@@ -256,22 +239,18 @@ def test_messages_that_correct_are_recognised(message: str) -> None:
         "не забудь про чайник",
         "不错，谢谢",
         "",
-    ],
-)
-def test_other_messages_correct_nothing(message: str) -> None:
-    assert not corrects(message)
+    ]
+
+    assert [message for message in correcting if not corrects(message)] == []
+    assert [message for message in others if corrects(message)] == []
 
 
-@pytest.mark.parametrize(
-    ("rules", "answer", "expected"),
-    [
+def test_answer_follows_rules_by_code_or_by_many_words() -> None:
+    many = "- MUST ask about allergies, religion, budget, travel."
+    for rules, answer, expected in (
         ("- MUST call `math.fsum(values)`.", "total = math.fsum(values)", True),
         ("- MUST call `math.fsum(values)`.", "total = sum(values)", False),
         ("- MUST pass timeout_s to every request.", "get(url, timeout_s=3)", True),
-        ("- MUST ask about allergies, religion, budget, travel.", "What is your budget?", False),
-    ],
-)
-def test_answer_follows_rules_by_code_or_by_many_words(
-    rules: str, answer: str, expected: bool
-) -> None:
-    assert follows(rules, "What now?", answer) == expected
+        (many, "What is your budget?", False),
+    ):
+        assert follows(rules, "What now?", answer) == expected

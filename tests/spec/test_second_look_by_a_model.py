@@ -25,9 +25,10 @@ def start(start_with: Start) -> Start:
     return partial(start_with, "model_judge")
 
 
-def verdict(word: str, quote: str, number: int = 1) -> Play:
-    """Return a model's verdict on a sentence."""
-    return replies(json.dumps({"verdicts": [{"i": number, "verdict": word, "quote": quote}]}))
+def verdict(word: str, quote: str, numbers: tuple[Any, ...] = (1,)) -> Play:
+    """Return a model's verdict on the sentences with these numbers."""
+    verdicts = [{"i": number, "verdict": word, "quote": quote} for number in numbers]
+    return replies(json.dumps({"verdicts": verdicts}))
 
 
 def second_look(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
@@ -72,14 +73,16 @@ def test_same_draft_passes_without_a_judge(http: Http) -> None:
     assert not {"judge", "usage"} & answer.keys()
 
 
-@pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
-def test_verdict_needs_a_quotation_from_the_event(start: Start, quote: str) -> None:
-    """A verdict needs a quotation from the event (specification.md#look-judge)."""
-    http, _ = start(verdict("contradicted", quote))
+def test_verdict_needs_a_quotation_from_the_event(start: Start) -> None:
+    """Unsolicited verdicts are ignored, too (specification.md#look-judge)."""
+    quotes = ("Anna refuses to pay anything", "Anna", "")
+    unsolicited = verdict("contradicted", "Bob pays them", (0, 2, -1, "1", None))
+    http, tiny = start(*(verdict("contradicted", quote) for quote in quotes), unsolicited)
 
-    answer = second_look(http)
-
-    assert (answer["status"], model_checks(answer), answer["judge"]) == ("pass", [], "on")
+    for number in range(len(quotes) + 1):
+        answer = second_look(http, f"On day {number}, Anna pays 1,250 EUR (ref: {{ref}}).")
+        assert (model_checks(answer), answer["judge"]) == ([], "on")
+    assert len(tiny.requests) == len(quotes) + 1
 
 
 def test_judge_cannot_overrule_a_failed_rule(start: Start) -> None:
@@ -114,24 +117,6 @@ def test_unusable_judge_is_off_and_the_rules_decide(start: Start, play: Play, wh
     assert answer["status"] == "pass"
     assert answer["judge"].startswith("off: ")
     assert why in answer["judge"]
-
-
-def test_unsolicited_verdicts_are_ignored(start: Start) -> None:
-    """Unsolicited verdicts are ignored (specification.md#look-judge)."""
-    http, _ = start(
-        replies(
-            json.dumps(
-                {
-                    "verdicts": [
-                        {"i": n, "verdict": "contradicted", "quote": "Bob pays them"}
-                        for n in (0, 2, -1, "1", None)
-                    ]
-                }
-            )
-        )
-    )
-
-    assert model_checks(second_look(http)) == []
 
 
 def test_only_sentences_with_refs_are_sent_to_the_judge(start: Start) -> None:
@@ -169,23 +154,17 @@ def test_chat_revises_a_draft_that_an_event_contradicts(start_with: Start) -> No
         reply = "\n".join(message["content"] for message in body["messages"])
         ref = re.search(r"\[(e_\w+)\]", reply)
         assert ref is not None
-        if "verdicts" in reply:
-            word = "contradicted" if "Anna pays" in reply else "supported"
-            return json.dumps(
-                {
-                    "verdicts": [
-                        {"i": 1, "verdict": word, "quote": "Anna refuses to pay the 1,250 EUR"}
-                    ]
-                }
-            )
-        return drafts.pop(0).format(ref=ref[1])
+        if "verdicts" not in reply:
+            return drafts.pop(0).format(ref=ref[1])
+        word = "contradicted" if "Anna pays" in reply else "supported"
+        one = {"i": 1, "verdict": word, "quote": "Anna refuses to pay the 1,250 EUR"}
+        return json.dumps({"verdicts": [one]})
 
     http, tiny = start_with("model_chat", replies(plays), model_judge="the same model")
     http.remember("Who pays for the hall?", STORED, session_id="s")
+    message = {"user_id": "owner", "message": "Who pays for the hall?"}
 
-    answer = http.post(
-        "/api/v7/agent/chat", {"user_id": "owner", "message": "Who pays for the hall?"}
-    ).json()
+    answer = http.post("/api/v7/agent/chat", message).json()
 
     assert answer["reply"].startswith("Bob pays the 1,250 EUR for the hall")
     assert answer["usage"]["calls"] == 4  # the draft, its verdict, the revision, its verdict
