@@ -117,9 +117,8 @@ def test_searches_are_paged_without_gaps_and_end_after_thirty_days(memory: Memor
     names: list[str] = []
     behind = None
     while True:
-        page = list_searches(memory.context, memory.caller, behind=behind, most=2)
-        names += [one.session_id for one in page.searches]
-        behind = page.next
+        searches, behind = list_searches(memory.context, memory.caller, behind=behind, most=2)
+        names += [one.session_id for one in searches]
         if behind is None:
             break
 

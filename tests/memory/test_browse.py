@@ -63,9 +63,8 @@ def test_events_are_paged_newest_first_by_occurred_at(memory: Memory) -> None:
     expected = sorted(range(60), key=lambda n: (n % 28, n), reverse=True)
     visible, behind = [], None
     for _ in range(3):
-        page = browse.newest_events(memory.context, memory.caller, "ada", behind=behind)
-        visible += [event.event_id for event in page.events]
-        behind = page.next
+        events, behind = browse.newest_events(memory.context, memory.caller, "ada", behind=behind)
+        visible += [event.event_id for event in events]
 
     assert behind is None
     assert visible == [event_ids[n] for n in expected]
@@ -76,20 +75,20 @@ def test_event_time_range_includes_its_start_and_excludes_its_end(memory: Memory
         memory.tell(f"q{n}", "r", occurred_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)
     ]
     day = 86_400_000
-    page = browse.newest_events(
+    events, _ = browse.newest_events(
         memory.context, memory.caller, "ada", after_ms=START_MS + day, before_ms=START_MS + 3 * day
     )
 
-    assert [event.event_id for event in page.events] == [event_ids[2], event_ids[1]]
+    assert [event.event_id for event in events] == [event_ids[2], event_ids[1]]
 
 
 def test_long_events_in_a_list_are_truncated_with_an_ellipsis(memory: Memory) -> None:
     memory.tell("q", "x" * (LISTED_CHARACTERS_MAX + 1), topic="t")
     memory.tell("q", "x" * LISTED_CHARACTERS_MAX)
-    page = browse.newest_events(memory.context, memory.caller, "ada")
+    events, _ = browse.newest_events(memory.context, memory.caller, "ada")
 
-    assert [event.response[-1] for event in page.events] == ["x", "…"]
-    assert {len(event.response) for event in page.events} == {LISTED_CHARACTERS_MAX}
+    assert [event.response[-1] for event in events] == ["x", "…"]
+    assert {len(event.response) for event in events} == {LISTED_CHARACTERS_MAX}
 
 
 def test_flagged_events_are_listed_newest_first_in_pages(memory: Memory) -> None:
@@ -99,12 +98,12 @@ def test_flagged_events_are_listed_newest_first_in_pages(memory: Memory) -> None
         flagged.append(memory.tell(f"q{number}", ORDER))
         memory.tell("q", "nothing")
     memory.of("bob").tell("q", ORDER)
-    first = browse.list_flagged(memory.context, memory.caller, "ada")
-    rest = browse.list_flagged(memory.context, memory.caller, "ada", behind=first.next)
+    first, behind = browse.list_flagged(memory.context, memory.caller, "ada")
+    rest, end = browse.list_flagged(memory.context, memory.caller, "ada", behind=behind)
 
-    assert [event.event_id for event in [*first.events, *rest.events]] == flagged[::-1]
-    assert first.events[0].flags == ["instruction_like"]
-    assert rest.next is None
+    assert [event.event_id for event in [*first, *rest]] == flagged[::-1]
+    assert first[0].flags == ["instruction_like"]
+    assert end is None
 
 
 def test_event_context_has_neighbours_facts_cubes_summaries_and_files(memory: Memory) -> None:
@@ -147,8 +146,8 @@ def test_data_of_other_accounts_and_users_is_hidden(memory: Memory) -> None:
     pinned = replace(memory.caller, pinned_user_id="bob")
 
     assert browse.list_users(stranger.context, stranger.caller) == []
-    assert browse.newest_events(stranger.context, stranger.caller, "ada").events == []
-    assert browse.list_flagged(stranger.context, stranger.caller, "ada").events == []
+    assert browse.newest_events(stranger.context, stranger.caller, "ada")[0] == []
+    assert browse.list_flagged(stranger.context, stranger.caller, "ada")[0] == []
     assert browse.user_counts(stranger.context, stranger.caller, "ada") == browse.UserCounts()
     for caller in (stranger.caller, pinned):
         with pytest.raises(EventUnknown):
@@ -184,7 +183,7 @@ def test_lists_are_read_in_index_order(memory: Memory) -> None:
 def test_cursor_after_the_end_of_the_range_starts_at_its_end(memory: Memory) -> None:
     event_id = memory.tell("q", "r", occurred_at="2026-01-02T00:00:00Z")
     memory.tell("q", "r2", occurred_at="2026-01-04T00:00:00Z")
-    page = browse.newest_events(
+    events, _ = browse.newest_events(
         memory.context,
         memory.caller,
         "ada",
@@ -192,4 +191,4 @@ def test_cursor_after_the_end_of_the_range_starts_at_its_end(memory: Memory) -> 
         behind=PageCursor(1 << 61, 1 << 61),
     )
 
-    assert [event.event_id for event in page.events] == [event_id]
+    assert [event.event_id for event in events] == [event_id]

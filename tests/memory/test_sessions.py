@@ -145,21 +145,21 @@ def test_sessions_are_paged_by_their_newest_turn(memory: Memory, later: Any) -> 
         memory.tell(f"q{n}", "r", session_id=f"s{n}", topic="t")
         later()
     memory.tell("again", "r", session_id="s0", task_done=True)
-    first = list_sessions(memory.context, memory.caller, "ada")
-    rest = list_sessions(memory.context, memory.caller, "ada", behind=first.next)
-    names = [one.session_id for one in [*first.sessions, *rest.sessions]]
+    first, behind = list_sessions(memory.context, memory.caller, "ada")
+    rest, end = list_sessions(memory.context, memory.caller, "ada", behind=behind)
+    names = [one.session_id for one in [*first, *rest]]
 
     assert names == ["s0", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX + 2, 0, -1))]
-    assert rest.next is None
-    newest = first.sessions[0]
+    assert end is None
+    newest = first[0]
     assert (newest.turns, newest.query, newest.topic) == (2, "again", None)
     assert (newest.task_open, newest.is_l1_due) == (False, False)
-    assert not first.sessions[1].task_open  # no turn spoke of a task
+    assert not first[1].task_open  # no turn spoke of a task
 
 
 def test_session_with_only_searches_is_listed(memory: Memory) -> None:
     memory.ask("q", interact=True, session_id="asked")
-    [one] = list_sessions(memory.context, memory.caller, "ada").sessions
+    [one], _ = list_sessions(memory.context, memory.caller, "ada")
 
     assert (one.session_id, one.turns, one.steps, one.query) == ("asked", 0, 1, "")
 
@@ -168,7 +168,7 @@ def test_sessions_of_other_accounts_are_hidden(memory: Memory) -> None:
     memory.tell("q", "r")
     stranger = memory_in(memory.context, "stranger", "ada")
 
-    assert list_sessions(stranger.context, stranger.caller, "ada").sessions == []
+    assert list_sessions(stranger.context, stranger.caller, "ada") == ([], None)
     for one in (stranger, memory.of("nobody")):
         with pytest.raises(SessionUnknown):
             session_page(one)
@@ -229,7 +229,7 @@ def test_imported_turns_are_sorted_dated_and_counted_apart(memory: Memory, tmp_p
     memory.tell("q", "r", session_id="today")
     times = ["2025-03-03T10:00:00Z", "2025-03-01T10:00:00Z", "2025-03-02T10:00:00Z"]
     import_lines(memory, tmp_path, times)
-    sessions = list_sessions(memory.context, memory.caller, "ada").sessions
+    sessions, _ = list_sessions(memory.context, memory.caller, "ada")
     usage = usage_of(memory.context, memory.caller)
     memory.ask("q", interact=True, session_id="old")
     memory.tell("now?", "yes", session_id="old")

@@ -169,8 +169,7 @@ def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
     params, context, caller = browser.request.query_params, browser.context, browser.caller()
     user_id = _chosen_user(browser)
     if params.get("noticed") == "yes":
-        flagged = browse.list_flagged(context, caller, user_id, behind=position)
-        return flagged.events, flagged.next
+        return browse.list_flagged(context, caller, user_id, behind=position)
     session_id = layout.identifier(params, "session_id") or None
     query = EventsQuery(
         user_id=user_id,
@@ -210,8 +209,7 @@ def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
 
 def _sessions(browser: BrowserRequest, position: Any) -> ItemsPage:
     user_id = _chosen_user(browser)
-    page = browse.list_sessions(*browser.arguments, user_id, behind=position)
-    return page.sessions, page.next
+    return browse.list_sessions(*browser.arguments, user_id, behind=position)
 
 
 def _facts(browser: BrowserRequest, position: Any) -> ItemsPage:
@@ -260,8 +258,7 @@ def _users(browser: BrowserRequest, _: Any) -> ItemsPage:
 def _searches(browser: BrowserRequest, position: Any) -> ItemsPage:
     user_id = layout.identifier(browser.request.query_params, "user_id") or None
     where = {"user_id": user_id, "behind": position, "most": SEARCHES_PAGE}
-    page = activity.list_searches(*browser.arguments, **where)
-    return page.searches, page.next
+    return activity.list_searches(*browser.arguments, **where)
 
 
 def _usage(browser: BrowserRequest, _: Any) -> ItemsPage:

@@ -122,25 +122,25 @@ def _search_several(
 def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     behind = layout.cursor(browser.request.query_params, "behind")
     if fields["noticed"]:
-        page = browse.list_flagged(*browser.arguments, user_id, behind=behind)
+        events, following = browse.list_flagged(*browser.arguments, user_id, behind=behind)
     else:
         after, before = (layout.milliseconds(fields[name]) for name in ("after", "before"))
-        page = browse.newest_events(
+        events, following = browse.newest_events(
             *browser.arguments, user_id, after_ms=after, before_ms=before, behind=behind
         )
     days = {
         name: f"{fields[name]:%Y-%m-%d}" if fields[name] else None for name in ("after", "before")
     }
     more = (
-        link_to(PATH, user_id=user_id, noticed=fields["noticed"], behind=page.next, **days)
-        if page.next
+        link_to(PATH, user_id=user_id, noticed=fields["noticed"], behind=following, **days)
+        if following
         else None
     )
     return {
         "explanation": None,
         "scope": None,
         "hits": None,
-        "events": page.events,
+        "events": events,
         "more": more,
         "is_first": behind is None,
     }

@@ -110,11 +110,11 @@ def _activity(browser: BrowserRequest) -> dict[str, Any]:
     ]
     searches = activity.searches_by_day(context, caller, days=2 * WEEK_DAYS)
     users = activity.active_users(context, caller, most=1)
-    recalls = activity.list_searches(context, caller, most=RECALLS_LISTED).searches
+    recalls, _ = activity.list_searches(context, caller, most=RECALLS_LISTED)
     since_ms = context.clock() - WEEK_DAYS * DAY_MS
     news = activity.fact_news(context, caller, since_ms=since_ms)
     newest = (
-        browse.newest_events(context, caller, users[0].user_id).events[:RECALLS_LISTED]
+        browse.newest_events(context, caller, users[0].user_id)[0][:RECALLS_LISTED]
         if users and not recalls
         else []
     )

@@ -29,16 +29,16 @@ def show(browser: BrowserRequest) -> Response:
     if step := layout.number(params, "step"):
         return _one(browser, step)
     user_id = layout.identifier(params, "user_id")
-    page = activity.list_searches(
+    searches, following = activity.list_searches(
         context, caller, user_id=user_id or None, behind=layout.cursor(params, "behind")
     )
     return browser.page(
         "searches.html",
         users=layout.users(context, caller, params),
         chosen=user_id,
-        searches=page.searches,
+        searches=searches,
         days=activity.SEARCHES_DAYS,
-        more=link_to(PATH, user_id=user_id, behind=page.next) if page.next else None,
+        more=link_to(PATH, user_id=user_id, behind=following) if following else None,
         is_first=not params.get("behind"),
     )
 

@@ -20,14 +20,14 @@ def show(browser: BrowserRequest) -> Response:
     users = layout.users(*browser.arguments, params)
     if session_id := layout.identifier(params, "session_id"):
         return _one(browser, users.chosen, session_id)
-    page = browse.list_sessions(
+    sessions, following = browse.list_sessions(
         *browser.arguments, users.chosen, behind=layout.cursor(params, "behind")
     )
-    more = link_to(PATH, user_id=users.chosen, behind=page.next) if page.next else None
+    more = link_to(PATH, user_id=users.chosen, behind=following) if following else None
     return browser.page(
         "sessions.html",
         users=users,
-        sessions=page.sessions,
+        sessions=sessions,
         more=more,
         is_first=not params.get("behind"),
         l1_turns=L1_TURNS,

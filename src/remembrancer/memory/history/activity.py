@@ -34,14 +34,6 @@ class SearchUnknown(NotFound):
     """There is no such search. It may have been forgotten with its session."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveUser:
-    """A user and the time of the latest turn, in ms since 1970."""
-
-    user_id: str
-    last_ms: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCounts:
     """Turns by day (number of days since 1970). `is_cut`: only the latest turns are counted."""
@@ -66,14 +58,6 @@ class SearchTrace:
     key: str | None  # label or first characters of the key; None: unknown
     turn: Row | None  # event_id, topic, created_ms, query, response
     recalled: Sequence[Row] = ()  # event_id, query, response
-
-
-@dataclass(frozen=True, slots=True)
-class SearchesPage:
-    """One page of searches, and the cursor of the next page; None on the last page."""
-
-    searches: list[SearchTrace]
-    next: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +87,8 @@ class DaySearches:
 
 def active_users(
     context: Context, caller: Caller, *, prefix: str = "", most: int = ACTIVE_USERS_MAX
-) -> list[ActiveUser]:
-    """Return the users of the account, the one with the latest turn first.
+) -> list[Row]:
+    """Return user_id and last_ms of the users of the account, latest turn first.
 
     Chosen among the NEWEST_USERS_MAX newest users whose names begin with `prefix`. A pinned key
     sees its own user only. Raises StoreUnavailable.
@@ -120,7 +104,7 @@ def active_users(
         account_id=caller.account_id,
     )
     pin = caller.pinned_user_id
-    return [ActiveUser(row.user_id, row.last_ms) for row in rows if pin in (None, row.user_id)]
+    return [row for row in rows if pin in (None, row.user_id)]
 
 
 def day_counts(
@@ -178,9 +162,10 @@ def list_searches(
     user_id: str | None = None,
     behind: PageCursor | None = None,
     most: int = SEARCHES_LISTED_MAX,
-) -> SearchesPage:
+) -> tuple[list[SearchTrace], PageCursor | None]:
     """Return a page of the counted searches of the last SEARCHES_DAYS days, latest first.
 
+    And the cursor of the next page, None on the last one.
     Raises PinnedToOtherUser, StoreUnavailable.
     """
     if user_id is not None or caller.pinned_user_id is not None:
@@ -200,7 +185,7 @@ def list_searches(
 
     rows, searches = context.store.read(read, account_id=caller.account_id)
     _, last = split_page(rows, most)
-    return SearchesPage(searches, last and PageCursor(last.asked_ms, last.session))
+    return searches, last and PageCursor(last.asked_ms, last.session)
 
 
 def find_search(

@@ -173,14 +173,6 @@ class SessionRow:
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class SessionsPage:
-    """One page of sessions, and the cursor of the next page; None on the last page."""
-
-    sessions: list[SessionRow]
-    next: PageCursor | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
     """One entry of a session's timeline.
@@ -218,25 +210,28 @@ def list_sessions(
     *,
     behind: PageCursor | None = None,
     size: int = SESSIONS_LISTED_MAX,
-) -> SessionsPage:
-    """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
+) -> tuple[list[SessionRow], PageCursor | None]:
+    """Return a page of a user's sessions, latest turn first, and the cursor of the next page.
+
+    Raises PinnedToOtherUser.
+    """
 
     def query(tx: Transaction, space: Row) -> list[Row]:
         return tx.all(SQL.sessions, space_id=space.id, **_session_page(behind, size, 200))
 
     rows, last = split_page(space_rows(context, caller, user_id, query), size)
-    following = None if last is None else PageCursor(last.last_ms, last.id)
-    return SessionsPage([_session_row(row) for row in rows], following)
+    return [_session_row(row) for row in rows], last and PageCursor(last.last_ms, last.id)
 
 
 def session_list(context: Context, caller: Caller, query: SessionsQuery) -> SessionList:
     """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
     user_id = space_user_id(caller, query.user_id)
     behind = None if query.cursor is None else PageCursor(*map(int, query.cursor.split("_")))
-    page = list_sessions(context, caller, user_id, behind=behind, size=query.limit)
-    following = None if page.next is None else f"{page.next.ms}_{page.next.id}"
+    rows, last = list_sessions(context, caller, user_id, behind=behind, size=query.limit)
     return SessionList(
-        user_id=user_id, sessions=[_listed_session(row) for row in page.sessions], next=following
+        user_id=user_id,
+        sessions=[_listed_session(row) for row in rows],
+        next=f"{last.ms}_{last.id}" if last else None,
     )
 
 
@@ -444,14 +439,6 @@ class EventRow:
     created_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventsPage:
-    """One page of events, and the cursor of the next page; None on the last page."""
-
-    events: list[EventRow]
-    next: PageCursor | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventContext:
     """One event and the data connected with it."""
@@ -503,9 +490,10 @@ def newest_events(
     after_ms: int | None = None,
     before_ms: int | None = None,
     behind: PageCursor | None = None,
-) -> EventsPage:
+) -> tuple[list[EventRow], PageCursor | None]:
     """Return a page of a user's events in a period, latest occurrence first.
 
+    And the cursor of the next page, None on the last one.
     Raises PinnedToOtherUser.
     """
     end = AFTER_ALL if before_ms is None else before_ms
@@ -527,7 +515,7 @@ def newest_events(
 
 def list_flagged(
     context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
-) -> EventsPage:
+) -> tuple[list[EventRow], PageCursor | None]:
     """Return a page of a user's flagged events, such as those with a secret, latest first.
 
     Raises PinnedToOtherUser.
@@ -549,10 +537,9 @@ def list_flagged(
 
 def _events_page(
     context: Context, caller: Caller, user_id: str, read: Callable[[Transaction, Row], list[Row]]
-) -> EventsPage:
+) -> tuple[list[EventRow], PageCursor | None]:
     rows, last = split_page(space_rows(context, caller, user_id, read), EVENTS_LISTED_MAX)
-    following = None if last is None else PageCursor(last.occurred_ms, last.id)
-    return EventsPage([_event_row(row) for row in rows], following)
+    return [_event_row(row) for row in rows], last and PageCursor(last.occurred_ms, last.id)
 
 
 def _event_row(row: Row) -> EventRow:
