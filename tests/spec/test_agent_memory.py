@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service import Http
 
 PATH = "/api/v7/agent/memory"
@@ -17,54 +16,43 @@ def ask(http: Http, **parameters: str) -> Any:
     return answer.json()
 
 
-@pytest.mark.parametrize(
-    "query", ["ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"]
-)
-def test_query_returns_a_search_without_a_step(http: Http, query: str) -> None:
+def test_query_returns_a_search_without_a_step(http: Http) -> None:
     """A query makes it a search that does not interact (specification.md#agent-memory-search)."""
-    http.remember(
-        "When does the ferry leave?", "At 9:40 from Piombino.", session_id="trip", user_id="ada"
-    )
+    turn = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino."}
+    http.remember(**turn, session_id="trip", user_id="ada")
     before = http.rows()
 
-    search = http.memory(query, user_id="ada", interact=False, top_k=3)
-    assert ask(http, query=query, user_id="ada", top_k="3") == {**search, "user_id": "ada"}
+    for query in ("ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"):
+        search = http.memory(query, user_id="ada", interact=False, top_k=3)
+        assert ask(http, query=query, user_id="ada", top_k="3") == {**search, "user_id": "ada"}
     assert http.rows() == before
 
 
-@pytest.mark.parametrize("query", [{}, {"query": ""}])
-def test_missing_query_returns_the_start_pack(http: Http, query: dict[str, str]) -> None:
+def test_missing_query_returns_the_start_pack(http: Http) -> None:
     """Without a query it returns the start pack (specification.md#agent-memory-start-pack)."""
     http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
     start = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()
-    answer = ask(http, user_id="ada", **query)
+    del start["prompt_text"]
 
-    assert "Ada gets seasick." in answer.pop("prompt_text")
-    assert answer == {name: value for name, value in start.items() if name != "prompt_text"}
+    for query in ({}, {"query": ""}):
+        answer = ask(http, user_id="ada", **query)
+        assert "Ada gets seasick." in answer.pop("prompt_text")
+        assert answer == start
 
 
 def test_default_user_is_that_of_the_key(http: Http) -> None:
     """The default is the key's pin, else the account's name.
 
-    See specification.md#agent-memory-default-user.
+    See specification.md#agent-memory-default-user, specification.md#agent-memory-permissions.
     """
-    http.remember("When does the ferry leave?", "At 9:40.", user_id="ada")
+    http.remember("When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada is sick.")
     http.remember("When does the ferry leave?", "At 7:15.", user_id="owner")
+    pinned, bob = http.as_account("owner", user_id="ada"), http.as_account("bob")
 
-    assert [hit["response"] for hit in ask(http, query="ferry")["hits"]] == ["At 7:15."]
-    assert [
-        hit["response"]
-        for hit in ask(http.as_account("owner", user_id="ada"), query="ferry")["hits"]
-    ] == ["At 9:40."]
+    answers = [ask(one, query="ferry")["hits"] for one in (http, pinned)]
 
-
-@pytest.mark.parametrize("query", ["", "&query=ferry"])
-def test_data_of_other_accounts_is_hidden(http: Http, query: str) -> None:
-    """Other accounts stay hidden (specification.md#agent-memory-permissions)."""
-    http.remember(
-        "When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick."
-    )
-
-    foreign = http.as_account("bob").get(f"{PATH}?user_id=ada{query}").text
-    assert "9:40" not in foreign
-    assert "seasick" not in foreign
+    assert [[hit["response"] for hit in hits] for hits in answers] == [["At 7:15."], ["At 9:40."]]
+    for query in ("", "&query=ferry"):
+        foreign = bob.get(f"{PATH}?user_id=ada{query}").text
+        assert "9:40" not in foreign
+        assert "sick" not in foreign

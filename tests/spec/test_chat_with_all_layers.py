@@ -81,21 +81,16 @@ class TestWithModel:
         self, start_with: Callable[..., tuple[Http, Endpoint]]
     ) -> None:
         http, model = start_with("model_chat", replies("Blue it is."), replies("As you like."))
-        say(http, "Let us paint the boat blue.")
+        history = [{"role": "user", "content": "Green, please."}]
+        say(http, "Zebra? Let us paint the boat blue.")
 
         say(http, "And the rest?")
+        with_session = last_prompt(model)
+        say(http, "And the rest?", chat_history=history)
+        with_history = last_prompt(model).split("The conversation so far")[1]
 
-        assert "The conversation so far" in last_prompt(model)
-        assert "Let us paint the boat blue." in last_prompt(model)
-        assert "Blue it is." in last_prompt(model)
-
-    def test_chat_history_takes_the_place_of_the_stored_session(
-        self, start_with: Callable[..., tuple[Http, Endpoint]]
-    ) -> None:
-        http, model = start_with("model_chat", replies("Blue it is."), replies("As you like."))
-        say(http, "Zebra?")
-
-        say(http, "And the rest?", chat_history=[{"role": "user", "content": "Green, please."}])
-
-        assert "Green, please." in last_prompt(model)
-        assert "Zebra?" not in last_prompt(model).split("The conversation so far")[1]
+        assert "The conversation so far" in with_session
+        assert "Let us paint the boat blue." in with_session
+        assert "Blue it is." in with_session
+        assert "Green, please." in with_history
+        assert "Zebra?" not in with_history

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from client.runtime.scripted_turn import (
     CUBE_MADE,
     FAIL,
@@ -60,13 +59,10 @@ def test_service_lines_are_sent_with_the_turn() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("draft", "reason"), [(GOOD, "nothing new"), ("A.", "the agent did not say")]
-)
-def test_cube_nothing_closes_the_duty_with_its_reason(draft: str, reason: str) -> None:
-    completed = run_turn(new_conversation(), draft)
-
-    assert (completed.turn.duty, completed.turn.duty_reason) == ("cube_nothing", reason)
+def test_cube_nothing_closes_the_duty_with_its_reason() -> None:
+    for draft, reason in ((GOOD, "nothing new"), ("A.", "the agent did not say")):
+        turn = run_turn(new_conversation(), draft).turn
+        assert (turn.duty, turn.duty_reason) == ("cube_nothing", reason)
 
 
 def test_redraft_sends_only_new_parts() -> None:
@@ -203,22 +199,16 @@ def test_ratings_become_votes_and_one_duty() -> None:
     )
 
 
-def test_rating_of_an_unknown_cube_is_not_sent() -> None:
-    completed = run_turn(new_conversation(), "A.\nRATE: c_8 +1", search=search_answer())
-
-    assert "vote" not in completed.bodies
-
-
-def test_rating_is_sent_once_across_redrafts() -> None:
+def test_rating_is_sent_once_across_redrafts_and_for_known_cubes_alone() -> None:
     completed = run_turn(
         new_conversation(),
         "A.\nRATE: c_1 +1",
-        "B.\nRATE: c_1 -1 wrong after all",
+        "B.\nRATE: c_1 -1 wrong after all\nRATE: c_8 +1",
         search=search_answer(cube()),
         second_look=[FAIL, PASS],
     )
 
-    assert [vote.vote for vote in completed.bodies["vote"]] == [-1]
+    assert [(vote.cube_id, vote.vote) for vote in completed.bodies["vote"]] == [("c_1", -1)]
 
 
 def test_failed_votes_and_duties_are_reported() -> None:
@@ -269,29 +259,19 @@ def test_reminders_announce_a_due_summary() -> None:
     assert "an L1 line" in completed.prompts[0][-1]["content"]
 
 
-def test_summary_length_is_a_share_of_the_dialogue() -> None:
+def test_summary_length_is_a_share_of_the_dialogue_since_the_last_one() -> None:
     conversation = new_conversation()
-    for _ in range(2):
-        completed = run_turn(conversation, "x" * 10_000, remember=remember_answer(l1_due=True))
 
-    assert (
-        f"in {int(10_026 * 0.05)} to {int(10_026 * 0.08)} characters"
-        in completed.prompts[0][-1]["content"]
-    )
+    def share(characters: int) -> str:
+        return f"in {int(characters * 0.05)} to {int(characters * 0.08)} characters"
 
-
-def test_next_summary_length_counts_from_the_last_summary() -> None:
-    conversation = new_conversation()
     run_turn(conversation, "x" * 10_000, remember=remember_answer(l1_due=True))
-    run_turn(conversation, "y" * 10_000 + "\nL1: done", remember=remember_answer())
+    whole = run_turn(conversation, "y" * 10_000 + "\nL1: done", remember=remember_answer())
     run_turn(conversation, "z" * 5_000, remember=remember_answer(l1_due=True))
+    rest = run_turn(conversation, "A.")
 
-    completed = run_turn(conversation, "A.")
-
-    assert (
-        f"in {int(5_026 * 0.05)} to {int(5_026 * 0.08)} characters"
-        in completed.prompts[0][-1]["content"]
-    )
+    assert share(10_026) in whole.prompts[0][-1]["content"]
+    assert share(5_026) in rest.prompts[0][-1]["content"]
 
 
 def test_due_map_is_requested_with_its_source_texts() -> None:
@@ -308,41 +288,24 @@ def test_due_map_is_requested_with_its_source_texts() -> None:
 
 
 def test_service_rebuilds_the_map_if_the_agent_wrote_none() -> None:
-    completed = run_turn(
-        new_conversation(), "A.", search=search_answer(reminders=["An L2 is due."])
-    )
+    """It is postponed if the start pack fails, and requested again if the rebuild failed."""
+    steps = []
+    due: dict[str, Any] = {
+        "search": search_answer(reminders=["An L2 is due."]),
+        "remember": remember_answer(l2_due=True),
+    }
+    for answers in ({"map": MAP_UPDATED}, {"map": UNREACHABLE}, {"start_pack": UNREACHABLE}):
+        conversation = new_conversation()
+        completed = run_turn(conversation, "A.", **due, **answers)
+        again = "start pack" in run_turn(conversation, "A.").steps
+        steps.append((completed.steps, completed.reply.text, again))
 
-    assert completed.steps == ["search", "start pack", "draft", "remember", "second look", "map"]
-
-
-@pytest.mark.parametrize(
-    ("map_answer", "is_requested"), [(MAP_UPDATED, False), (UNREACHABLE, True)]
-)
-def test_map_is_requested_again_only_if_the_rebuild_failed(
-    map_answer: Any, is_requested: bool
-) -> None:
-    conversation = new_conversation()
-    run_turn(
-        conversation,
-        "A.",
-        search=search_answer(reminders=["An L2 is due."]),
-        remember=remember_answer(l2_due=True),
-        map=map_answer,
-    )
-
-    assert ("start pack" in run_turn(conversation, "A.").steps) == is_requested
-
-
-def test_map_is_postponed_if_the_start_pack_fails() -> None:
-    completed = run_turn(
-        new_conversation(),
-        "A.",
-        search=search_answer(reminders=["An L2 is due."]),
-        start_pack=UNREACHABLE,
-    )
-
-    assert "map" not in completed.steps
-    assert completed.reply.text == "A."
+    with_map = ["search", "start pack", "draft", "remember", "second look", "map"]
+    assert steps == [
+        (with_map, "A.", False),
+        (with_map, "A.", True),
+        (with_map[:-1], "A.", True),
+    ]
 
 
 def test_cube_with_a_line_like_ours_is_left_out_and_the_turn_is_saved() -> None:

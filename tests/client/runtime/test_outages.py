@@ -57,34 +57,21 @@ def test_unsaved_turns_are_saved_when_the_service_is_back() -> None:
 
 
 def test_lost_save_is_repeated_with_the_same_idempotency_key() -> None:
-    conversation = new_conversation()
-    first = run_turn(conversation, "First.", remember=UNREACHABLE)
+    """If it is rejected for good, it is dropped and reported."""
+    for status, error, remarks in ((409, "conflict", 0), (413, "too_large", 1)):
+        conversation = new_conversation()
+        first = run_turn(conversation, "First.", remember=UNREACHABLE)
+        answers = [error_answer(status, error), remember_answer()]
+        back = run_turn(conversation, "Second.", remember=answers)
+        saves = [call.idempotency_key for call in back.calls if call.purpose == "remember"]
 
-    back = run_turn(
-        conversation, "Second.", remember=[error_answer(409, "conflict"), remember_answer()]
-    )
-
-    assert first.reply.text == f"First.\n\n({NOTE_SAVED_LATER})"
-    assert first.reply.seal is None
-    assert (
-        next(call.idempotency_key for call in back.calls if call.purpose == "remember")
-        == first.calls[1].idempotency_key
-    )
-    assert conversation.unsaved == []
-    assert back.reply.remarks == ()
-
-
-def test_permanently_rejected_turn_is_dropped_and_reported() -> None:
-    conversation = new_conversation()
-    run_turn(conversation, "First.", remember=UNREACHABLE)
-
-    back = run_turn(
-        conversation, "Second.", remember=[error_answer(413, "too_large"), remember_answer()]
-    )
-
-    assert conversation.unsaved == []
-    assert "could not be remembered" in back.reply.remarks[0]
-    assert (conversation.counts.turns_saved, conversation.counts.turns_saved_late) == (1, 0)
+        assert first.reply.text == f"First.\n\n({NOTE_SAVED_LATER})"
+        assert first.reply.seal is None
+        assert saves[0] == first.calls[1].idempotency_key
+        assert conversation.unsaved == []
+        assert ["could not be remembered" in one for one in back.reply.remarks] == [True] * remarks
+        counts = conversation.counts
+        assert (counts.turns_saved, counts.turns_saved_late) == (1, 1 - remarks)
 
 
 def test_second_outage_loses_no_turn() -> None:

@@ -80,13 +80,17 @@ def test_next_search_sends_the_seal_of_this_turn() -> None:
 def test_search_results_are_fenced_in_the_prompt() -> None:
     completed = run_turn(new_conversation(), GOOD, search=search_answer(cube()))
     prompt = completed.prompts[0][-1]["content"]
-
     own, hidden = unfenced(prompt)
+    nothing = search_answer(hits=[], total_hits=0)
+    without = run_turn(new_conversation(), "I do not know.", search=nothing)
+
     assert "evt_1" in prompt
     assert "c_1" in prompt
     assert hidden > 0
     assert "At 9:40." not in own
     assert own.endswith("The user says:\nWhen does the ferry leave?")
+    assert "Memory has nothing" in without.prompts[0][-1]["content"]
+    assert without.bodies["second look"] == [SecondLook(draft="I do not know.")]
 
 
 def test_prompt_contains_protocol_history_and_instructions() -> None:
@@ -101,15 +105,6 @@ def test_prompt_contains_protocol_history_and_instructions() -> None:
         "When does the ferry leave?",
         "At 9:40 (ref: evt_1).",
     ]
-
-
-def test_prompt_says_that_nothing_was_found() -> None:
-    completed = run_turn(
-        new_conversation(), "I do not know.", search=search_answer(hits=[], total_hits=0)
-    )
-
-    assert "Memory has nothing" in completed.prompts[0][-1]["content"]
-    assert completed.bodies["second look"] == [SecondLook(draft="I do not know.")]
 
 
 # Second look
@@ -164,59 +159,36 @@ def test_best_draft_is_shown_with_a_note_after_two_redrafts() -> None:
     assert completed.reply.passed is False
 
 
-def test_later_of_two_equal_drafts_is_shown() -> None:
-    completed = run_turn(new_conversation(), "First.", "Second.", "Third.", second_look=FAIL)
+def test_later_of_two_equal_drafts_is_shown_and_no_reason_is_needed() -> None:
+    equal = run_turn(new_conversation(), "First.", "Second.", "Third.", second_look=FAIL)
+    single = run_turn(new_conversation(redrafts_max=0), "First.", second_look=failing_look())
 
-    assert completed.reply.answer == "Third."
-
-
-def test_second_look_without_reasons_still_fails() -> None:
-    completed = run_turn(new_conversation(redrafts_max=0), "First.", second_look=failing_look())
-
-    assert completed.reply.notes == (NOTE_UNSURE,)
+    assert equal.reply.answer == "Third."
+    assert single.reply.notes == (NOTE_UNSURE,)
 
 
-def test_missing_second_look_is_requested_only_once() -> None:
-    conversation = new_conversation()
+def test_missing_second_look_is_requested_only_once_and_an_unavailable_one_again() -> None:
+    conversation, other = new_conversation(), new_conversation()
+    missing = run_turn(conversation, GOOD, second_look=error_answer(404, "not_found"))
+    after_missing = run_turn(conversation, GOOD)
+    unavailable = run_turn(other, GOOD, second_look=UNREACHABLE)
+    after_unavailable = run_turn(other, GOOD)
 
-    first, second = (
-        run_turn(conversation, GOOD, second_look=error_answer(404, "not_found")),
-        run_turn(conversation, GOOD),
-    )
-
-    assert first.reply.passed is None
-    assert first.reply.text == "At 9:40 (ref: evt_1)."
-    assert error_types(first) == []
-    assert "second look" not in second.steps
+    assert missing.reply.text == unavailable.reply.text == "At 9:40 (ref: evt_1)."
+    assert (missing.reply.passed, error_types(missing)) == (None, [])
+    assert "second look" not in after_missing.steps
     assert conversation.counts.looks_missing == 2
+    assert "no second look" in unavailable.reply.remarks[0]
+    assert after_unavailable.reply.passed
 
 
-def test_unavailable_second_look_is_requested_again_next_turn() -> None:
-    conversation = new_conversation()
+def test_draft_without_an_answer_is_redrafted_and_then_replaced() -> None:
+    redrafted, never = run_turn(new_conversation(), SEAL, GOOD), run_turn(new_conversation(), "")
 
-    first, second = (
-        run_turn(conversation, GOOD, second_look=UNREACHABLE),
-        run_turn(conversation, GOOD),
-    )
-
-    assert first.reply.text == "At 9:40 (ref: evt_1)."
-    assert "no second look" in first.reply.remarks[0]
-    assert second.reply.passed
-
-
-def test_draft_without_an_answer_is_redrafted() -> None:
-    completed = run_turn(new_conversation(), SEAL, GOOD)
-
-    assert completed.steps == ["search", "draft", "draft", "remember", "second look"]
-    assert completed.reply.text == "At 9:40 (ref: evt_1)."
-
-
-def test_default_answer_is_shown_and_saved_if_the_model_never_answers() -> None:
-    completed = run_turn(new_conversation(), "")
-
-    assert completed.reply.text == f"{NO_ANSWER}\n\n({NOTE_UNSURE})"
-    assert completed.turn.response == NO_ANSWER
-    assert completed.reply.seal == SEAL
+    assert redrafted.steps == ["search", "draft", "draft", "remember", "second look"]
+    assert redrafted.reply.text == "At 9:40 (ref: evt_1)."
+    assert never.reply.text == f"{NO_ANSWER}\n\n({NOTE_UNSURE})"
+    assert (never.turn.response, never.reply.seal) == (NO_ANSWER, SEAL)
 
 
 # Keys
@@ -237,25 +209,14 @@ def test_pasted_key_reaches_neither_model_nor_service() -> None:
     assert (conversation.counts.keys_caught, conversation.counts.turns) == (1, 1)
 
 
-def test_key_in_a_draft_is_removed() -> None:
+def test_key_in_a_draft_or_a_search_result_is_removed() -> None:
     key = "sk" + "-" + "aB3" * 12
+    hit = search_answer().hits[0].model_copy(update={"response": key})
 
-    completed = run_turn(new_conversation(), f"It is {key}.")
+    completed = run_turn(new_conversation(), f"It is {key}.", search=search_answer(hits=[hit]))
 
     assert completed.reply.text == completed.turn.response == "It is [a key was removed]."
     assert "A key was removed" in completed.reply.remarks[0]
-
-
-def test_key_in_search_results_is_removed() -> None:
-    key = "sk" + "-" + "aB3" * 12
-    answer = search_answer()
-
-    completed = run_turn(
-        new_conversation(),
-        GOOD,
-        search=search_answer(hits=[answer.hits[0].model_copy(update={"response": key})]),
-    )
-
     assert key not in str(completed.prompts)
 
 
@@ -298,27 +259,20 @@ def test_second_look_section_may_be_in_any_script() -> None:
 # Invalid input
 
 
-@pytest.mark.parametrize("message", ["", " \n"])
-def test_empty_message_is_rejected(message: str) -> None:
+def test_invalid_input_is_rejected_at_once() -> None:
     conversation = new_conversation()
-
-    with pytest.raises(ValueError, match="is empty"):
-        run_turn(conversation, GOOD, message=message)
-
-    assert conversation.counts.turns == 0
-
-
-def test_draft_that_is_not_a_string_raises_type_error() -> None:
     nothing: Any = None
 
+    for message in ("", " \n"):
+        with pytest.raises(ValueError, match="is empty"):
+            run_turn(conversation, GOOD, message=message)
+    assert conversation.counts.turns == 0
     with pytest.raises(TypeError, match="a draft must be a string or a Draft, not NoneType"):
         run_turn(new_conversation(), nothing)
-
-
-@pytest.mark.parametrize("options", [{"user_id": ""}, {"top_k": 0}, {"session_id": "x" * 257}])
-def test_invalid_options_are_rejected_at_once(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - the message is pydantic's
-        new_conversation(**options)
+    options: list[dict[str, Any]] = [{"user_id": ""}, {"top_k": 0}, {"session_id": "x" * 257}]
+    for one in options:
+        with pytest.raises(ValueError):  # noqa: PT011 - the message is pydantic's
+            new_conversation(**one)
 
 
 def test_nul_and_lone_surrogates_are_replaced() -> None:
@@ -394,6 +348,5 @@ def test_counts_are_none_before_the_first_turn() -> None:
     assert set(counts.compliance().values()) == set(counts.overhead().values()) == {None}
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("abcd", 1), ("abcde", 2), ("渡轮", 2)])
-def test_tokens_are_estimated(text: str, count: int) -> None:
-    assert tokens(text) == count
+def test_tokens_are_estimated() -> None:
+    assert [tokens(text) for text in ("", "abcd", "abcde", "渡轮")] == [0, 1, 2, 2]
