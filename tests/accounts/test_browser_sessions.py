@@ -135,20 +135,18 @@ class TestConfirm:
         assert self.session(context, token).is_confirmed
         assert not self.session(context, other).is_confirmed
 
-    @pytest.mark.parametrize(
-        "password", ["", "another horse battery", "\0", "\ud800", "a" * 1_000], ids=ascii
-    )
     def test_wrong_password_does_not_confirm(
-        self, context: Context, owner: int, clock: testing.FrozenClock, password: str
+        self, context: Context, owner: int, clock: testing.FrozenClock
     ) -> None:
         """Nor does that of another account."""
         accept(context, invite(context, "ada").reveal(), "another horse battery")
         token = sign_in(context, owner)
         clock.advance(CONFIRMED_MS)
 
-        with pytest.raises(SignInRefused):
-            confirm(context, self.session(context, token), token, password)
-        assert not self.session(context, token).is_confirmed
+        for password in ("", "another horse battery", "\0", "\ud800"):
+            with pytest.raises(SignInRefused):
+                confirm(context, self.session(context, token), token, password)
+            assert not self.session(context, token).is_confirmed
 
     def test_failed_confirmations_delay_confirmations_only(
         self, context: Context, owner: int, clock: testing.FrozenClock

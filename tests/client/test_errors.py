@@ -18,7 +18,7 @@ from remembrancer.client.errors import (
     UnavailableError,
     error_from_response,
 )
-from remembrancer.protocol.errors import PROBLEMS, Problem
+from remembrancer.protocol.errors import PROBLEMS
 from remembrancer.protocol.openai_api import Embed, ResponseRequest
 from remembrancer.protocol.search import MemoryQuery
 
@@ -33,84 +33,64 @@ def test_every_error_code_has_its_own_class() -> None:
     assert issubclass(ServiceError, ClientError)
 
 
-@pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.error)
-def test_error_code_selects_the_class(kind: type[Problem]) -> None:
+def test_error_code_selects_the_class() -> None:
+    responses = [problem(kind.status, kind.error) for kind in PROBLEMS]
     with (
-        ScriptedServer([problem(kind.status, kind.error)]) as server,
+        ScriptedServer(responses) as server,
         Client(server.url, KEY, retry=Retry(times=0)) as client,
-        pytest.raises(ServiceError) as raised,
     ):
-        client.status_record()
-
-    assert (raised.value.code, raised.value.status, raised.value.detail) == (
-        kind.error,
-        kind.status,
-        "said so",
-    )
+        for kind in PROBLEMS:
+            with pytest.raises(ServiceError) as raised:
+                client.status_record()
+            error = raised.value
+            assert type(error).code == kind.error
+            assert (error.code, error.status, error.detail) == (kind.error, kind.status, "said so")
 
 
 def test_error_contains_all_fields_of_the_problem(client: Client) -> None:
-    with pytest.raises(NotFoundError) as raised:
+    """An invalid request names its field."""
+    with pytest.raises(NotFoundError) as unknown:
         client.get_event("evt_0000000000000")
-
-    assert raised.value.status == 404
-    assert raised.value.error == "not_found"
-    assert raised.value.detail
-    assert raised.value.instance in str(raised.value)
-
-
-def test_invalid_request_error_names_the_field(client: Client) -> None:
-    with pytest.raises(InvalidRequestError) as raised:
+    with pytest.raises(InvalidRequestError) as invalid:
         client.other("POST", "/api/v7/memory", {"query_text": 5, "user_id": "a"})
 
-    assert [fault.pointer for fault in raised.value.errors] == ["/query_text"]
-    assert str(raised.value).count("query_text: ") == 1
+    assert (unknown.value.status, unknown.value.error) == (404, "not_found")
+    assert unknown.value.detail
+    assert unknown.value.instance in str(unknown.value)
+    assert [fault.pointer for fault in invalid.value.errors] == ["/query_text"]
+    assert str(invalid.value).count("query_text: ") == 1
 
 
 def test_proxy_error_is_classified_by_status_and_quoted() -> None:
     """Errors of proxies have no problem document (specification.md#error-early)."""
-    error = error_from_response(
-        HttpResponse(status=503, headers={}, body=b"<html>  no \xff backend" + b"x" * 10_000)
-    )
 
-    assert isinstance(error, UnavailableError)
-    assert "<html> no" in str(error)
-    assert len(str(error)) < 300
-    assert (
-        type(error_from_response(HttpResponse(status=418, headers={}, body=b"[]"))) is ServiceError
-    )
+    def read(status: int, body: bytes) -> ServiceError:
+        return error_from_response(HttpResponse(status=status, headers={}, body=body))
 
+    page = read(503, b"<html>  no \xff backend" + b"x" * 10_000)
+    unknown = read(451, b'{"error": "sealed_away", "detail": "d", "errors": 5}')
 
-def test_unknown_error_code_is_a_service_error() -> None:
-    error = error_from_response(
-        HttpResponse(
-            status=451, headers={}, body=b'{"error": "sealed_away", "detail": "d", "errors": 5}'
-        )
-    )
-
-    assert (type(error), error.error) == (ServiceError, "sealed_away")
+    assert isinstance(page, UnavailableError)
+    assert "<html> no" in str(page)
+    assert len(str(page)) < 300
+    assert type(read(418, b"[]")) is ServiceError
+    assert (type(unknown), unknown.error) == (ServiceError, "sealed_away")
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("7", 7.0),
-        ("Sat, 21 Nov 2026 12:00:30 GMT", 30.0),
-        ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
-        ("soon", None),
-        ("", None),
-        ("-1", None),
-    ],
-)
-def test_retry_after_is_a_number_or_a_date(header: str, seconds: float | None) -> None:
+def test_retry_after_is_a_number_or_a_date() -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    headers = {
+        "7": 7.0,
+        "Sat, 21 Nov 2026 12:00:30 GMT": 30.0,
+        "Sat, 21 Nov 2026 11:00:00 GMT": 0.0,
+        "soon": None,
+        "": None,
+        "-1": None,
+    }
 
-    assert (
-        error_from_response(
-            HttpResponse(status=429, headers={"retry-after": header}, body=b""), noon
-        ).retry_after_s
-        == seconds
-    )
+    for header, seconds in headers.items():
+        response = HttpResponse(status=429, headers={"retry-after": header}, body=b"")
+        assert error_from_response(response, noon).retry_after_s == seconds
 
 
 def test_key_appears_in_no_repr_error_or_log(url: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -140,21 +120,24 @@ def test_unknown_key_is_rejected(url: str) -> None:
         client.get_map()
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["", "ftp://x", "http://", "http://a:b@x", "http://x?y", "http://x#y", "x:y", "http://[::"],
-)
-def test_invalid_base_url_is_rejected(url: str) -> None:
-    with pytest.raises(ValueError, match="base_url"):
-        Client(url)
-
-
-@pytest.mark.parametrize("key", ["", "sk_ 1", "sk_1\n", "sk_é"])
-def test_invalid_key_is_rejected_without_being_quoted(key: str) -> None:
-    with pytest.raises(ValueError, match="key") as raised:
-        Client("http://x", key)
-
-    assert not key or key not in str(raised.value)
+def test_invalid_address_and_key_are_rejected_without_quoting_the_key() -> None:
+    wrong = [
+        "",
+        "ftp://x",
+        "http://",
+        "http://a:b@x",
+        "http://x?y",
+        "http://x#y",
+        "x:y",
+        "http://[::",
+    ]
+    for url in wrong:
+        with pytest.raises(ValueError, match="base_url"):
+            Client(url)
+    for key in ("", "sk_ 1", "sk_1\n", "sk_é"):
+        with pytest.raises(ValueError, match="key") as raised:
+            Client("http://x", key)
+        assert not key or key not in str(raised.value)
 
 
 def test_client_reads_address_and_key_from_the_environment(url: str, key: str) -> None:

@@ -32,13 +32,7 @@ def test_at_most_three_distinct_events_are_quoted() -> None:
 
     lines = extractive_answer("When?", [*same, *others]).splitlines()[2:]
 
-    assert [line[-5:] for line in lines] == ["e_0)", "e_3)", "e_4)"] or [
-        line.rpartition(": ")[2] for line in lines
-    ] == [
-        "e_0)",
-        "e_3)",
-        "e_4)",
-    ]
+    assert [line.rpartition(": ")[2] for line in lines] == ["e_0)", "e_3)", "e_4)"]
 
 
 def test_refs_inside_quotes_are_removed() -> None:
@@ -58,15 +52,11 @@ def test_extractive_answer_is_not_quoted_again() -> None:
     )
 
 
-def test_questions_are_not_quoted() -> None:
-    assert extractive_answer("When?", [hit("When does it leave?", "\u4f55\u6642\uff1f")]) == NOTHING
+def test_questions_are_not_quoted_and_without_a_search_nothing_is() -> None:
+    question = hit("When does it leave?", "\u4f55\u6642\uff1f")
 
-
-def test_no_hits_and_no_search_give_different_answers() -> None:
-    assert (extractive_answer("When?", []), extractive_answer("When?", None)) == (
-        NOTHING,
-        NO_MEMORY,
-    )
+    assert extractive_answer("When?", [question]) == extractive_answer("When?", []) == NOTHING
+    assert extractive_answer("When?", None) == NO_MEMORY
 
 
 def test_sentences_without_spaces_are_split() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from remembrancer.client import Client, adapters
+from remembrancer.client import AsyncClient, Client, adapters
 from remembrancer.client.adapters import NoDraftError
 from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Draft, Runtime
 
@@ -47,33 +47,26 @@ def model_url() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("adapter", [adapters.openai_chat, adapters.openai_responses])
-def test_openai_adapters_return_the_reply(
-    model_url: str, adapter: Callable[..., adapters.DraftFunction]
-) -> None:
-    with OpenAI(base_url=f"{model_url}/v1", api_key="none") as client:
-        assert adapter(client, "scripted", temperature=0)(MESSAGES) == REPLY
+def test_adapters_of_openai_and_anthropic_return_the_reply(model_url: str) -> None:
+    async def drafts() -> list[str | Draft]:
+        async with (
+            AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as openai,
+            AsyncAnthropic(base_url=model_url, api_key="none") as anthropic,
+        ):
+            return [
+                await adapters.async_openai_chat(openai, "scripted")(MESSAGES),
+                await adapters.async_openai_responses(openai, "scripted")(MESSAGES),
+                await adapters.async_anthropic_messages(anthropic, "scripted")(MESSAGES),
+            ]
 
-
-@pytest.mark.parametrize("adapter", [adapters.async_openai_chat, adapters.async_openai_responses])
-def test_async_openai_adapters_return_the_reply(
-    model_url: str, adapter: Callable[..., adapters.AsyncDraftFunction]
-) -> None:
-    async def run_draft() -> str | Draft:
-        async with AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as client:
-            return await adapter(client, "scripted")(MESSAGES)
-
-    assert asyncio.run(run_draft()) == REPLY
-
-
-def test_anthropic_adapters_return_the_reply(model_url: str) -> None:
-    async def run_draft() -> str | Draft:
-        async with AsyncAnthropic(base_url=model_url, api_key="none") as client:
-            return await adapters.async_anthropic_messages(client, "scripted")(MESSAGES)
-
-    with Anthropic(base_url=model_url, api_key="none") as client:
-        assert adapters.anthropic_messages(client, "scripted")(MESSAGES) == REPLY
-    assert asyncio.run(run_draft()) == REPLY
+    with (
+        OpenAI(base_url=f"{model_url}/v1", api_key="none") as openai,
+        Anthropic(base_url=model_url, api_key="none") as anthropic,
+    ):
+        assert adapters.openai_chat(openai, "scripted", temperature=0)(MESSAGES) == REPLY
+        assert adapters.openai_responses(openai, "scripted", temperature=0)(MESSAGES) == REPLY
+        assert adapters.anthropic_messages(anthropic, "scripted")(MESSAGES) == REPLY
+    assert asyncio.run(drafts()) == [REPLY] * 3
 
 
 class RecordingClient:
@@ -156,19 +149,6 @@ def test_pydantic_ai_draft_names_the_results_of_its_tools() -> None:
     assert draft == Draft("At 9:40.", ("ferry 9:40",))
 
 
-def test_draft_of_a_graph_names_the_results_of_its_tools() -> None:
-    """Values of tool results need no ref (specification.md#look-when)."""
-
-    class ToolGraph(Graph):
-        def invoke(self, state: Any, **_: Any) -> Any:
-            result = SimpleNamespace(type="tool", content="ferry 9:40")
-            return {"messages": [*state["messages"], result, self.last]}
-
-    draft = adapters.langgraph_graph(ToolGraph({"role": "assistant", "content": "At 9:40."}))
-
-    assert draft(MESSAGES) == Draft("At 9:40.", ("ferry 9:40",))
-
-
 async def _awaited(draft: adapters.AsyncDraftFunction) -> str | Draft:
     return await draft(MESSAGES)
 
@@ -187,40 +167,35 @@ def test_agent_with_non_text_output_raises_no_draft_error() -> None:
 
 
 class Graph:
-    """Stand-in for a compiled LangGraph graph: appends a message to its state."""
+    """Stand-in for a compiled LangGraph graph: appends results and a message to its state."""
 
     def __init__(self, last: Any) -> None:
-        self.last, self.answer = last, list[Any]()
+        self.last, self.answer, self.results = last, list[Any](), list[Any]()
 
     def invoke(self, state: Any, **_: Any) -> Any:
         self.answer.append(state)
-        return {"messages": [*state["messages"], self.last]}
+        return {"messages": [*state["messages"], *self.results, self.last]}
 
     async def ainvoke(self, state: Any, **options: Any) -> Any:
         return self.invoke(state, **options)
 
 
-@pytest.mark.parametrize(
-    "last",
-    [
+def test_last_message_of_a_graph_is_the_draft() -> None:
+    """Values of tool results need no ref (specification.md#look-when)."""
+    thought = {"type": "reasoning", "reasoning": "hm"}
+    parts = [thought, {"type": "text", "text": "At "}, "9:40."]
+    for last in (
         {"role": "assistant", "content": "At 9:40."},
         ("assistant", "At 9:40."),
         SimpleNamespace(content="At 9:40."),
-        SimpleNamespace(
-            content=[
-                {"type": "reasoning", "reasoning": "hm"},
-                {"type": "text", "text": "At "},
-                "9:40.",
-            ]
-        ),
-    ],
-)
-def test_last_message_of_a_graph_is_the_draft(last: Any) -> None:
-    graph = Graph(last)
-
-    assert adapters.langgraph_graph(graph)(MESSAGES) == "At 9:40."
-    assert asyncio.run(_awaited(adapters.async_langgraph_graph(graph))) == "At 9:40."
-    assert graph.answer[0] == {"messages": MESSAGES}
+        SimpleNamespace(content=parts),
+    ):
+        graph = Graph(last)
+        assert adapters.langgraph_graph(graph)(MESSAGES) == "At 9:40."
+        assert asyncio.run(_awaited(adapters.async_langgraph_graph(graph))) == "At 9:40."
+        assert graph.answer[0] == {"messages": MESSAGES}
+        graph.results = [SimpleNamespace(type="tool", content="ferry 9:40")]
+        assert adapters.langgraph_graph(graph)(MESSAGES) == Draft("At 9:40.", ("ferry 9:40",))
 
 
 def test_node_uses_the_session_of_its_thread(client: Client) -> None:
@@ -244,8 +219,6 @@ def test_node_uses_the_session_of_its_thread(client: Client) -> None:
 
 def test_async_node_returns_the_reply(url: str, key: str) -> None:
     async def run_node() -> dict[str, Any]:
-        from remembrancer.client import AsyncClient
-
         async with AsyncClient(url, key) as memory:
             agent = AsyncRuntime(memory, lambda _: "Noted.", user_id="owner")
             return await adapters.async_langgraph_node(lambda _: agent)(
@@ -255,8 +228,8 @@ def test_async_node_returns_the_reply(url: str, key: str) -> None:
     assert asyncio.run(run_node()) == {"messages": [{"role": "assistant", "content": "Noted."}]}
 
 
-def test_html_page_instead_of_the_api_raises_no_draft_error() -> None:
-    """The SDK returns the page as text and raises nothing."""
+def test_answer_without_a_draft_raises_no_draft_error() -> None:
+    """The SDK returns an HTML page as text and raises nothing."""
     page = answer(200, "<html>Sign in</html>", Content_Type="text/html")
     with (
         ScriptedServer([page]) as server,
@@ -264,17 +237,9 @@ def test_html_page_instead_of_the_api_raises_no_draft_error() -> None:
         pytest.raises(NoDraftError, match="no choices"),
     ):
         adapters.openai_chat(client, "m")(MESSAGES)
-
-
-@pytest.mark.parametrize(
-    "wrong", [SimpleNamespace(choices=[]), SimpleNamespace(choices=None), "text"]
-)
-def test_completion_without_choices_raises_no_draft_error(wrong: Any) -> None:
-    with pytest.raises(NoDraftError, match="no choices"):
-        adapters.openai_chat(RecordingClient(wrong), "m")(MESSAGES)
-
-
-def test_graph_without_messages_raises_no_draft_error() -> None:
+    for wrong in (SimpleNamespace(choices=[]), SimpleNamespace(choices=None), "text"):
+        with pytest.raises(NoDraftError, match="no choices"):
+            adapters.openai_chat(RecordingClient(wrong), "m")(MESSAGES)
     graph = SimpleNamespace(invoke=lambda *_, **__: {"answer": "yes"}, ainvoke=None)
     with pytest.raises(NoDraftError, match="messages"):
         adapters.langgraph_graph(graph)(MESSAGES)
@@ -290,15 +255,15 @@ def test_refusal_is_a_draft_and_tool_call_an_empty_one() -> None:
     assert adapters.openai_chat(RecordingClient(calling), "m")(MESSAGES) == ""
 
 
-@pytest.mark.parametrize(
-    "adapter", [adapters.openai_chat, adapters.openai_responses, adapters.anthropic_messages]
-)
-def test_sync_adapter_rejects_an_async_client(
-    adapter: Callable[..., adapters.DraftFunction],
-) -> None:
+def test_sync_adapter_rejects_an_async_client() -> None:
     class Asynchronous(RecordingClient):
         async def create(self, **_: Any) -> Any:
             raise AssertionError
 
-    with pytest.raises(TypeError, match="async_"):
-        adapter(Asynchronous(None), "m")(MESSAGES)
+    for adapter in (
+        adapters.openai_chat,
+        adapters.openai_responses,
+        adapters.anthropic_messages,
+    ):
+        with pytest.raises(TypeError, match="async_"):
+            adapter(Asynchronous(None), "m")(MESSAGES)
