@@ -50,32 +50,21 @@ def test_names_of_this_machine_are_answered(start: Start) -> None:
     assert [host for host in NAMES if status(client, host) != 200] == []
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:8460",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "evil.example.localhost.com",
-        "192.168.1.5",
-        "[2001:db8::1]",
-        "localhost:8460:evil.example",
-        "localhost@evil.example",
-        "[evil.example]",
-        "",
-        ":8460",
-        "[",
-        "é",
-    ],
-)
-def test_other_names_are_421(start: Start, host: str) -> None:
+def test_other_names_are_421(start: Start) -> None:
     """A page of another site reads nothing (specification.md#api-hosts)."""
-    answer = start().get("/metrics", headers={b"Host": host.encode("latin-1")})
-
-    assert (answer.status_code, answer.json()["error"]) == (421, "misdirected_request")
-    assert "REMEMBRANCER_HOSTS" in answer.json()["detail"]
-    assert "evil" not in answer.text
+    client = start()
+    for host in (
+        *("evil.example", "evil.example:8460", "localhost.evil.example"),
+        *("127.0.0.1.evil.example", "evil.example.localhost.com", "192.168.1.5"),
+        *("[2001:db8::1]", "localhost:8460:evil.example", "localhost@evil.example"),
+        *("[evil.example]", "", ":8460", "[", "é"),
+    ):
+        answer = client.get("/metrics", headers={b"Host": host.encode("latin-1")})
+        assert (answer.status_code, answer.json()["error"]) == (421, "misdirected_request"), host
+        assert "REMEMBRANCER_HOSTS" in answer.json()["detail"]
+        assert "evil" not in answer.text
+    both = [("Host", "localhost"), ("Host", "evil.example")]
+    assert client.get("/metrics", headers=both).status_code == 421
 
 
 def test_every_path_is_guarded(shared: Http) -> None:
@@ -95,22 +84,10 @@ def test_public_url_and_setting_add_names(start: Start) -> None:
     assert [status(client, host) for host in ("example.org", "local", "evil.example")] == [421] * 3
 
 
-@pytest.mark.parametrize("bound", ["0.0.0.0", "::", "192.168.1.5"])  # noqa: S104 - not bound
-def test_server_on_the_network_is_reached_by_any_address(start: Start, bound: str) -> None:
+def test_server_on_the_network_is_reached_by_any_address(start: Start) -> None:
     """Names must be listed, addresses need not be (specification.md#api-hosts)."""
-    client = start(host=bound)
-
-    assert [status(client, host) for host in ("192.168.1.5:8460", "[fd00::5]")] == [200, 200]
-    assert status(client, "evil.example") == 421
-
-
-def test_star_answers_to_every_name(start: Start) -> None:
-    """See specification.md#api-hosts."""
+    for bound in ("0.0.0.0", "::", "192.168.1.5"):  # noqa: S104 - not bound
+        client = start(host=bound)
+        assert [status(client, host) for host in ("192.168.1.5:8460", "[fd00::5]")] == [200, 200]
+        assert status(client, "evil.example") == 421
     assert status(start(hosts="*"), "evil.example") == 200
-
-
-def test_one_of_two_host_headers_is_enough_to_refuse(start: Start) -> None:
-    """See specification.md#api-hosts."""
-    headers = [("Host", "localhost"), ("Host", "evil.example")]
-
-    assert start().get("/metrics", headers=headers).status_code == 421

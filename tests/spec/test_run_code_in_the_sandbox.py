@@ -85,35 +85,25 @@ def test_timeouts_and_other_ends_have_their_own_status(http: Http) -> None:
 
 
 def test_run_with_a_session_is_stored_as_an_event(http: Http) -> None:
-    """`session_id` stores the run as an event (specification.md#sandbox-event)."""
-    answer = run_code(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
+    """The event says that output was cut; without `session_id` nothing is stored.
 
-    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
-    assert (event["session_id"], event["query"]) == (
-        "birds",
-        "print('the kestrel\\x1b[2J landed')\n1 / 0",
-    )
+    See specification.md#sandbox-event, specification.md#sandbox-event-output.
+    """
+    code = "print('the kestrel\\x1b[2J landed')\n1 / 0"
+    before = http.rows()
+    run_code(http, "1")
+    assert http.rows() == before
+
+    answer = run_code(http, code, session_id="birds")
+    long = run_code(http, "print('x' * 30_000)", session_id="long")
+
+    event, cut = (http.get(f"/api/v7/event/{one['event_id']}").json() for one in (answer, long))
+    assert (event["session_id"], event["query"]) == ("birds", code)
     assert "stdout:\nthe kestrel\N{REPLACEMENT CHARACTER}[2J landed" in event["response"]
     assert "error: ZeroDivisionError (line 2)" in event["response"]
     assert answer["event_id"] in [hit["event_id"] for hit in http.memory("kestrel")["hits"]]
-
-
-def test_stored_run_marks_truncated_output(http: Http) -> None:
-    """The event says that output was cut (specification.md#sandbox-event-output)."""
-    answer = run_code(http, "print('x' * 30_000)", session_id="long")
-
-    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
-    assert len(answer["stdout"]) == 30_001
-    assert "(10001 more characters)" in event["response"]
-
-
-def test_run_without_a_session_is_not_stored(http: Http) -> None:
-    """Without `session_id` nothing is stored (specification.md#sandbox-event)."""
-    before = http.rows()
-
-    run_code(http, "1")
-
-    assert http.rows() == before
+    assert len(long["stdout"]) == 30_001
+    assert "(10001 more characters)" in cut["response"]
 
 
 def test_repeated_request_runs_the_program_once(http: Http) -> None:
