@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import struct
 import zipfile
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from exchange_files import changed, exported, fill_all, lines, members, records, written
+from exchange_files import exported, fill_all, lines, members, records, written
 from memory.asking import memory_in
 from rounds import rounds
 from service import rows
@@ -31,6 +33,9 @@ from remembrancer.memory.exchange.restore import restore
 from remembrancer.settings import Settings
 
 Rows = list[dict[str, Any]]
+Contents = dict[str, bytes]
+Change = Callable[[Contents], object]
+Refusal = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -42,30 +47,48 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return exported(context, folder / "memory.zip")
 
 
-def refusal(context: Context, path: Path, account: str | None = None) -> str:
-    """Return the error without the path; check that nothing was stored."""
-    caller = caller_for(context, account)
-    before = rows(context)
-    with pytest.raises(ImportRefused) as refused:
-        restore(context, caller, path)
-    assert rows(context) == before
-    return str(refused.value).removeprefix(f"{path}: ")
+@pytest.fixture
+def contents(archive: Path) -> Contents:
+    """Return the members of the export, to be changed."""
+    return members(archive)
 
 
-def without(name: str) -> Callable[[dict[str, bytes]], object]:
+@pytest.fixture
+def refusal(context: Context, tmp_path: Path) -> Refusal:
+    """Return the error of an import without the path; check that nothing was stored."""
+    path = tmp_path / "x.zip"
+
+    def refusal(
+        export: bytes | Contents, account: str | None = None, *, mended: bool = True
+    ) -> str:
+        if isinstance(export, bytes):
+            path.write_bytes(export)
+        else:
+            written(path, export, mended=mended)
+        caller = caller_for(context, account)
+        before = rows(context)
+        with pytest.raises(ImportRefused) as refused:
+            restore(context, caller, path)
+        assert rows(context) == before
+        return str(refused.value).removeprefix(f"{path}: ")
+
+    return refusal
+
+
+def without(name: str) -> Change:
     return lambda contents: contents.pop(name)
 
 
-def with_member(name: str, content: bytes = b"x") -> Callable[[dict[str, bytes]], object]:
+def with_member(name: str, content: bytes = b"x") -> Change:
     return lambda contents: contents.update({name: content})
 
 
-def appended(name: str, text: bytes) -> Callable[[dict[str, bytes]], object]:
+def appended(name: str, text: bytes) -> Change:
     return lambda contents: contents.update({name: contents[name] + text})
 
 
-def manifest_with(**changes: Any) -> Callable[[dict[str, bytes]], object]:
-    def change(contents: dict[str, bytes]) -> None:
+def manifest_with(**changes: Any) -> Change:
+    def change(contents: Contents) -> None:
         manifest = json.loads(contents[MANIFEST])
         contents[MANIFEST] = json.dumps({**manifest, **changes}).encode()
 
@@ -97,16 +120,11 @@ def manifest_with(**changes: Any) -> Callable[[dict[str, bytes]], object]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_damaged_members_are_refused(
-    archive: Path,
-    context: Context,
-    tmp_path: Path,
-    change: Callable[[dict[str, bytes]], object],
-    message: str,
+    contents: Contents, refusal: Refusal, change: Change, message: str
 ) -> None:
-    contents = members(archive)
     change(contents)
 
-    assert message in refusal(context, written(tmp_path / "x.zip", contents, mended=False))
+    assert message in refusal(contents, mended=False)
 
 
 @pytest.mark.parametrize(
@@ -144,39 +162,39 @@ def test_damaged_members_are_refused(
     ids=str,
 )
 def test_invalid_record_is_named(
-    archive: Path,
-    context: Context,
-    tmp_path: Path,
-    name: str,
-    change: dict[str, Any],
-    message: str,
+    contents: Contents, refusal: Refusal, name: str, change: dict[str, Any], message: str
 ) -> None:
-    path = changed(archive, name, lambda records: records[0].update(change), tmp_path / "x.zip")
+    with_records(name, partial(update_first, change))(contents)
 
-    error = refusal(context, path)
+    error = refusal(contents)
     assert error.startswith(f"{name}, line 1: ")
     assert message in error
 
 
-def with_blob(content: bytes, named: bytes | None = None) -> Callable[[dict[str, bytes]], object]:
+def with_blob(content: bytes, named: bytes | None = None) -> Change:
     """Add a content that no file has, or replace that of the only file."""
 
-    def change(contents: dict[str, bytes]) -> None:
+    def change(contents: Contents) -> None:
         [blob] = [name for name in contents if name.startswith("blobs/")]
         contents[f"blobs/{hashlib.sha256(named).hexdigest()}" if named else blob] = content
 
     return change
 
 
-def with_facts(change: Callable[[Rows], object]) -> Callable[[dict[str, bytes]], object]:
-    """Change the records of the facts in place."""
+def with_records(name: str, change: Callable[[Rows], object]) -> Change:
+    """Change the records of a member in place."""
 
-    def rewrite(contents: dict[str, bytes]) -> None:
-        facts = [json.loads(line) for line in contents["facts.jsonl"].splitlines()]
-        change(facts)
-        contents["facts.jsonl"] = lines(*facts)
+    def rewrite(contents: Contents) -> None:
+        records = [json.loads(line) for line in contents[name].splitlines()]
+        change(records)
+        contents[name] = lines(*records)
 
     return rewrite
+
+
+def update_first(change: dict[str, Any], records: Rows) -> None:
+    """Change the first record."""
+    records[0].update(change)
 
 
 def circle(facts: Rows) -> None:
@@ -192,55 +210,46 @@ def circle(facts: Rows) -> None:
         (with_blob(b"TEXT"), r"blobs/\w+: the content has SHA-256 [0-9a-f]{64}"),
         (with_blob(b"more", b"more"), r"blobs/\w+: no file has this content"),
         (
-            with_facts(lambda facts: facts.append(dict(facts[1]))),
+            with_records("facts.jsonl", lambda facts: facts.append(dict(facts[1]))),
             r"facts.jsonl, line 11: f_\w+ is in line 2, too",
         ),
         (
-            with_facts(circle),
+            with_records("facts.jsonl", circle),
             r"facts.jsonl, line 2: superseded_by: f_\w+ leads back to this record",
         ),
     ],
     ids=["another content", "content without a file", "identifier twice", "circle of facts"],
 )
 def test_members_that_contradict_each_other_are_refused(
-    archive: Path,
-    context: Context,
-    tmp_path: Path,
-    change: Callable[[dict[str, bytes]], object],
-    message: str,
+    contents: Contents, refusal: Refusal, change: Change, message: str
 ) -> None:
-    contents = members(archive)
     change(contents)
 
-    assert re.fullmatch(message, refusal(context, written(tmp_path / "x.zip", contents)))
+    assert re.fullmatch(message, refusal(contents))
 
 
-def test_wrong_checksum_names_the_member(archive: Path, context: Context, tmp_path: Path) -> None:
-    contents = members(archive)
+def test_wrong_checksum_names_the_member(contents: Contents, refusal: Refusal) -> None:
     contents["facts.jsonl"] = contents["facts.jsonl"].replace(b"seasick", b"airsick")
 
-    path = written(tmp_path / "x.zip", contents, mended=False)
-    assert refusal(context, path).startswith("facts.jsonl: 10 records in ")
+    assert refusal(contents, mended=False).startswith("facts.jsonl: 10 records in ")
 
 
 def test_member_twice_in_the_file_is_refused(
-    archive: Path, context: Context, tmp_path: Path
+    archive: Path, refusal: Refusal, tmp_path: Path
 ) -> None:
-    path = written(tmp_path / "x.zip", members(archive))
+    path = Path(shutil.copy(archive, tmp_path / "twice.zip"))
     with zipfile.ZipFile(path, "a") as zipped, pytest.warns(UserWarning, match="Duplicate"):
         zipped.writestr("users.jsonl", b"")
 
-    assert refusal(context, path) == "'users.jsonl' is in the file twice"
+    assert refusal(path.read_bytes()) == "'users.jsonl' is in the file twice"
 
 
-def test_every_cut_off_file_is_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+def test_every_cut_off_file_is_refused(archive: Path, refusal: Refusal, tmp_path: Path) -> None:
     whole = archive.read_bytes()
-    path = tmp_path / "x.zip"
     for size in (5, 100, len(whole) // 2, len(whole) - 30, len(whole) - 1):
-        path.write_bytes(whole[:size])
+        assert "not complete" in refusal(whole[:size])
         with pytest.raises(ImportRefused, match="not complete"):
-            is_export(path)
-        assert "not complete" in refusal(context, path)
+            is_export(tmp_path / "x.zip")
 
 
 @pytest.mark.long
@@ -263,43 +272,29 @@ def test_every_flipped_byte_is_noticed_or_harmless(
 
 
 def test_member_that_expands_too_much_is_refused(
-    archive: Path, context: Context, tmp_path: Path
+    contents: Contents, refusal: Refusal, tmp_path: Path
 ) -> None:
-    """A zip bomb is refused by its declared sizes, before it is read."""
-    bomb = members(archive)
-    bomb["events.jsonl"] += b" " * 40_000_000 + b"\n"
-    path = written(tmp_path / "x.zip", bomb)
+    """A zip bomb is refused by its declared sizes, and one that lies is read no further."""
+    size = len(contents["events.jsonl"])
+    contents["events.jsonl"] += b" " * 40_000_000 + b"\n"
 
-    assert re.search(r"would expand to 4\d,\d{3},\d{3}; at most 100 times", refusal(context, path))
+    assert re.search(r"would expand to 4\d,\d{3},\d{3}; at most 100 times", refusal(contents))
 
-
-def test_member_longer_than_it_declares_is_refused(
-    archive: Path, context: Context, tmp_path: Path
-) -> None:
-    """A bomb that lies about its size: the reader stops at the declared one."""
-    bomb = members(archive)
-    size = len(bomb["events.jsonl"])
-    bomb["events.jsonl"] += b" " * 40_000_000 + b"\n"
-    path = written(tmp_path / "x.zip", bomb)
-    content = path.read_bytes()
+    honest = (tmp_path / "x.zip").read_bytes()
     real, declared = struct.pack("<L", size + 40_000_001), struct.pack("<L", size)
-    path.write_bytes(content.replace(real, declared))
-
-    assert content.count(real) == 2
-    assert refusal(context, path).startswith("events.jsonl")
+    assert honest.count(real) == 2
+    assert refusal(honest.replace(real, declared)).startswith("events.jsonl")
 
 
-def test_overlapping_members_are_refused(archive: Path, context: Context, tmp_path: Path) -> None:
+def test_overlapping_members_are_refused(archive: Path, refusal: Refusal) -> None:
     """Members that share their compressed bytes expand without a limit on the ratio of each."""
-    path = written(tmp_path / "x.zip", members(archive))
-    content = bytearray(path.read_bytes())
-    with zipfile.ZipFile(path) as zipped:
+    content = bytearray(archive.read_bytes())
+    with zipfile.ZipFile(archive) as zipped:
         largest = max(zipped.infolist(), key=lambda entry: entry.compress_size)
     start = content.rfind(b"PK\x01\x02", 0, content.rfind(largest.filename.encode()))
     struct.pack_into("<L", content, start + 20, len(content))
-    path.write_bytes(content)
 
-    assert "members overlap" in refusal(context, path)
+    assert "members overlap" in refusal(bytes(content))
 
 
 @pytest.mark.parametrize(
@@ -310,8 +305,8 @@ def test_overlapping_members_are_refused(archive: Path, context: Context, tmp_pa
     ],
 )
 def test_too_many_members_and_too_long_lines_are_refused(
-    archive: Path,
-    context: Context,
+    contents: Contents,
+    refusal: Refusal,
     monkeypatch: pytest.MonkeyPatch,
     limit: str,
     value: int,
@@ -319,11 +314,11 @@ def test_too_many_members_and_too_long_lines_are_refused(
 ) -> None:
     monkeypatch.setattr(archives, limit, value)
 
-    assert message in refusal(context, archive)
+    assert message in refusal(contents)
 
 
-def test_identifiers_of_another_account_are_refused(
-    archive: Path, context: Context, tmp_path: Path
+def test_identifiers_that_exist_elsewhere_or_with_other_content_are_refused(
+    contents: Contents, context: Context, archive: Path, refusal: Refusal
 ) -> None:
     caller_for(context)  # the first account is the owner
     memory_in(context, "bob", "bob").add(critical="Bob rows.")
@@ -332,42 +327,31 @@ def test_identifiers_of_another_account_are_refused(
     def steal(rows: Rows) -> None:
         rows[2]["fact_id"], rows[1]["superseded_by"] = fact.fact_id, None
 
-    path = changed(archive, "facts.jsonl", steal, tmp_path / "x.zip")
-    assert refusal(context, path) == f"facts.jsonl, line 3: {fact.fact_id} is another account's"
+    stolen = dict(contents)
+    with_records("facts.jsonl", steal)(stolen)
+    assert refusal(stolen) == f"facts.jsonl, line 3: {fact.fact_id} is another account's"
     restore(context, caller_for(context), archive)
-    error = refusal(context, archive, "bob")
+    error = refusal(contents, "bob")
     assert re.fullmatch(r"events.jsonl, line 1: e_\w+ is another account's", error)
-
-
-@pytest.mark.parametrize(
-    ("name", "field", "value"),
-    [
-        ("events.jsonl", "response", "At noon."),
-        ("facts.jsonl", "text", "Ada gets airsick."),
-        ("summaries.jsonl", "text", "Another one."),
-        ("cubes.jsonl", "essence", "Timetables never change."),
-    ],
-)
-def test_identifier_with_other_content_is_refused(
-    archive: Path, context: Context, tmp_path: Path, name: str, field: str, value: str
-) -> None:
-    restore(context, caller_for(context), archive)
-    path = changed(archive, name, lambda rows: rows[0].update({field: value}), tmp_path / "x.zip")
-
-    error = refusal(context, path)
-    assert error.startswith(f"{name}, line 1: ")
-    assert error.endswith("exists with different content")
+    for name, change in (
+        ("events.jsonl", {"response": "At noon."}),
+        ("facts.jsonl", {"text": "Ada gets airsick."}),
+        ("summaries.jsonl", {"text": "Another one."}),
+        ("cubes.jsonl", {"essence": "Timetables never change."}),
+    ):
+        other = dict(contents)
+        with_records(name, partial(update_first, change))(other)
+        error = refusal(other)
+        assert error.startswith(f"{name}, line 1: ")
+        assert error.endswith("exists with different content")
 
 
 def test_existing_prompt_memory_file_and_vote_stay(
-    archive: Path, context: Context, tmp_path: Path
+    archive: Path, contents: Contents, context: Context, tmp_path: Path
 ) -> None:
     restore(context, caller_for(context), archive)
-    contents = members(archive)
-    prompts = records(archive, "prompts.jsonl")
-    files = records(archive, "memory_files.jsonl")
-    prompts[0]["text"] = files[1]["text"] = "Other."
-    contents |= {"prompts.jsonl": lines(*prompts), "memory_files.jsonl": lines(*files)}
+    with_records("prompts.jsonl", lambda rows: rows[0].update(text="Other."))(contents)
+    with_records("memory_files.jsonl", lambda rows: rows[1].update(text="Other."))(contents)
     result = restore(context, caller_for(context), written(tmp_path / "x.zip", contents))
     again = members(exported(context, tmp_path / "again.zip"))
 
@@ -377,16 +361,18 @@ def test_existing_prompt_memory_file_and_vote_stay(
 
 
 def test_trust_and_secrets_of_a_file_are_not_believed(
-    archive: Path, context: Context, tmp_path: Path
+    contents: Contents, context: Context, tmp_path: Path
 ) -> None:
     """A file claims a trusted cube with a link, and a turn with the key of a service."""
     key = keys.create(context, account="owner").key.reveal()
-    contents = members(archive)
-    cubes, events = records(archive, "cubes.jsonl"), records(archive, "events.jsonl")
-    cubes[0] |= {"status": "trusted", "useful": 99}
-    cubes.append({**cubes[0], "cube_id": "c_zzzzzzzzzzzzz", "essence": "See http://evil.example"})
-    events[0]["query"] = f"My key is {key}."
-    contents |= {"cubes.jsonl": lines(*cubes), "events.jsonl": lines(*events)}
+
+    def claim(cubes: Rows) -> None:
+        cubes[0] |= {"status": "trusted", "useful": 99}
+        linked = {"cube_id": "c_zzzzzzzzzzzzz", "essence": "See http://evil.example"}
+        cubes.append(cubes[0] | linked)
+
+    with_records("cubes.jsonl", claim)(contents)
+    with_records("events.jsonl", lambda rows: rows[0].update(query=f"My key is {key}."))(contents)
     restore(context, caller_for(context), written(tmp_path / "x.zip", contents))
     path = exported(context, tmp_path / "again.zip")
     event = records(path, "events.jsonl")[0]
@@ -401,22 +387,22 @@ def test_trust_and_secrets_of_a_file_are_not_believed(
 def test_files_beyond_the_quota_are_refused(archive: Path, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, account_bytes_max=1_000)
     with closing(testing.context(tmp_path, settings=settings)) as context:
-        error = refusal(context, archive)
+        caller, before = caller_for(context), rows(context)
+        with pytest.raises(ImportRefused, match=r"files\.jsonl, line 1: .* would use 4,096 of"):
+            restore(context, caller, archive)
 
-    assert error.startswith("files.jsonl, line 1: the files of the account would use 4,096 of")
+        assert rows(context) == before
 
 
-def test_encrypted_members_are_refused(archive: Path, context: Context, tmp_path: Path) -> None:
-    path = written(tmp_path / "x.zip", members(archive))
-    content = bytearray(path.read_bytes())
+def test_encrypted_members_are_refused(archive: Path, refusal: Refusal, tmp_path: Path) -> None:
+    content = bytearray(archive.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         place = content.rfind(signature)  # of the manifest, the last member
         content[place + offset] |= 1
-    path.write_bytes(content)
 
-    assert refusal(context, path) == "manifest.json: encrypted members cannot be read"
+    assert refusal(bytes(content)) == "manifest.json: encrypted members cannot be read"
     with pytest.raises(ImportRefused, match="damaged"):
-        is_export(path)
+        is_export(tmp_path / "x.zip")
 
 
 @pytest.mark.long
