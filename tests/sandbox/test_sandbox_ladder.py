@@ -29,16 +29,17 @@ rows = [(0x20, 0, 0, 0)] + [row for n in numbers for row in ((0x15, 0, 1, n), (0
 kernel.set_no_new_privileges()
 kernel.install_filter(b"".join(struct.pack("HBBI", *row) for row in rows))
 settings = Settings(data=Path(sys.argv[1]), sandbox_min_level=sys.argv[2], embedder="none")
-if sys.argv[4:]:
-    from remembrancer.cli.doctor import run_checks
-    print(json.dumps({one.part: [one.state, one.detail, one.remedy] for one in run_checks(settings)}))
-    sys.exit()
 box = sandbox.Sandbox(settings)
 try:
-    print(json.dumps({"level": box.run("print(1)").level}))
+    outcome = {"level": box.run("print(1)").level}
 except Unavailable as refused:
-    print(json.dumps({"detail": refused.detail, "missing": refused.extra["missing"]}))
+    outcome = {"detail": refused.detail, "missing": refused.extra["missing"]}
 box.close()
+if sys.argv[4:]:
+    from remembrancer.cli.doctor import run_checks
+    parts = {one.part: [one.state, one.detail, one.remedy] for one in run_checks(settings)}
+    outcome["doctor"] = {part: result for part, result in parts.items() if "sandbox" in part}
+print(json.dumps(outcome))
 """
 NO_LANDLOCK = [444, 445, 446]
 
@@ -49,26 +50,20 @@ Container = Callable[..., Outcome]
 
 @pytest.fixture
 def in_a_container(tmp_path: Path) -> Container:
-    """Run a program in the sandbox of a server in a container; return the outcome."""
+    """Run a program in the sandbox of a server in a container; return the outcome.
+
+    With the word `doctor` also what `remembrancer doctor` says of the sandbox there.
+    """
 
     def run(min_level: str, refused: list[int], *words: str) -> Outcome:
         opened = "from sandbox.hostile import open_up; open_up()\n" if os.getuid() == 0 else ""
+        script = [sys.executable, "-c", opened + _CONTAINER, str(tmp_path), min_level]
+        path = os.pathsep.join(one for one in sys.path if one)
         finished = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                opened + _CONTAINER,
-                str(tmp_path),
-                min_level,
-                json.dumps(refused),
-                *words,
-            ],
+            [*script, json.dumps(refused), *words],
             capture_output=True,
             text=True,
-            env={
-                "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
-                "PATH": "/usr/bin:/bin",
-            },
+            env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
             check=False,
             timeout=60,
         )
@@ -79,16 +74,30 @@ def in_a_container(tmp_path: Path) -> Container:
     return run
 
 
-def test_without_namespaces_no_program_runs(in_a_container: Container) -> None:
-    outcome = in_a_container("ns", [])
+def test_without_namespaces_no_program_runs_and_doctor_says_why(in_a_container: Container) -> None:
+    """`remembrancer doctor` shows the confinement (specification.md#sandbox-unavailable)."""
+    outcome = in_a_container("ns", [], "doctor")
+    report = outcome["doctor"]
+    state, detail, _ = report.pop("sandbox")
 
     assert "level" not in outcome
     assert {one["primitive"] for one in outcome["missing"]} & {"namespaces", "user namespaces"}
     assert all(one["why"] and one["remedy"] in outcome["detail"] for one in outcome["missing"])
+    assert (state, detail) == ("wrong", "programs cannot run safely, so none are run")
+    assert "sandbox: mounts" in report
+    assert all(state == "wrong" and detail and remedy for state, detail, remedy in report.values())
 
 
 def test_operator_can_allow_landlock(in_a_container: Container) -> None:
-    assert in_a_container("landlock", []) == {"level": "landlock"}
+    """Then `remembrancer doctor` names the missing parts of a stronger level."""
+    outcome = in_a_container("landlock", [], "doctor")
+
+    assert outcome["level"] == "landlock"
+    assert outcome["doctor"]["sandbox"][:2] == [
+        "ok",
+        "level landlock, tested with hostile programs",
+    ]
+    assert outcome["doctor"]["sandbox: mounts"][0] == "notice"
 
 
 def test_without_landlock_every_missing_primitive_is_named(in_a_container: Container) -> None:
@@ -100,32 +109,10 @@ def test_without_landlock_every_missing_primitive_is_named(in_a_container: Conta
 
 
 def test_unconfined_runs_need_the_explicit_setting_and_report_it(in_a_container: Container) -> None:
-    assert in_a_container("unsafe", NO_LANDLOCK) == {"level": "unsafe"}
+    outcome = in_a_container("unsafe", NO_LANDLOCK, "doctor")
 
-
-def test_doctor_reports_missing_primitives_and_remedies(
-    in_a_container: Container,
-) -> None:
-    """`remembrancer doctor` shows the confinement (specification.md#sandbox-unavailable)."""
-    report = in_a_container("ns", [], "doctor")
-    lacking = {part: result for part, result in report.items() if part.startswith("sandbox: ")}
-
-    assert report["sandbox"][:2] == ["wrong", "programs cannot run safely, so none are run"]
-    assert "sandbox: mounts" in lacking
-    assert all(state == "wrong" and detail and remedy for state, detail, remedy in lacking.values())
-
-
-def test_doctor_reports_the_missing_parts_of_a_stronger_level(in_a_container: Container) -> None:
-    report = in_a_container("landlock", [], "doctor")
-
-    assert report["sandbox"][:2] == ["ok", "level landlock, tested with hostile programs"]
-    assert report["sandbox: mounts"][0] == "notice"
-
-
-def test_doctor_warns_about_unconfined_programs(in_a_container: Container) -> None:
-    report = in_a_container("unsafe", NO_LANDLOCK, "doctor")
-
-    assert report["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]
+    assert outcome["level"] == "unsafe"
+    assert outcome["doctor"]["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]
 
 
 def test_a_relative_data_folder_confines_programs(
