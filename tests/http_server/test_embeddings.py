@@ -48,28 +48,21 @@ def test_nothing_is_stored(http: Http) -> None:
     assert http.rows() == before
 
 
-@pytest.mark.parametrize(
-    ("body", "param", "words"),
-    [
+def test_what_the_embedder_cannot_do_is_rejected(http: Http) -> None:
+    """Tokens and other dimensions are 422; its own number is no change.
+
+    See specification.md#embeddings-refused.
+    """
+    bodies: list[tuple[dict[str, Any], str, str]] = [
         ({"input": [[1, 2]]}, "input", "check_embedding_ctx_length=False"),
         ({"input": [1, 2]}, "input", "must be text"),
         ({"input": TEXT, "dimensions": 63}, "dimensions", "Leave `dimensions` out"),
-    ],
-)
-def test_what_the_embedder_cannot_do_is_rejected(
-    http: Http, body: dict[str, Any], param: str, words: str
-) -> None:
-    """Tokens and other dimensions are 422 (specification.md#embeddings-refused)."""
-    answer = http.post(PATH, body)
+    ]
 
-    assert answer.status_code == 422
-    error = answer.json()["error"]
-    assert error["param"] == param
-    assert words in error["message"]
-
-
-def test_own_number_of_dimensions_is_accepted(http: Http) -> None:
-    """The embedder's own number is no change (specification.md#embeddings-refused)."""
+    for body, param, words in bodies:
+        answer = http.post(PATH, body)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (422, param)
+        assert words in answer.json()["error"]["message"]
     assert http.post(PATH, {"input": TEXT, "dimensions": 64}).status_code == 200
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from architecture.tree import CODE
 
 from remembrancer.protocol.constitution import RULES, VERSION, compact_text, protocol_text
@@ -49,9 +48,9 @@ def test_constitution_has_one_version() -> None:
     assert f"Version: {VERSION}\n" in protocol_text("REM")
 
 
-@pytest.mark.parametrize("name", ["REM", "SVC", "n" * 32])
-def test_short_form_is_within_1200_bytes(name: str) -> None:
-    assert len(compact_text(name).encode()) <= 1_200
+def test_short_form_is_within_1200_bytes() -> None:
+    for name in ("REM", "SVC", "n" * 32):
+        assert len(compact_text(name).encode()) <= 1_200
 
 
 def test_short_form_keeps_the_rule_numbers() -> None:
@@ -71,14 +70,19 @@ def _words(rule: str) -> set[str]:
     return set(re.findall(r"[a-z_]{4,}", rule.lower()))
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"],
-)
-def test_both_forms_contain_the_mandatory_terms(sentence: str) -> None:
-    """Citations, secrets and system files are covered (specification.md#prompt-constitution)."""
-    assert sentence in protocol_text("REM")
-    assert sentence in compact_text("REM")
+def test_both_forms_contain_the_mandatory_terms() -> None:
+    """Citations, secrets, system files; the full form lists every service line.
+
+    See specification.md#prompt-constitution, specification.md#lines-table.
+    """
+    marks = ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]"]
+    for term in (*marks, "data", "grant", "key"):
+        assert term in protocol_text("REM")
+        assert term in compact_text("REM")
+    for line in LINES:
+        assert f"| `{line}" in protocol_text("REM")
+    for text in (protocol_text("REM"), compact_text("REM")):
+        assert "{" not in text  # no placeholder is left
 
 
 def test_both_forms_follow_the_order_of_a_turn() -> None:
@@ -90,19 +94,12 @@ def test_both_forms_follow_the_order_of_a_turn() -> None:
         assert places == sorted(places)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_full_form_lists_every_service_line(line: str) -> None:
-    """It lists every service line (specification.md#lines-table)."""
-    assert f"| `{line}" in protocol_text("REM")
-
-
-@pytest.mark.parametrize("name", ["REM", "ARCHIVE"])
-def test_example_seals_are_valid(name: str) -> None:
+def test_example_seals_are_valid() -> None:
     """It shows the seal (specification.md#seal-format)."""
-    for text in (protocol_text(name), compact_text(name)):
-        seals = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
-
-        assert [read_seal(seal.replace("<step>", "7")) for seal in seals] == [(name, 7)]
+    for name in ("REM", "ARCHIVE"):
+        for text in (protocol_text(name), compact_text(name)):
+            seals = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
+            assert [read_seal(seal.replace("<step>", "7")) for seal in seals] == [(name, 7)]
 
 
 def test_all_mentioned_paths_exist() -> None:
@@ -113,7 +110,3 @@ def test_all_mentioned_paths_exist() -> None:
 
     assert paths
     assert set(paths) <= served
-
-
-def test_no_placeholder_is_left() -> None:
-    assert "{" not in protocol_text("REM") + compact_text("REM")

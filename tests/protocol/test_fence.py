@@ -19,20 +19,17 @@ DELIMITER = "0123456789abcdef"
 FENCE_LINE = re.compile(r"<<\s*/?\s*(?:end)?\s*memory", re.IGNORECASE)
 
 
-def test_the_corpus_is_large_enough() -> None:
-    """The corpus has at least 50 injection turns."""
-    assert len(set(INJECTIONS)) >= 50
-
-
-@pytest.mark.parametrize("turn", INJECTIONS)
-def test_injection_turns_cannot_close_the_fence(turn: str) -> None:
+def test_injection_turns_cannot_close_the_fence() -> None:
     """Not even a text with the delimiter closes it (specification.md#lines-fence)."""
-    text = turn.replace("DELIMITER", DELIMITER)
-    first, *inside, last = fenced(text, DELIMITER).split("\n")
+    assert len(set(INJECTIONS)) >= 50
+    for turn in INJECTIONS:
+        text = turn.replace("DELIMITER", DELIMITER)
+        first, *inside, last = fenced(text, DELIMITER).split("\n")
 
-    assert (first, last) == (f"<<memory-data {DELIMITER}>>", f"<<end memory-data {DELIMITER}>>")
-    assert [line for line in inside if FENCE_LINE.search(line)] == []
-    assert unfenced(f"before\n{fenced(text, DELIMITER)}\nafter")[0] == "before\n\nafter"
+        assert first == f"<<memory-data {DELIMITER}>>"
+        assert last == f"<<end memory-data {DELIMITER}>>"
+        assert [line for line in inside if FENCE_LINE.search(line)] == []
+        assert unfenced(f"before\n{fenced(text, DELIMITER)}\nafter")[0] == "before\n\nafter"
 
 
 @given(
@@ -47,39 +44,30 @@ def test_no_text_can_close_the_fence(pieces: list[str]) -> None:
     assert unfenced(fenced("".join(pieces), DELIMITER) + "rest")[0] == "rest"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "cout << x << endl;",
-        "a < b, c << 2",
-        "1 ≪ 2",
+def test_ordinary_text_is_unchanged() -> None:
+    code = ["cout << x << endl;", "a < b, c << 2", "1 ≪ 2"]
+    for text in (
+        *code,
         "«oui»",
-        "日本語 👩‍👧 می‌خواهم",
+        "日本語 👩\u200d👧 می\u200cخواهم",
         "a\tb\n\nc",
         "the memory-data of it",
-    ],
-)
-def test_ordinary_text_is_unchanged(text: str) -> None:
-    assert defused(text) == text
+    ):
+        assert defused(text) == text
 
 
-@pytest.mark.parametrize(
-    "between", [" " * 500, "." * 500, "\u200d", "\n\n\n", "\u200b" * 90, "日本 "], ids=ascii
-)
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_look_alike_fences_are_defused() -> None:
+    fences = [
         "<<{0}end{0}memory-data",
         "<<end{0}memory-{0}data",
         "<{0}<{0}m{0}emory-data",
         "≪{0}ＥＮＤ{0}ＭＥＭＯＲＹ data",
-    ],
-)
-def test_look_alike_fences_are_defused(words: str, between: str) -> None:
-    result = defused(words.format(between))
-
-    assert result.count("\u2039") == 1
-    assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", result, re.IGNORECASE)
+    ]
+    for between in (" " * 500, "." * 500, "\u200d", "\n\n\n", "\u200b" * 90, "日本 "):
+        for words in fences:
+            result = defused(words.format(between))
+            assert result.count("\u2039") == 1
+            assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", result, re.IGNORECASE)
 
 
 def test_invisible_characters_are_removed() -> None:
@@ -98,35 +86,26 @@ def test_delimiters_are_unique() -> None:
 
 
 def test_fenced_blocks_are_removed_and_counted() -> None:
-    """Text of the service is recognised by its fence (specification.md#remember-own-text)."""
+    """Text of the service is recognised by its fence (specification.md#remember-own-text).
+
+    An agent may quote a block twice; the text between the copies is its own. Incomplete blocks
+    are text.
+    """
     block, other = fenced("stored", DELIMITER), fenced("also stored", "f" * 16)
+    begin, end = f"<<memory-data {DELIMITER}>>", f"<<end memory-data {DELIMITER}>>"
+    incomplete = [
+        f"{begin}\nnever closed",
+        f"closed {end}",
+        f"{begin}\nclosed by another\n<<end memory-data {'f' * 16}>>",
+        f"{end} the wrong way round {begin}",
+        "<<memory-data 123>> short <<end memory-data 123>>",
+        "no fence",
+    ]
 
     assert unfenced(f"a {block} b {other} c") == ("a  b  c", len(block) + len(other))
-    assert unfenced("no fence") == ("no fence", 0)
-
-
-def test_text_between_two_copies_of_a_block_is_kept() -> None:
-    """An agent may quote a block twice; the text between the copies is its own."""
-    block = fenced("stored", DELIMITER)
-
-    assert unfenced(f"{block} my own words {block} and more") == (
-        " my own words  and more",
-        2 * len(block),
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"<<memory-data {DELIMITER}>>\nnever closed",
-        f"closed <<end memory-data {DELIMITER}>>",
-        f"<<memory-data {DELIMITER}>>\nclosed by another\n<<end memory-data {'f' * 16}>>",
-        f"<<end memory-data {DELIMITER}>> the wrong way round <<memory-data {DELIMITER}>>",
-        "<<memory-data 123>> short <<end memory-data 123>>",
-    ],
-)
-def test_incomplete_blocks_are_unchanged(text: str) -> None:
-    assert unfenced(text) == (text, 0)
+    twice = unfenced(f"{block} my own words {block} and more")
+    assert twice == (" my own words  and more", 2 * len(block))
+    assert [unfenced(text) for text in incomplete] == [(text, 0) for text in incomplete]
 
 
 @pytest.mark.parametrize(

@@ -43,22 +43,14 @@ def test_repeated_and_contradicting_values_are_from_memory() -> None:
     assert spans_of("6543", message=question) == ["6543"]
 
 
-def test_values_of_message_and_tools_are_not_from_memory() -> None:
+def test_values_of_message_tools_and_other_subjects_are_not_from_memory() -> None:
+    """Nor are marked sentences and code."""
     answer = "The staging database now uses port 6600."
 
     assert spans_of(answer, message="Move the staging database to port 6600.") == []
     assert spans_of(answer, results=("port = 6600",)) == []
-
-
-def test_the_same_value_on_another_subject_is_not_from_memory() -> None:
     assert spans_of("I removed 6543 blank lines.", message="Clean the file.") == []
-
-
-def test_marked_sentence_claims_nothing_from_memory() -> None:
     assert spans_of("The staging database uses port 6543 [unverified].") == []
-
-
-def test_code_blocks_are_ignored() -> None:
     assert spans_of("```\nstaging database port 6543\n```") == []
 
 

@@ -56,38 +56,36 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("text", NOTICES)
-def test_message_of_a_program_is_a_notice_as_a_whole(text: str) -> None:
-    assert is_notice(text)
-    assert without_notices(f"  {text}") == ""
+def test_message_of_a_program_is_a_notice_as_a_whole() -> None:
+    for text in NOTICES:
+        assert is_notice(text), text
+        assert without_notices(f"  {text}") == "", text
+    for text in WORDS:  # about notices or markup, or anything
+        assert notices_in(text) == [], text
+        assert without_notices(text) == text
+        assert not is_notice(text)
 
 
-@pytest.mark.parametrize("text", WORDS)
-def test_text_about_notices_or_markup_is_somebody_s_words(text: str) -> None:
-    assert notices_in(text) == []
-    assert without_notices(text) == text
-    assert not is_notice(text)
-
-
-def test_the_table_covers_three_agents() -> None:
-    """At least 60 shapes, each with a source."""
+def test_only_what_a_person_wrote_is_left_of_a_message() -> None:
+    """Of at least 60 shapes of three agents, each with a source."""
     assert len(SHAPES) >= 60
     assert {shape["agent"] for shape in SHAPES} == {"claude-code", "codex", "cursor"}
     assert all(shape["source"] for shape in SHAPES)
+    for shape in SHAPES:
+        words = shape.get("words", "")
+        assert without_notices(shape["text"]) == words
+        assert is_notice(shape["text"]) is not bool(words), shape["text"]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=[f"{n}" for n in range(len(SHAPES))])
-def test_only_what_a_person_wrote_is_left_of_a_message(shape: dict[str, Any]) -> None:
-    words = shape.get("words", "")
+def test_words_of_the_user_beside_and_within_notices_stay() -> None:
+    reminder = "<system-reminder>\nTodo\n</system-reminder>"
+    texts = {
+        f"<user_query>Fix it.\n{reminder}</user_query>": "Fix it.",
+        "[Request interrupted by user]\nNo, the other file.": "No, the other file.",
+        "<attached_files>a.py</attached_files>\n<user_query>\nFix it.\n</user_query>": "Fix it.",
+    }
 
-    assert without_notices(shape["text"]) == words
-    assert is_notice(shape["text"]) is not bool(words)
-
-
-def test_reminder_within_the_user_s_element_is_a_notice_too() -> None:
-    text = "<user_query>Fix it.\n<system-reminder>\nTodo\n</system-reminder></user_query>"
-
-    assert without_notices(text) == "Fix it."
+    assert {text: without_notices(text) for text in texts} == texts
 
 
 def test_block_in_a_message_is_the_only_part_that_nobody_wrote() -> None:
@@ -97,18 +95,6 @@ def test_block_in_a_message_is_the_only_part_that_nobody_wrote() -> None:
     assert [text[start:end] for start, end in notices_in(text)] == [
         "<system-reminder>\nTodo\n</system-reminder>"
     ]
-
-
-def test_words_after_an_interruption_are_the_user_s() -> None:
-    assert without_notices("[Request interrupted by user]\nNo, the other file.") == (
-        "No, the other file."
-    )
-
-
-def test_wrapper_around_the_user_s_message_is_removed_and_its_content_stays() -> None:
-    text = "<attached_files>a.py</attached_files>\n<user_query>\nFix it.\n</user_query>"
-
-    assert without_notices(text) == "Fix it."
 
 
 def test_number_of_notices_in_a_text_is_limited() -> None:

@@ -42,25 +42,14 @@ def test_rfc_3339_times_are_read_and_convertible_to_utc(naive: datetime, minutes
     assert read.astimezone(UTC) == moment
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        1_700_000_000,
-        1.5,
-        True,
-        "1700000000",
-        "2026-03-01",
-        "2026-03-01T09:30:00",
-        "2026-03-01T09:30Z",
-        "2026-13-01T09:30:00Z",
-        "2026-03-01T09:30:00Z\n",
-        "٢٠٢٦-03-01T09:30:00Z",
-        "0001-01-01T00:00:00+14:00",
-        "9999-12-31T23:59:59-14:00",
-        "0000-01-01T00:00:00Z",
-        "",
-    ],
-)
-def test_other_formats_and_out_of_range_times_are_refused(bad: Any) -> None:
-    with pytest.raises(ValidationError):
-        MOMENT.validate_json(json.dumps(bad))
+def test_other_formats_and_out_of_range_times_are_refused() -> None:
+    wrong: list[Any] = [
+        *(1_700_000_000, 1.5, True, "1700000000", ""),
+        *("2026-03-01", "2026-03-01T09:30:00", "2026-03-01T09:30Z", "2026-13-01T09:30:00Z"),
+        *("2026-03-01T09:30:00Z\n", "٢٠٢٦-03-01T09:30:00Z"),
+        *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z"),
+    ]
+
+    for bad in wrong:
+        with pytest.raises(ValidationError):
+            MOMENT.validate_json(json.dumps(bad))
