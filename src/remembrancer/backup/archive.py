@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import struct
 import zlib
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..files.blobs import open_blobs
 from ..settings import SettingInvalid, Settings, settings_file
+from ..store.durable import flush_path, private
 from ..store.locations import engine_of, hold, schema_at
 from ..store.sqlite.snapshot import ChangeWatch, copy_file, reading
 from ..store.transfer.copy import CopyRefused, Progress
@@ -32,7 +32,7 @@ from .manifest import (
     file_digest,
 )
 from .restore import blob_path, restore_backup
-from .write import copy_content, flush_path, seal, write_file
+from .write import copy_content, seal, write_file
 
 # --- The format of an archive: segments with the pages that changed, each after the one before
 # A segment is `NNNNNNNN.pages` (compressed) and `NNNNNNNN.json`, which is written last and makes it
@@ -220,8 +220,7 @@ def _chain(
 
 def _write_pages(archive: Path, chain: Sequence[ArchiveSegment], target: Path) -> None:
     settings = None
-    descriptor = os.open(target / STORE, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with open(target / STORE, "wb", opener=private) as file:
         for segment in chain:
             settings = None
             file.truncate(segment.page_count * segment.page_bytes)
@@ -346,7 +345,7 @@ class Archiver:
         page_bytes = _page_bytes(scratch)
         before, digests = self._digests, bytearray()
         path = pages_path(self._folder, seq)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+        path.touch(0o600)
         writer = PagesWriter(path)
         for number, page in enumerate(file_pages(scratch, page_bytes), 1):
             digest = page_digest(page)

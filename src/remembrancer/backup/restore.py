@@ -12,6 +12,7 @@ from ..files.blobs import open_blobs
 from ..permissions.audit import AuditBroken
 from ..settings import Settings
 from ..store import Pool, Store, StoreUnavailable, open_store
+from ..store.durable import flush_path, private
 from ..store.locations import engine_of, hold, place_of, schema_at
 from ..store.schema import migrations
 from ..store.sqlite.snapshot import copy_file, reading, require_sound, schema_of
@@ -174,7 +175,7 @@ class _Restoring:
     def begin(self) -> None:
         """Mark the folder, so that nothing opens it before the end."""
         _write(self._mark, self._identity.encode())
-        _flush(self._folder)
+        flush_path(self._folder)
 
     def add_files(self, progress: copying.Progress) -> None:
         """Store the contents of created files, each durable and under its SHA-256."""
@@ -207,7 +208,7 @@ class _Restoring:
         part = target.with_name(f"{target.name}.restoring")
         self._migrated(part)
         part.rename(target)
-        _flush(target.parent)
+        flush_path(target.parent)
 
     def end(self) -> None:
         """Add the settings for comparison, and remove the mark: the service can start."""
@@ -215,9 +216,9 @@ class _Restoring:
         if settings.exists():
             _write(self._folder / RESTORED_SETTINGS, settings.read_bytes())
         _remove(self._part)
-        _flush(self._folder)
+        flush_path(self._folder)
         self._mark.unlink()
-        _flush(self._folder)
+        flush_path(self._folder)
 
     def _migrated(self, part: Path) -> None:
         """Write the rows to the new file `part`, in the schema of this version, and verify them."""
@@ -225,7 +226,7 @@ class _Restoring:
         copy_file(self._source / STORE, part)
         with closing(open_store(f"sqlite:{part}")) as store:
             self._verify(store)
-        _flush(part)
+        flush_path(part)
 
     def _add_to_database(self, url: str, progress: copying.Progress) -> None:
         """Copy the rows to PostgreSQL; the copy is unusable until it is finished."""
@@ -276,8 +277,7 @@ def _rows(digests: dict[str, StoredTable], name: str) -> int:
 
 
 def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with open(path, "wb", opener=private) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -286,11 +286,3 @@ def _write(path: Path, content: bytes) -> None:
 def _remove(path: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,6 +14,7 @@ from .. import __version__
 from ..files.blobs import Blobs, BlobsUnavailable, open_blobs
 from ..settings import Settings, settings_file
 from ..store import DataFolderBusy, Pool, StoreUnavailable, Transaction, open_store
+from ..store.durable import flush_path, private
 from ..store.locations import engine_of, hold, place_of
 from ..store.sqlite.snapshot import copy_file, editing, reading, schema_of
 from ..store.transfer import copy as copying
@@ -205,8 +206,7 @@ def copy_content(blobs: Blobs, name: str, size_bytes: int, target: Path) -> bool
 def write_file(path: Path, chunks: Iterator[bytes] | list[bytes]) -> str:
     """Write a new private file; return its SHA-256."""
     digest = hashlib.sha256()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with open(path, "xb", opener=private) as file:
         for chunk in chunks:
             digest.update(chunk)
             file.write(chunk)
@@ -217,12 +217,3 @@ def _flush_all(folder: Path) -> None:
     for path in folder.rglob("*"):
         flush_path(path)
     flush_path(folder)
-
-
-def flush_path(path: Path) -> None:
-    """Write a file or a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..settings import SettingInvalid, Settings, from_environment
 from ..store import StoreUnavailable, reason_of
+from ..store.durable import flush_path, private
 
 # --- Store file contents under their SHA-256, so that equal contents are stored once ---------
 # A row refers to a blob only after the blob is durable. A blob without a row is an orphan: a write
@@ -193,9 +194,7 @@ class LocalBlobs:
         part = aside / (secrets.token_hex(8) + _PART)
         digest = hashlib.sha256()
         try:
-            with os.fdopen(
-                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
-            ) as file:
+            with open(part, "xb", opener=private) as file:
                 for piece in pieces:
                     digest.update(piece)
                     file.write(piece)
@@ -225,11 +224,7 @@ class LocalBlobs:
 
     def _flush_folder(self, folder: Path) -> None:
         if self._flush:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            flush_path(folder)
 
     def _pieces(self, name: str, descriptor: int, start: int, end: int) -> Iterator[bytes]:
         with os.fdopen(descriptor, "rb") as file:

@@ -21,6 +21,7 @@ from typing import IO, Self
 
 from pydantic import BaseModel, ValidationError
 
+from ...store.durable import flush_path, private
 from .importer import ImportRefused
 from .records import BLOBS, FORMAT, MANIFEST, MEMBERS, VERSION, Manifest, MemberEntry
 
@@ -120,9 +121,8 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     if not path.parent.is_dir():  # an error would name the temporary file
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "w+b") as file:
+        with open(part, "x+b", opener=private) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -130,11 +130,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
             part.replace(path)
         else:
             _link(part, path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        flush_path(path.parent)
     finally:
         part.unlink(missing_ok=True)
 

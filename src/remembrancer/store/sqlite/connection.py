@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator
@@ -106,7 +105,7 @@ def open_writer(path: Path, *, durability: str) -> apsw.Connection:
     # this process's locks on it.
     with contextlib.suppress(FileExistsError):
         # SQLite gives the log the same mode
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        path.touch(0o600, exist_ok=False)
     connection = connect(str(path), apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(BUSY_MS_MAX)
     # before anything is changed in a file that may not be ours

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -29,7 +28,7 @@ def copy_file(source: Path, target: Path, *, flush: bool = True) -> None:
     Without `flush`, a power cut may damage the copy. Raises StoreUnavailable.
     """
     try:
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        target.touch(0o600, exist_ok=False)
         with closing(open_reader(source)) as reader:
             reader.pragma("mmap_size", 0)  # every page is read once: no use in keeping them
             copy_pages(reader, target, flush=flush)
