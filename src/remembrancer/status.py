@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from . import __version__
 from .context import Caller, Context, Records
 from .files.blobs import open_blobs
@@ -16,7 +14,7 @@ from .protocol.status import (
     StatusRecord,
 )
 from .search import EmbedderUnavailable, analysis_id
-from .store import StoreUnavailable, Transaction, embedder_id, load_queries
+from .store import Row, StoreUnavailable, Transaction, embedder_id, load_queries
 
 SQL = load_queries("remembrancer", "status.sql")
 
@@ -26,18 +24,6 @@ DO_THIS = [
     "Call POST /api/v7/remember after every turn.",
     "An agent that cannot use the flow above calls GET /api/v7/agent/memory with its key.",
 ]  # specification, 'What the service does', word for word
-
-
-class StoreCounts(NamedTuple):
-    """The numbers of stored records."""
-
-    turns: int
-    sessions: int
-    users: int  # user_ids with at least one turn
-    summaries: int
-    facts: int
-    cubes: int
-    files: int
 
 
 def record(context: Context, *, connections: int, sandbox: SandboxState) -> StatusRecord:
@@ -99,13 +85,13 @@ def readiness(context: Context) -> Readiness:
     )
 
 
-def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
+def store_counts(context: Context, caller: Caller | None) -> Row:
     """Return the counts of the caller's account, or of all accounts without a caller.
 
     Raises StoreUnavailable.
     """
     account_id = caller.account_id if caller else None
-    return StoreCounts(*context.store.read(lambda tx: tx.one(SQL.kept, account_id=account_id)))
+    return context.store.read(lambda tx: tx.one(SQL.kept, account_id=account_id))
 
 
 def store_bytes(context: Context) -> int:

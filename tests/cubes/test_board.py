@@ -63,14 +63,14 @@ def bob(context: Context, ada: Memory) -> Memory:
 def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
     for one, own in ((ada, [mine]), (bob, [])):
-        hidden = board.page(one.context, one.caller, "private").cards
-        visible = board.page(one.context, one.caller, "published").cards
+        hidden, _ = board.page(one.context, one.caller, "private")
+        visible, _ = board.page(one.context, one.caller, "published")
         assert [card.cube_id for card in hidden] == own
         assert [card.cube_id for card in visible] == [shared]
     counts = board.counts(bob.context, bob.caller)
     assert counts == {"private": 0, "published": 1, "trusted": 0, "retired": 0}
-    assert [card.own for card in board.page(bob.context, bob.caller, "published").cards] == [False]
-    assert board.page(bob.context, bob.caller, "published", own=True).cards == []
+    assert [card.own for card in board.page(bob.context, bob.caller, "published")[0]] == [False]
+    assert board.page(bob.context, bob.caller, "published", own=True) == ([], None)
     with pytest.raises(CubeUnknown):
         board.cube_detail(bob.context, bob.caller, mine)
 
@@ -79,13 +79,13 @@ def test_board_is_paged_and_filtered_by_kind(ada: Memory) -> None:
     created = [
         private(ada, f"t{n}", "code" if n % 2 else "fact") for n in range(2 * CARDS_LISTED_MAX)
     ]
-    first = board.page(ada.context, ada.caller, "private")
-    rest = board.page(ada.context, ada.caller, "private", below=first.next)
-    code = board.page(ada.context, ada.caller, "private", kind="code")
+    first, below = board.page(ada.context, ada.caller, "private")
+    rest, end = board.page(ada.context, ada.caller, "private", below=below)
+    code, _ = board.page(ada.context, ada.caller, "private", kind="code")
 
-    assert [card.cube_id for card in [*first.cards, *rest.cards]] == created[::-1]
-    assert rest.next is None
-    assert [card.cube_id for card in code.cards] == created[::-2]
+    assert [card.cube_id for card in [*first, *rest]] == created[::-1]
+    assert end is None
+    assert [card.cube_id for card in code] == created[::-2]
 
 
 def test_evidence_of_a_cube_is_visible_only_to_its_account(ada: Memory, bob: Memory) -> None:
@@ -163,7 +163,7 @@ def test_list_has_the_record_and_the_status_within_the_account(ada: Memory) -> N
         own = CubeVote(cube_id=cube_id, user_id=user, vote=-1, reason="It was wrong.")
         vote(ada.context, ada.caller, own)
 
-    [card] = board.page(ada.context, ada.caller, "private").cards
+    [card], _ = board.page(ada.context, ada.caller, "private")
 
     assert card.record is not None
     assert (card.status, card.record.status, card.record.outcomes) == ("private", "retired", 0)
@@ -189,7 +189,7 @@ def test_retired_cube_is_listed_with_its_votes(ada: Memory) -> None:
     cube_id = published(ada)
     for name in ("b", "c", "d"):
         voted(memory_in(ada.context, name), cube_id, -1, "wrong")
-    [card] = board.page(ada.context, ada.caller, "retired").cards
+    [card], _ = board.page(ada.context, ada.caller, "retired")
 
     assert (card.cube_id, card.useless, card.votes_missing) == (cube_id, 3, 0)
     assert card.bounds[1] < 0.5

@@ -248,7 +248,7 @@ def test_board_shows_the_votes_of_the_users_of_the_account(
         detail = board.cube_detail(agent.context, agent.caller, cube_id)
         return sorted((row.user_id, row.vote) for row in detail.votes if row.own)
 
-    [card] = board.page(ben.context, ben.caller, "published").cards
+    [card], _ = board.page(ben.context, ben.caller, "published")
     assert voters(ben) == [("anna", -1), ("ben", -1), ("carl", 1)]
     assert card.vote == -1
     assert voters(ada) == []

@@ -204,24 +204,13 @@ def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedAnswer:
-    """An answer of quotes, and what to store as the response of its turn.
-
-    Only its refs are stored: the quoted text is in memory already, and the other sentences are no
-    memory.
-    """
-
-    text: str
-    stored_text: str
-
-
 def quoted_answer(
     search_result: MemoryAnswer, background: Sequence[str], message: str, reason: str
-) -> QuotedAnswer:
+) -> tuple[str, str]:
     """Return the quotes that answer a message, after those of facts and summaries.
 
-    `reason` says why no model answers.
+    And what to store as the response of its turn: only the refs, because the quoted text is in
+    memory already, and the other sentences are no memory. `reason` says why no model answers.
     """
     quote_list = quotes(search_result.hits, message)
     quoted = [*background, *map(str, quote_list)]
@@ -235,7 +224,7 @@ def quoted_answer(
     sources = [quote.event_id for quote in quote_list]
     sources += [fact.event_id for fact in search_result.facts if fact.event_id]
     stored_text = f"(ref: {', '.join(dict.fromkeys(sources))})" if sources else ""
-    return QuotedAnswer("\n".join(lines), stored_text)
+    return "\n".join(lines), stored_text
 
 
 def has_evidence(hit: Hit, question: str) -> bool:

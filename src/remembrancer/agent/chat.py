@@ -300,9 +300,9 @@ def _quote_answer(
     send_event: SendEvent | None,
 ) -> ChatResult:
     """Return an answer of quotes, without a model."""
-    answer = quoted_answer(
+    text, stored_text = quoted_answer(
         turn.search_result, background_quotes(turn.search_result), turn.message, reason
     )
     if send_event is not None:
-        send_event("delta", {"text": answer.text})
-    return ChatResult(text=answer.text, mode=mode, stored_text=answer.stored_text, tries=tries)
+        send_event("delta", {"text": text})
+    return ChatResult(text=text, mode=mode, stored_text=stored_text, tries=tries)

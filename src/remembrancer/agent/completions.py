@@ -355,14 +355,14 @@ class _AnswerStream:
 def _quoted(turn: CompletionTurn, write: Write | None) -> Completed:
     """Answer with quotes, without a model, and remember the turn."""
     message = mask_service_keys(turn.request.question.text)
-    answer = quoted_answer(
+    text, stored_text = quoted_answer(
         turn.search_result, background_quotes(turn.search_result), message, turn.reason
     )
     warning = service_key_warning(turn.request.question.text)
     if write is not None:
-        write(0, {"content": "\n\n".join(filter(None, (answer.text, warning)))})
-    response = ModelResponse(text=answer.stored_text, model=QUOTES_NAME, tries=())
-    choice = Choice(message=CompletionMessage(content=answer.text), finish_reason="stop")
+        write(0, {"content": "\n\n".join(filter(None, (text, warning)))})
+    response = ModelResponse(text=stored_text, model=QUOTES_NAME, tries=())
+    choice = Choice(message=CompletionMessage(content=text), finish_reason="stop")
     return _store_answer(turn, response, [choice], warning, topic=QUOTED_TOPIC)
 
 

@@ -41,7 +41,7 @@ def show(browser: BrowserRequest) -> Response:
     own, below = params.get("own") == "yes", layout.number(params, "below")
     sections = []
     for status in [cast(CubeStatus, chosen_status)] if chosen_status else STATUSES:
-        page = board.page(
+        cards, following = board.page(
             context,
             caller,
             status,
@@ -50,11 +50,11 @@ def show(browser: BrowserRequest) -> Response:
             below=below,
         )
         more = (
-            link_to(PATH, status=status, kind=kind, own="yes" if own else "", below=page.next)
-            if page.next
+            link_to(PATH, status=status, kind=kind, own="yes" if own else "", below=following)
+            if following
             else None
         )
-        sections.append((status, page.cards, more))
+        sections.append((status, cards, more))
     counts = board.counts(context, caller)
     chosen = {"kind": kind, "status": chosen_status, "own": own}
     return browser.page(

@@ -233,16 +233,16 @@ def _lessons(browser: BrowserRequest, position: tuple[int, int | None] | None) -
     chosen, kind = params.get("status", ""), params.get("kind", "")
     statuses = (chosen,) if chosen in get_args(CubeStatus) else get_args(CubeStatus)
     place, below = position or (0, None)
-    page = board.page(
+    cards, following = board.page(
         *browser.arguments,
         cast(CubeStatus, statuses[place]),
         kind=cast(CubeKind, kind) if kind in get_args(CubeKind) else None,
         own=params.get("own") == "yes",
         below=below,
     )
-    if page.next is not None:
-        return page.cards, (place, page.next)
-    return page.cards, (place + 1, None) if place + 1 < len(statuses) else None
+    if following is not None:
+        return cards, (place, following)
+    return cards, (place + 1, None) if place + 1 < len(statuses) else None
 
 
 def _profiles(browser: BrowserRequest, position: Any) -> ItemsPage:

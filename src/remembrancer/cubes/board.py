@@ -80,14 +80,6 @@ class Card:
         return max(ACCOUNTS_MIN - self.useful - self.useless, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CardsPage:
-    """One page of cubes, and the id below which the next page begins; None on the last page."""
-
-    cards: list[Card]
-    next: int | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CubeDetail:
     """A cube with its votes and its origin."""
@@ -118,9 +110,10 @@ def page(
     kind: CubeKind | None = None,
     own: bool = False,
     below: int | None = None,
-) -> CardsPage:
+) -> tuple[list[Card], int | None]:
     """Return a page of cubes of one status, newest first, each with its record.
 
+    And the id below which the next page begins, None on the last one.
     The account's own private cubes, or shared cubes of all accounts or (`own`) its own.
     """
     sql = SQL.own_page if own or status == "private" else SQL.shared_page
@@ -131,13 +124,11 @@ def page(
         "most": CARDS_LISTED_MAX + 1,
     }
 
-    def read(tx: Transaction) -> CardsPage:
+    def read(tx: Transaction) -> tuple[list[Card], int | None]:
         rows = tx.all(sql, **values)
         cards = rows[:CARDS_LISTED_MAX]
-        return CardsPage(
-            [_card(row, _record(tx, caller, row)) for row in cards],
-            cards[-1].id if len(rows) > len(cards) else None,
-        )
+        following = cards[-1].id if len(rows) > len(cards) else None
+        return [_card(row, _record(tx, caller, row)) for row in cards], following
 
     return records.store.read(read, account_id=caller.account_id)
 

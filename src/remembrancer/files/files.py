@@ -172,15 +172,6 @@ class FilePage:
     bytes_max: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaUsage:
-    """An account and the part of its quota in use."""
-
-    account: str
-    count: int
-    used_bytes: int
-
-
 def list_files(
     records: Records, caller: Caller, before: str | None = None, most: int = LISTED
 ) -> FilePage:
@@ -207,17 +198,13 @@ def list_files(
     )
 
 
-def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[QuotaUsage]:
-    """Return how much the files of each account use, largest first, and nothing else about them.
+def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[Row]:
+    """Return account, files and charged_bytes of each account, largest first.
 
     Raises NotOwner, StoreUnavailable.
     """
     require_owner(caller)
-    rows = records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
-    return [
-        QuotaUsage(account=row.account, count=row.files, used_bytes=row.charged_bytes)
-        for row in rows
-    ]
+    return records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
 
 
 def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
@@ -323,7 +310,7 @@ def create_file(
     """
     if not safe_name(request.filename, request.type):
         raise NameInvalid
-    checked = content_of(request.content, request.type)
+    content, note = content_of(request.content, request.type)
     require_write(caller)
     owner = FileOwner(
         account_id=caller.account_id,
@@ -336,8 +323,8 @@ def create_file(
         owner,
         filename=request.filename,
         ext=request.type,
-        content=checked.content,
-        note=checked.note,
+        content=content,
+        note=note,
         idempotency=idempotency,
     )
 

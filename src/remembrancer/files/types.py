@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import binascii
 import re
-from dataclasses import dataclass
 
 from ..protocol.errors import InvalidRequest
 from ..protocol.files import FileType
@@ -41,22 +40,14 @@ class ContentInvalid(InvalidRequest):
         super().__init__(f"content: {detail}.", errors=[{"pointer": "/content", "detail": detail}])
 
 
-@dataclass(frozen=True, slots=True)
-class FileContent:
-    """The bytes of a file, and a note on them if there is one."""
-
-    content: bytes
-    note: str | None = None
-
-
-def content_of(text: str, kind: FileType) -> FileContent:
+def content_of(text: str, kind: FileType) -> tuple[bytes, str | None]:
     """Return the content of a file from the text of the request, opened by a reader of its type.
 
-    Raises ContentInvalid.
+    And a note on it if there is one. Raises ContentInvalid.
     """
     content = _decoded(text) if kind in BINARY_TYPES else text.encode()
     try:
-        return FileContent(content, readers.check(content, kind))
+        return content, readers.check(content, kind)
     except readers.NotReadable as error:
         raise ContentInvalid(str(error)) from error
 

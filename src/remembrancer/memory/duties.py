@@ -236,13 +236,6 @@ def duty_words(counts: SessionCounts) -> list[str]:
     return [*(rule.word for rule in RULES if rule.applies(counts)), *counts.exemptions]
 
 
-class CountedSearch(NamedTuple):
-    """A step of a session, and what was owed before it."""
-
-    step: int
-    duties: DutyReport
-
-
 def search_space(
     tx: Transaction, user_id: str, session_id: str, *, counts: bool = False
 ) -> Row | None:
@@ -272,8 +265,10 @@ class SearchToRecord:
     answer: MemoryAnswer
 
 
-def count_search(context: Context, caller: Caller, search: SearchToRecord) -> CountedSearch:
-    """Count one more step of a session.
+def count_search(
+    context: Context, caller: Caller, search: SearchToRecord
+) -> tuple[int, DutyReport]:
+    """Count one more step of a session. Return it, and what was owed before it.
 
     How the turns before ended is decided, too. Raises StoreUnavailable.
     """
@@ -281,7 +276,7 @@ def count_search(context: Context, caller: Caller, search: SearchToRecord) -> Co
     before = _session_counts(context, query, search.space)
     is_named = records_user(caller, query.named_session)
 
-    def count(tx: Transaction) -> CountedSearch:
+    def count(tx: Transaction) -> tuple[int, DutyReport]:
         now_ms = context.clock()
         counts = before
         row = tx.one(
@@ -314,7 +309,7 @@ def count_search(context: Context, caller: Caller, search: SearchToRecord) -> Co
         duties = check_duties(counts)
         reminder = user_reminder(row, user_id, query.session_id, now_ms) if is_named else None
         duties = duties._replace(reminders=[*duties.reminders, *([reminder] if reminder else [])])
-        return CountedSearch(row.step, duties)
+        return step, duties
 
     # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
     # its last searches again.
