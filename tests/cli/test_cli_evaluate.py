@@ -106,6 +106,7 @@ def test_each_miss_has_its_reason(cli: Cli, client: Client, folder: Path) -> Non
     assert reasons["ferry leave"].startswith("It shares ")
     assert {miss["first_hit"] is None for miss in result["misses"]} == {False}
     assert result["recall"]["1"] == 0.0
+    assert result["plain_recall"].keys() == result["recall"].keys()
 
 
 def test_recall_below_the_minimum_is_a_finding(cli: Cli, folder: Path) -> None:
@@ -125,6 +126,7 @@ def test_recall_below_the_minimum_is_a_finding(cli: Cli, folder: Path) -> None:
     assert good.returncode == 0
     assert finding.returncode == 1
     assert "recall@10     0.50" in finding.stdout
+    assert "plain sum of words and meaning: 0.50" in finding.stdout
     assert "expected: a text that is nowhere" in finding.stdout
 
 

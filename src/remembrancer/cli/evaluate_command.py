@@ -58,7 +58,9 @@ def _text(result: Evaluation) -> str:
     with_answer = result.questions - result.without_answer
     lines = [f"{result.questions:,} questions, {with_answer:,} of them with an answer in memory"]
     for most, value in result.recall.items():
-        lines.append(_line(f"recall@{most}", value, "expected turns among that many hits"))
+        plain = result.plain_recall[most]
+        beside = "" if plain is None else f"; plain sum of words and meaning: {plain:.2f}"
+        lines.append(_line(f"recall@{most}", value, f"expected turns among that many hits{beside}"))
     lines += [
         _line("precision", result.precision, "of the hits up to the last expected one"),
         _line("MRR", result.reciprocal_rank, "mean of 1 / rank of the first expected turn"),

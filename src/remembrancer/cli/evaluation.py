@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..client import Client
 from ..protocol.limits import TOP_K_MAX
-from ..protocol.search import MemoryAnswer, MemoryQuery
+from ..protocol.search import ExplainedHit, MemoryAnswer, MemoryQuery
 from ..settings import SettingInvalid
 
 QUESTIONS_MAX = 10_000
@@ -52,6 +52,8 @@ class Evaluation:
     questions: int = 0
     without_answer: int = 0  # questions that no turn answers
     recall: dict[str, float | None] = field(default_factory=dict)  # by number of hits
+    # The same of the hits ordered by plain fusion: half BM25, half cosine, each scaled to 0..1.
+    plain_recall: dict[str, float | None] = field(default_factory=dict)
     precision: float | None = None  # share of the hits, up to the last expected turn
     reciprocal_rank: float | None = None  # mean of 1 / rank of the first expected turn
     answerable: float | None = None  # share of the questions with an answer that reach .5
@@ -139,23 +141,26 @@ class _Answered:
 
     question: Question
     answer: MemoryAnswer
+    plain: list[str]  # ids of the hits in the order of plain fusion
     ms: float
     means: dict[str, set[str]]
     stored: _StoredTurns
 
-    def rank(self, expected: str) -> int | None:
+    def rank(self, expected: str, order: Sequence[str] | None = None) -> int | None:
         """Return the rank of the best turn that an expectation means; None without one."""
-        ranks = (
-            place
-            for place, hit in enumerate(self.answer.hits, 1)
-            if hit.event_id in self.means[expected]
-        )
+        hits = [hit.event_id for hit in self.answer.hits] if order is None else order
+        ranks = (place for place, hit in enumerate(hits, 1) if hit in self.means[expected])
         return next(ranks, None)
 
     @property
     def ranks(self) -> list[int | None]:
         """The ranks of all expectations."""
         return [self.rank(expected) for expected in self.question.expected]
+
+    @property
+    def plain_ranks(self) -> list[int | None]:
+        """The same in the order of plain fusion."""
+        return [self.rank(expected, self.plain) for expected in self.question.expected]
 
 
 def _ask(client: Client, question: Question, user_id: str, stored: _StoredTurns) -> _Answered:
@@ -170,7 +175,19 @@ def _ask(client: Client, question: Question, user_id: str, stored: _StoredTurns)
     answer = client.search_memory(query)
     ms = (time.perf_counter() - begin) * 1e3
     means = {expected: stored.with_text(expected) for expected in question.expected}
-    return _Answered(question, answer, ms, means, stored)
+    plain = _by_plain_fusion(client.explain_search(query).hits)
+    return _Answered(question, answer, plain, ms, means, stored)
+
+
+def _by_plain_fusion(hits: Sequence[ExplainedHit]) -> list[str]:
+    """Return the ids of hits in the order that the two scores would give without a ranker."""
+    scores = [0.0] * len(hits)
+    for values in ([hit.bm25 for hit in hits], [hit.cosine for hit in hits]):
+        low, high = min(values, default=0.0), max(values, default=0.0)
+        for place, value in enumerate(values):
+            scores[place] += (value - low) / (high - low or 1.0)
+    order = sorted(range(len(hits)), key=lambda place: -scores[place])
+    return [hits[place].event_id for place in order]
 
 
 def _summarize(result: Evaluation, answers: Sequence[_Answered]) -> None:
@@ -180,6 +197,7 @@ def _summarize(result: Evaluation, answers: Sequence[_Answered]) -> None:
     result.median_ms = round(statistics.median(one.ms for one in answers), 1)
     for most in sorted({most for most in (1, 5, result.top_k) if most <= result.top_k}):
         result.recall[str(most)] = _mean(_share(one.ranks, most) for one in with_answer)
+        result.plain_recall[str(most)] = _mean(_share(one.plain_ranks, most) for one in with_answer)
     result.precision = _mean(_precision(one.ranks, result.top_k) for one in with_answer)
     firsts = [min((rank for rank in one.ranks if rank), default=None) for one in with_answer]
     result.reciprocal_rank = _mean(1 / first if first else 0.0 for first in firsts)
