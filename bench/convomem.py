@@ -1,0 +1,72 @@
+"""Measure ConvoMem: conversations and messages found among those of each question.
+
+    python -m bench.convomem FILE [--most 100]
+
+Pakhomov et al., "ConvoMem Benchmark", 2025 (Salesforce/ConvoMem). FILE has the set's
+`evidence_items`; the project does not contain it. An event is two messages that follow each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bench.locomo import Conversation, Event, Question
+from bench.report import write_section
+from bench.sessions import Haystack, report
+
+START = datetime(2025, 1, 1, tzinfo=UTC)  # the set has no dates: a conversation a day
+
+
+def haystacks(path: Path) -> Iterator[Haystack]:
+    """Yield the questions of a file with their memories; those without evidence are left out."""
+    content = json.loads(path.read_text("utf-8"))
+    for number, item in enumerate(content["evidence_items"]):
+        one = _haystack(number, item, path.stem)
+        if one.conversation.questions[0].evidence:
+            yield one
+
+
+def _haystack(number: int, item: dict[str, Any], kind: str) -> Haystack:
+    wanted = {message["text"].strip() for message in item["message_evidences"]}
+    events: list[Event] = []
+    evidence: set[str] = set()
+    for session, conversation in enumerate(item["conversations"]):
+        messages = conversation["messages"]
+        ids = [f"{session}:{place}" for place in range(len(messages))]
+        at = int((START + timedelta(days=session)).timestamp() * 1000)
+        evidence |= {
+            one
+            for one, message in zip(ids, messages, strict=True)
+            if message["text"].strip() in wanted
+        }
+        for place in range(0, len(messages), 2):
+            texts = [message["text"] for message in messages[place : place + 2]] + [""]
+            pair = tuple(ids[place : place + 2])
+            events.append(Event(session, texts[0], texts[1], at + place, pair))
+    question = Question(item["question"], frozenset(evidence), 0, kind=item.get("category", kind))
+    return Haystack(question.kind, Conversation(f"{kind} {number}", tuple(events), (question,)))
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--most", type=int, help="questions, evenly spread; default: all")
+    parser.add_argument("--embedder", default="multilingual", help="default: %(default)s")
+    arguments = parser.parse_args()
+    some = list(haystacks(arguments.file))
+    some = some[:: max(1, len(some) // arguments.most)] if arguments.most else some
+    text = report(some, arguments.embedder)
+    command = f"python -m bench.convomem {arguments.file.name}"
+    write_section("convomem", "ConvoMem: conversations and messages found", command, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Measure LongMemEval: sessions and turns found among the haystack of each question.
+
+    python -m bench.longmemeval FILE [--most 100]
+
+Wu et al., "LongMemEval: Benchmarking Chat Assistants on Long-Term Interactive Memory", ICLR 2025.
+FILE is `longmemeval_s.json` or another file of that format; the project does not contain it.
+Questions that the haystack does not answer are left out. An event is a user's turn and the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.locomo import Conversation, Event, Question
+from bench.report import write_section
+from bench.sessions import Haystack, report
+
+_DATE = "%Y/%m/%d (%a) %H:%M"
+
+
+def haystacks(path: Path) -> Iterator[Haystack]:
+    """Yield the questions of a file with their memories."""
+    for row in json.loads(path.read_text("utf-8")):
+        if not row["question_id"].endswith("_abs"):
+            yield _haystack(row)
+
+
+def _haystack(row: dict[str, Any]) -> Haystack:
+    events: list[Event] = []
+    evidence: set[str] = set()
+    for number, (name, date, turns) in enumerate(
+        zip(
+            row["haystack_session_ids"],
+            row["haystack_dates"],
+            row["haystack_sessions"],
+            strict=True,
+        )
+    ):
+        start = int(datetime.strptime(date, _DATE).replace(tzinfo=UTC).timestamp() * 1000)
+        ids = [f"{name}:{place}" for place in range(len(turns))]
+        marked = {one for one, turn in zip(ids, turns, strict=True) if turn.get("has_answer")}
+        if name in row["answer_session_ids"]:
+            evidence |= marked or set(ids)
+        for place in range(0, len(turns), 2):
+            texts = [turn["content"] for turn in turns[place : place + 2]] + [""]
+            pair = tuple(ids[place : place + 2])
+            events.append(Event(number, texts[0], texts[1], start + place, pair))
+    question = Question(row["question"], frozenset(evidence), 0, kind=row["question_type"])
+    whole = Conversation(row["question_id"], tuple(events), (question,))
+    return Haystack(row["question_type"], whole)
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--most", type=int, help="questions, evenly spread; default: all")
+    parser.add_argument("--embedder", default="multilingual", help="default: %(default)s")
+    arguments = parser.parse_args()
+    some = list(haystacks(arguments.file))
+    some = some[:: max(1, len(some) // arguments.most)] if arguments.most else some
+    text = report(some, arguments.embedder)
+    command = f"python -m bench.longmemeval {arguments.file.name}"
+    write_section("longmemeval", "LongMemEval: sessions and turns found", command, text)
+
+
+if __name__ == "__main__":
+    main()
