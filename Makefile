@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo wheel typescript test test-long fuzz test-frameworks test-agents test-pythons check format bench profile local-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo wheel typescript test test-long fuzz ranker test-frameworks test-agents test-pythons check format bench profile local-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -74,6 +74,16 @@ FUZZ_READY := .fuzz/atheris/.ready
 $(FUZZ_READY): $(READY) Makefile
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target .fuzz/atheris --no-deps atheris==3.0.0
 	@touch $@
+
+# Only training the ranker needs it, with the packages that it imports.
+RANKER_READY := .ranker/.ready
+
+$(RANKER_READY): $(READY) Makefile
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target .ranker --no-deps lightgbm==4.7.0 narwhals==2.29.0
+	@touch $@
+
+ranker: $(RANKER_READY)  ## Train the ranker of searches: make ranker SETS=FOLDER (see bench/train_ranker.py)
+	PYTHONPATH=.ranker $(BIN)/python -m bench.train_ranker $(SETS) $(ARGS)
 
 fuzz: $(FUZZ_READY)  ## Fuzz a target, guided by coverage: make fuzz TARGET=lines MINUTES=10
 	PYTHONPATH=.fuzz/atheris:tests:integrations/claude-code/hooks $(BIN)/python -m fuzzing.run \

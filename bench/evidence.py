@@ -20,11 +20,13 @@ from bench.spaces import ranking, views_of
 from remembrancer.search import Embedder
 
 try:
-    from remembrancer.search import load_ranker
+    from remembrancer.search import Known, load_ranker
+
+    KNOWN: Any = Known()
 except ImportError:  # an older commit, which is compared
-    from remembrancer.search import (  # type: ignore[attr-defined, no-redef]
-        load_weights as load_ranker,
-    )
+    from remembrancer.search import load_ranker
+
+    KNOWN = {}
 
 Array: TypeAlias = npt.NDArray[Any]
 System: TypeAlias = Callable[[Conversation], list[list[int]]]  # a ranking for each question
@@ -76,7 +78,7 @@ def plain(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     for question in conversation.questions:
         view = views[searchable(conversation, question)]
         scores = ranking(view, question.text, embedder)
-        score = 0.5 * _scaled(scores.lexical.score) + 0.5 * _scaled(scores.cosine)
+        score = 0.5 * scaled(scores.lexical.score) + 0.5 * scaled(scores.cosine)
         best = view["event"][np.argsort(-score, kind="stable")]
         _, firsts = np.unique(best, return_index=True)
         result.append(best[np.sort(firsts)[: DEPTHS[-1]]].tolist())
@@ -90,7 +92,7 @@ def present(conversation: Conversation, embedder: Embedder) -> list[list[int]]:
     result = []
     for question in conversation.questions:
         view = views[searchable(conversation, question)]
-        best: list[Any] = ranking(view, question.text, embedder).ranked(ranker, {}, DEPTHS[-1])
+        best: list[Any] = ranking(view, question.text, embedder).ranked(ranker, KNOWN, DEPTHS[-1])
         # Of older commits, a tuple.
         result.append([one.event if hasattr(one, "event") else one[0] for one in best])
     return result
@@ -168,7 +170,7 @@ def limits(conversation: Conversation) -> set[int]:
     return {searchable(conversation, question) for question in conversation.questions}
 
 
-def _scaled(score: Array) -> Array:
+def scaled(score: Array) -> Array:
     """Scale scores to 0..1."""
     if not len(score):
         return score

@@ -99,7 +99,7 @@ def conversation_of(sample: dict[str, Any]) -> Conversation:
     questions = [
         Question(
             str(qa["question"]),
-            _ids(qa.get("evidence") or []) & existing,
+            turn_ids(qa.get("evidence") or []) & existing,
             qa["category"],
             str(qa.get("answer", "")),
             kind=qa.get("kind") or "",
@@ -114,10 +114,10 @@ def conversation_of(sample: dict[str, Any]) -> Conversation:
     )
 
 
-def _ids(raw: list[Any]) -> frozenset[str]:
+def turn_ids(raw: list[Any]) -> frozenset[str]:
     return frozenset(f"D{int(a)}:{int(b)}" for text in raw for a, b in _ID.findall(str(text)))
 
 
 def turn_id(raw: str) -> str:
     """Return the id of a turn without spaces and leading zeros: `D1:1`."""
-    return next(iter(_ids([raw])))
+    return next(iter(turn_ids([raw])))

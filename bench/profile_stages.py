@@ -68,7 +68,7 @@ STAGES = (
         ),
     ),
     Stage("facts and summaries", ("memory.recall.layer_hits:layer_hits",), is_closed=True),
-    Stage("order by use", ("memory.recall.hits:useful_first",)),
+    Stage("what holds now", ("search.ranking:said_again",)),
     Stage("snippets", ("memory.recall.hits:hit_text",)),
     Stage("cubes", ("cubes.serving:relevant_cubes",), is_closed=True),
     Stage("duties and step", ("memory.duties:count_search", "memory.duties:open_tasks")),

@@ -13,21 +13,25 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.coding.days import projects
-from bench.everyday.memories import Memory, memories
+from bench.everyday.memories import NINE, Memory, memories, parallel_facts
+from bench.evidence import scaled
 from bench.languages.memories import LANGUAGES, MIXED, memory
 from bench.locomo import Conversation, Event, Question, conversations
-from bench.sets import FILES, in_pairs, read_set, searchable
+from bench.sets import CORRECTIONS, FILES, corrected, in_pairs, read_set, searchable
 from bench.spaces import load_vectors, ranking, save_vectors, views_of
-from remembrancer.search import Embedder
+from remembrancer.search import Embedder, Ranking
+from remembrancer.search.ranking import untrained
 
 Array: TypeAlias = npt.NDArray[Any]
 
+PUBLIC = ("LoCoMo", "BEAM-500K", "RealMem", "PrefEval, stated", "PrefEval, implied")
 SIZES = (2, 3, 5, 8, 12)  # events of the small memories cut out of others
 SMALL_MAX = 40  # of each conversation
 QUOTES, QUOTED = 20, 160  # questions of a conversation that quote it, and their characters
 FOREIGN_MAX = 60  # questions of other memories that are put to each memory
 START = datetime(2026, 1, 5, tzinfo=UTC)
 DAY_MS = 86_400_000
+UNTRAINED = untrained()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,9 @@ class Case:
     features: Array  # (C, len(FEATURES)) f4
     answers: Array  # (C,) number of turns of the evidence in each event
     evidence: int  # number of turns that answer it; 0 = the memory cannot answer
-    plain: Array  # (C,) the base score, for the comparison
+    signs: Array  # what tells whether the memory answers, but for the lead, which a ranker gives
+    plain: Array  # (C,) plain fusion: half BM25, half cosine of the best part, each scaled to 0..1
+    any_of_it: bool  # an event of the evidence is as good as all of them: hit, not recall
 
 
 def spaces(folder: Path, *, held_out: bool = False) -> dict[str, list[Conversation]]:
@@ -61,8 +67,11 @@ def spaces(folder: Path, *, held_out: bool = False) -> dict[str, list[Conversati
     }
     if held_out:
         return own
-    read = {name: read_set(folder / FILES[name]) for name in ("LoCoMo", "BEAM-500K", "RealMem")}
-    turns = {"LoCoMo, turns": conversations(folder / FILES["LoCoMo"])}
+    read = {name: read_set(folder / FILES[name]) for name in PUBLIC}
+    read["LoCoMo"] = corrected(read["LoCoMo"], folder / CORRECTIONS)
+    turns = {
+        "LoCoMo, turns": corrected(conversations(folder / FILES["LoCoMo"]), folder / CORRECTIONS)
+    }
     small = {
         "small memories": [
             one for some in read.values() for whole in some for one in _small_ones(whole)
@@ -74,7 +83,17 @@ def spaces(folder: Path, *, held_out: bool = False) -> dict[str, list[Conversati
         ]
     }
     languages = {"languages": [memory(name).paired() for name in (*LANGUAGES, MIXED)]}
-    return read | turns | own | languages | small | quotes
+    days = memory("en").paired()
+    facts = {
+        "facts": [parallel_facts(days, code, code) for code in NINE],
+        "facts across languages": [
+            parallel_facts(days, code, other)
+            for code in NINE[:2]
+            for other in NINE
+            if other != code
+        ],
+    }
+    return read | turns | own | languages | facts | small | quotes
 
 
 def _small_ones(whole: Conversation) -> Iterator[Conversation]:
@@ -144,7 +163,7 @@ def cases(name: str, spaces: Sequence[Conversation], embedder: Embedder) -> Iter
             limit = searchable(own, question)
             if limit:
                 yield _case(name, own, views[limit], question, embedder, is_own=True)
-        if name == "languages":  # all tell the same story
+        if name == "languages" or name.startswith("facts"):  # all tell the same story
             continue
         others = list(_strange(name, own, [*spaces[place + 1 :], *spaces[:place]]))
         step = max(1, len(others) // FOREIGN_MAX)
@@ -174,18 +193,28 @@ def _case(
 ) -> Case:
     result = ranking(view, question.text, embedder)
     pool, evidence = result.pool_events, question.evidence if is_own else frozenset[str]()
-    order = np.argsort(-pool.quick[pool.candidates], kind="stable")  # the most promising first
-    chosen = pool.candidates[order]
-    answers = [len(evidence.intersection(own.events[n].turns)) for n in pool.numbers[chosen]]
+    order = np.argsort(-pool.best[pool.candidates], kind="stable")  # the most promising first
+    numbers = pool.numbers[pool.candidates[order]]
+    answers = [len(evidence.intersection(own.events[n].turns)) for n in numbers]
     return Case(
         set=name,
         conversation=own.name,
-        kind=str(question.category),
-        features=result.features[order],
+        kind=question.kind or str(question.category),
+        features=result.features.rows[order],
         answers=np.array(answers, "i2"),
         evidence=len(evidence),
-        plain=pool.best[chosen],
+        signs=result.evidence(UNTRAINED),
+        plain=_plain(result, numbers),
+        any_of_it=question.kind.startswith("implicit"),
     )
+
+
+def _plain(result: Ranking, numbers: Array) -> Array:
+    """Return plain fusion of some events by their best part, from all parts of the space."""
+    score = 0.5 * scaled(result.lexical.score) + 0.5 * scaled(result.cosine)
+    best = np.full(int(result.view["event"].max(initial=0)) + 1, -1.0)
+    np.maximum.at(best, result.view["event"], score)
+    return best[numbers]
 
 
 def cases_of_sets(
@@ -210,9 +239,10 @@ def cases_of_sets(
 
 
 def recall_at(case: Case, scores: Array, depths: Sequence[int]) -> list[float]:
-    """Return the recall of the evidence among the best events at each depth."""
-    order = np.argsort(-scores, kind="stable")
-    return [float(case.answers[order[:depth]].sum()) / case.evidence for depth in depths]
+    """Return the recall of the evidence among the best events at each depth; see `any_of_it`."""
+    found = np.cumsum(case.answers[np.argsort(-scores, kind="stable")])
+    wanted = 1 if case.any_of_it else case.evidence
+    return [min(float(found[:depth][-1]) / wanted, 1.0) for depth in depths]
 
 
 def of_sets(all_cases: Mapping[str, Sequence[Case]], *names: str) -> list[Case]:

@@ -22,7 +22,7 @@ import numpy as np
 from bench.locomo import Conversation, Question, conversations
 from bench.report import table, write_section
 from bench.spaces import encode, ranking, view_of
-from remembrancer.search import Embedder, load_ranker, open_embedder
+from remembrancer.search import Embedder, Known, load_ranker, open_embedder
 
 Search = Callable[[str], Sequence[int]]  # from a question to event numbers, best first
 Make = Callable[[Conversation], Search]
@@ -35,7 +35,7 @@ def service_search(conversation: Conversation, embedder: Embedder) -> Search:
     """Search with the service's index, without a store."""
     view, ranker = view_of(conversation, embedder), load_ranker(embedder.name)
     return lambda text: [
-        one.event for one in ranking(view, text, embedder).ranked(ranker, {}, DEPTH)
+        one.event for one in ranking(view, text, embedder).ranked(ranker, Known(), DEPTH)
     ]
 
 

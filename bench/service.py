@@ -15,7 +15,6 @@ from unittest.mock import patch
 from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
 from remembrancer.memory.links import TurnLinks
-from remembrancer.memory.recall import recall as recall_module
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.remember import remember
 from remembrancer.memory.write import turns as turns_module
@@ -78,12 +77,11 @@ def service() -> Iterator[Service]:
 
 @contextmanager
 def without_change_rules() -> Iterator[None]:
-    """Leave out the rules of turns that change: links and withdrawals, and the order by use."""
+    """Leave out the rules of turns that change: links and withdrawals."""
     with ExitStack() as stack:
         for module, name, other in (
             (turns_module, "withdrawal_in", lambda _: None),
-            (turns_module, "link_changes", lambda *_, **__: TurnLinks()),
-            (recall_module, "useful_first", lambda ranked, *_, most, **__: ranked[:most]),
+            (turns_module, "link_related", lambda *_, **__: TurnLinks()),
         ):
             stack.enter_context(patch.object(module, name, other))
         yield

@@ -1,18 +1,19 @@
 """Train the ranker and its calibration on several sets; write search/ranker.json.
 
-    python -m bench.train_ranker FOLDER [--report]
+    make ranker SETS=FOLDER [ARGS=--report]  # installs LightGBM apart, and runs this module
 
-FOLDER contains the development files of LoCoMo, BEAM and RealMem (bench/sets.py); the project's own
-sets join them (coding days, everyday facts, languages; only their development halves). Each set
-counts alike. `--report` also trains with one set left out at a time, and with a third of the
-conversations of every set left out, and writes the recall of what was left out to
-bench/results.md. Deterministic.
+FOLDER contains the development files of bench/sets.py; the project's own sets join them (coding
+days, everyday facts, languages; only their development halves). Each set counts alike. Before the
+file is written, a ranker is trained without each style in turn, and must not be below plain fusion
+on it, at 10 events or at 50: the file keeps these differences, and a test reads them. `--report`
+writes the table to bench/results.md, with an ablation of each feature. Deterministic.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -20,41 +21,57 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bench.evidence import DEPTHS, formatted
+from bench.evidence import interval
 from bench.ranker_cases import Case, cases_of_sets, of_sets, recall_at
-from bench.ranker_network import Training, rounded, trained
+from bench.ranker_trees import Training, trained
 from bench.report import table, write_section
 from remembrancer.search import Ranker, open_embedder
-from remembrancer.search.ranking import EVIDENCE, evidence_of, ranker_of
+from remembrancer.search.ranking import EVIDENCE, FEATURES, FEW_EVENTS, checksum, ranker_of
 
 Array: TypeAlias = npt.NDArray[Any]
 Cases: TypeAlias = Mapping[str, Sequence[Case]]
 
-PUBLIC = ("LoCoMo", "BEAM-500K", "RealMem")
+# A style is left out as a whole: its sets, and all that was made of their conversations.
+STYLES = {
+    "LoCoMo": ("LoCoMo", "LoCoMo, turns"),
+    "BEAM-500K": ("BEAM-500K",),
+    "RealMem": ("RealMem",),
+    "PrefEval, stated": ("PrefEval, stated",),
+    "PrefEval, implied": ("PrefEval, implied",),
+    "coding days": ("coding days",),
+    "everyday": ("everyday",),
+    "languages": ("languages",),
+    "facts": ("facts", "facts across languages"),
+}
 HITS = 10  # of a search, whose scores are calibrated
+DEPTHS = (1, 10, 50)
 FOLDS = 3
 BINS = 10
+BELIEVED = 0.5  # `answerable` from which hooks, chat and /v1 put hits into a prompt
 EMBEDDERS = ("multilingual", "none")
 UNKNOWN = {"answerable": np.zeros(len(EVIDENCE) + 1), "hit": np.zeros(3)}
 
 
-def fitted(used: Cases) -> dict[str, Any]:
+def fitted(used: Cases, how: Training | None = None) -> dict[str, Any]:
     """Return the parameters of a ranker trained on some sets.
 
     Its calibration is fitted to the scores that conversations get from rankers trained without
     them: on those it was trained on, a ranker is too sure.
     """
     folds = folds_of(used)
-    others = [ranker_of(_trained(without(used, folds, fold))) for fold in range(FOLDS)]
-    pairs = [case for some in _with_strangers(used) for case in some]
-    return rounded(
-        _trained(used)
-        | {"calibration": calibration(pairs, [others[folds[case.conversation]] for case in pairs])}
-    )
+    others = [_ranker(without(used, folds, fold), how) for fold in range(FOLDS)]
+    pairs = [case for some in used.values() if _has_strangers(some) for case in some]
+    curves = calibration(pairs, [others[folds[case.conversation]] for case in pairs])
+    rounded = {key: np.round(values, 4).tolist() for key, values in curves.items()}
+    return trained(of_sets(used), how) | {"calibration": rounded}
 
 
-def _trained(sets: Cases) -> dict[str, Any]:
-    return rounded(trained(of_sets(sets), Training()) | {"calibration": UNKNOWN})
+def _ranker(sets: Cases, how: Training | None = None) -> Ranker:
+    return ranker_of(trained(of_sets(sets), how) | {"calibration": UNKNOWN})
+
+
+def _has_strangers(some: Sequence[Case]) -> bool:
+    return any(not case.evidence for case in some)
 
 
 def calibration(pairs: Sequence[Case], rankers: Sequence[Ranker]) -> dict[str, Array]:
@@ -66,7 +83,7 @@ def calibration(pairs: Sequence[Case], rankers: Sequence[Ranker]) -> dict[str, A
     scores = [ranker(case.features) for case, ranker in zip(pairs, rankers, strict=True)]
     evidence = np.array(
         [
-            evidence_of(case.features, one, ranker.start)
+            signs_with(case, one, ranker.start)
             for case, one, ranker in zip(pairs, scores, rankers, strict=True)
         ]
     )
@@ -85,8 +102,12 @@ def calibration(pairs: Sequence[Case], rankers: Sequence[Ranker]) -> dict[str, A
     return {"answerable": answerable, "hit": hit}
 
 
-def _with_strangers(sets: Cases) -> list[Sequence[Case]]:
-    return [some for some in sets.values() if any(not case.evidence for case in some)]
+def signs_with(case: Case, scores: Array, start: float) -> Array:
+    """Return the evidence of a case for a ranker: the last sign is the lead of its best event."""
+    signs = case.signs.copy()
+    if len(scores):
+        signs[-1] = scores.max() - (scores.sum() + FEW_EVENTS * start) / (len(scores) + FEW_EVENTS)
+    return signs
 
 
 def _weights(groups: Sequence[Any]) -> Array:
@@ -109,54 +130,74 @@ def logistic(inputs: Array, labels: Array, weights: Array) -> Array:
     return values
 
 
-def report(sets: Cases, held_out: Cases) -> str:
-    """Return tables of recall and calibration on what the ranker was not trained on."""
-    folds = folds_of(sets)
-    by_fold = [ranker_of(_trained(without(sets, folds, fold))) for fold in range(FOLDS)]
-    final = ranker_of(fitted(sets))
-    rows, bins = [], []
-    measured: dict[str, list[Array]] = {}
-    for key, some in {**sets, **held_out}.items():
-        own = [case for case in some if case.evidence]
-        is_trained = key in sets
-        unseen = ranker_of(fitted(without_set(sets, key))) if is_trained else final
-        others = [by_fold[folds[case.conversation]] if is_trained else final for case in own]
-        row = [key, f"{len(own)}"]
-        measured[key] = [
-            _recalls(own, [case.plain for case in own]),
-            _recalls(own, [one(case.features) for one, case in zip(others, own, strict=True)]),
-            _recalls(own, [unseen(case.features) for case in own]),
-        ]
-        row += [formatted([values]) for values in measured[key][: 2 + is_trained]]
-        row += [""] * (not is_trained)
-        if len(own) == len(some):
-            rows.append([*row, "", "", ""])
-            continue
-        hits = _hits(unseen, some)
-        shares = [f"{float((values >= 0.5).mean()):.2f}" for values in (hits.own, hits.strangers)]
-        rows.append([*row, *shares, f"{calibration_error(hits):.3f}"])
-        bins.append(
-            [
-                key,
-                *(
-                    f"{mean:.2f}→{share:.2f}" if mass else ""
-                    for mean, share, mass in reliability(hits)
-                ),
-            ]
-        )
-    together = [formatted([measured[key][at] for key in PUBLIC]) for at in range(3)]
-    rows.append([f"mean of {', '.join(PUBLIC)}", "", *together, "", "", ""])
-    heads = ["set", "questions", "plain fusion", "its conversations left out", "the set left out"]
-    heads += ["own answerable >= .5", "strangers' >= .5", "calibration error of `score`"]
-    edges = [f"{one / BINS:.1f}" for one in range(BINS)]
-    return (
-        "Evidence recall@5/@10/@50 among the candidates of the ranker, with bootstrap intervals of "
-        "95 %. Calibration is that of the "
-        "ranker trained without the set; half of the questions are strangers'.\n\n"
-        + table(heads, rows)
-        + "\n\nReliability of `score` by bins of 0.1: its mean, and the share of right hits.\n\n"
-        + table(["set", *edges], bins)
-    )
+class LeftOut(NamedTuple):
+    """Recall of a style from a ranker that was trained without it, beside plain fusion."""
+
+    questions: int
+    plain: Array  # (questions, len(DEPTHS))
+    ranked: Array
+
+    @property
+    def gains(self) -> list[list[float]]:
+        """The paired gain at 10 and at 50 with its interval of 95 %: mean, low, high."""
+        rows = []
+        for column in (1, 2):
+            gain = self.ranked[:, column] - self.plain[:, column]
+            rows.append([round(value, 4) for value in (float(gain.mean()), *interval([gain]))])
+        return rows
+
+
+def left_out(sets: Cases, style: str, how: Training | None = None) -> LeftOut:
+    """Train without a style and measure it."""
+    ranker = _ranker(without_style(sets, style), how)
+    own = [case for name in STYLES[style] for case in sets[name] if case.evidence]
+    own = [case for case in own if case.set != "LoCoMo, turns"]
+    plain = np.array([recall_at(case, case.plain, DEPTHS) for case in own])
+    ranked = np.array([recall_at(case, ranker(case.features), DEPTHS) for case in own])
+    return LeftOut(len(own), plain, ranked)
+
+
+class Belief(NamedTuple):
+    """The verdicts of a calibrated ranker on own and on strange questions of a style."""
+
+    own: Array  # `answerable` of the memory's own questions
+    strangers: Array  # of those of other memories
+    chances: Array  # (N,) the scores of the first hits
+    is_right: Array  # (N,) whether these answer
+    weights: Array  # (N,) own questions count as much as strangers'
+
+    @property
+    def strangers_believed(self) -> float:
+        """The share of strange questions that are believed where .90 of the own ones are."""
+        return float((self.strangers >= np.quantile(self.own, 0.1)).mean())
+
+    @property
+    def calibration_error(self) -> float:
+        """The expected calibration error in bins of equal width (Guo et al., ICML 2017)."""
+        places = np.minimum((self.chances * BINS).astype(int), BINS - 1)
+        gap = self.weights * (self.chances - self.is_right)
+        return float(np.abs(np.bincount(places, gap, BINS)).sum() / self.weights.sum())
+
+
+def believed(sets: Cases, style: str) -> Belief | None:
+    """Calibrate a ranker without a style and ask it; None for a style without strange questions."""
+    some = [case for name in STYLES[style] for case in sets[name]]
+    if not _has_strangers(some):
+        return None
+    ranker = ranker_of(fitted(without_style(sets, style)))
+    answerable: dict[bool, list[float]] = {True: [], False: []}
+    chances, is_right, weights = [], [], []
+    counts = Counter(case.evidence > 0 for case in some)
+    for case in some:
+        is_own, scores = case.evidence > 0, ranker(case.features)
+        odds = ranker.answerable_odds(signs_with(case, scores, ranker.start))
+        answerable[is_own].append(float(1 / (1 + np.exp(-odds))))
+        best = np.argsort(-scores, kind="stable")[:HITS]
+        chances += ranker.chances(scores[best], scores, odds).tolist()
+        is_right += (case.answers[best] > 0).tolist()
+        weights += [1 / counts[is_own]] * len(best)
+    columns = answerable[True], answerable[False], chances, np.array(is_right, float), weights
+    return Belief(*map(np.array, columns))
 
 
 def without(sets: Cases, folds: Mapping[str, int], fold: int) -> Cases:
@@ -180,9 +221,9 @@ def folds_of(sets: Cases) -> dict[str, int]:
     return folds
 
 
-def without_set(sets: Cases, name: str) -> Cases:
-    """Return the sets without one of them and all that was made of its conversations."""
-    names = {case.conversation for case in sets[name]}
+def without_style(sets: Cases, style: str) -> Cases:
+    """Return the sets without those of a style and all that was made of their conversations."""
+    names = {case.conversation for name in STYLES[style] for case in sets[name]}
     starts = tuple(f"{one} " for one in names)
     return {
         key: [
@@ -194,61 +235,49 @@ def without_set(sets: Cases, name: str) -> Cases:
     }
 
 
-def _recalls(own: Sequence[Case], scores: Sequence[Array]) -> Array:
-    """Return the recall of each question at each of DEPTHS."""
-    return np.array(
-        [recall_at(case, score, DEPTHS) for case, score in zip(own, scores, strict=True)]
+def report(sets: Cases, held_out: Cases) -> str:
+    """Return tables: each style left out, and each feature left out of that."""
+    rows = []
+    for style in STYLES:
+        one = left_out(sets, style)
+        gains = [f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]" for mean, low, high in one.gains]
+        rows.append([style, f"{one.questions}", _means(one.plain), _means(one.ranked), *gains])
+    final = _ranker(sets)
+    for name, some in held_out.items():
+        own = [case for case in some if case.evidence]
+        plain = np.array([recall_at(case, case.plain, DEPTHS) for case in own])
+        ranked = np.array([recall_at(case, final(case.features), DEPTHS) for case in own])
+        rows.append([name, f"{len(own)}", _means(plain), _means(ranked), "", ""])
+    ablated = []
+    for off in ("", *FEATURES):
+        how = Training(off=(off,) if off else ())
+        recalls = [left_out(sets, style, how).ranked[:, 1] for style in STYLES]
+        means = [float(values.mean()) for values in recalls]
+        mean_of_all = sum(means) / len(means)
+        ablated.append([off or "none", *(f"{mean:.3f}" for mean in means), f"{mean_of_all:.4f}"])
+    beliefs = []
+    for style in STYLES:
+        belief = believed(sets, style)
+        if belief is not None:
+            shares = [(values >= BELIEVED).mean() for values in (belief.own, belief.strangers)]
+            cells = [*shares, belief.strangers_believed, belief.calibration_error]
+            beliefs.append([style, *(f"{value:.2f}" for value in cells)])
+    heads = ["style", "questions", "plain fusion @1/@10/@50", "the style left out", "gain @10"]
+    signs = ["style", f"own >= {BELIEVED}", f"strangers' >= {BELIEVED}"]
+    signs += ["strangers' where own are .90", "calibration error of `score`"]
+    return (
+        "Evidence recall among the candidates of the ranker (of implied preferences: hit). Gains "
+        "are paired, with a bootstrap interval of 95 %.\n\n"
+        + table([*heads, "gain @50"], rows)
+        + "\n\nRecall@10 of each style left out, without a feature.\n\n"
+        + table(["without", *STYLES, "mean"], ablated)
+        + "\n\n`answerable` of a ranker trained and calibrated without the style: the share "
+        "of own and of strange questions that it believes.\n\n" + table(signs, beliefs)
     )
 
 
-class Hits(NamedTuple):
-    """The first hits of every question of a set, and whether each is right."""
-
-    chances: Array  # (N,) scores of the hits
-    is_right: Array  # (N,) 0 or 1
-    weights: Array  # (N,) own questions count as much as strangers' together
-    own: Array  # `answerable` of the memory's own questions
-    strangers: Array  # of the others
-
-
-def _hits(ranker: Ranker, some: Sequence[Case]) -> Hits:
-    answerable: dict[bool, list[float]] = {True: [], False: []}
-    values, labels, weights = [], [], []
-    count = sum(case.evidence > 0 for case in some)
-    for case in some:
-        is_own = case.evidence > 0
-        scores = ranker(case.features)
-        evidence = evidence_of(case.features, scores, ranker.start)
-        answerable[is_own].append(ranker.answerable(evidence))
-        best = np.argsort(-scores, kind="stable")[:HITS]
-        values += ranker.chances(scores[best], scores, evidence).tolist()
-        labels += (case.answers[best] > 0).tolist()
-        weights += [1 / (count if is_own else len(some) - count)] * len(best)
-    arrays = (values, np.array(labels, float), weights, answerable[True], answerable[False])
-    return Hits(*map(np.array, arrays))
-
-
-def calibration_error(hits: Hits) -> float:
-    """Return the expected calibration error in bins of equal width (Guo et al., ICML 2017)."""
-    gaps = [mass * abs(mean - share) for mean, share, mass in reliability(hits)]
-    return float(sum(gaps))
-
-
-def reliability(hits: Hits) -> list[tuple[float, float, float]]:
-    """Return of each bin the mean score, the share of right hits, and the share of all hits."""
-    bins = np.minimum((hits.chances * BINS).astype(int), BINS - 1)
-    total = hits.weights.sum()
-    rows = []
-    for one in range(BINS):
-        inside = bins == one
-        weights = hits.weights[inside]
-        mass = float(weights.sum())
-        mean, share = (
-            float((values[inside] * weights).sum()) / mass if mass else 0.0
-            for values in (hits.chances, hits.is_right)
-        )
-        rows.append((mean, share, mass / float(total)))
-    return rows
+def _means(recalls: Array) -> str:
+    return " / ".join(f"{mean:.3f}" for mean in recalls.mean(axis=0))
 
 
 def main() -> None:
@@ -257,7 +286,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--report", action="store_true", help="also measure what was left out")
+    parser.add_argument("--report", action="store_true", help="also write the tables")
     parser.add_argument("--cache", type=Path, help="file that keeps the vectors between runs")
     parser.add_argument(
         "--out",
@@ -266,18 +295,28 @@ def main() -> None:
         help="Default: %(default)s",
     )
     arguments = parser.parse_args()
-    rows, parts = {}, []
+    rows: dict[str, Any] = {}
     for name in EMBEDDERS:
         embedder = open_embedder(name)
         sets, held_out = cases_of_sets(arguments.folder, embedder, arguments.cache)
         rows[name] = fitted(sets)
+        rows[name]["checksum"] = checksum(rows[name])
+        rows[name]["left_out"] = {style: left_out(sets, style).gains for style in STYLES}
+        for style, gains in rows[name]["left_out"].items():
+            print(name, style, gains, flush=True)
+        worse = [style for style, gains in rows[name]["left_out"].items() if below(gains)]
+        if worse and name == "multilingual":
+            parser.exit(1, f"below plain fusion without the style: {', '.join(worse)}\n")
         if arguments.report and embedder.dimensions:
-            parts += [f"**Embedder `{name}`**", "", report(sets, held_out), ""]
+            command = "make ranker SETS=FOLDER ARGS=--report"
+            title = "The ranker on styles that it was not trained on"
+            write_section("ranker", title, command, report(sets, held_out))
     arguments.out.write_text(json.dumps(rows, separators=(",", ":")) + "\n", "utf-8")
-    if arguments.report:
-        command = "python -m bench.train_ranker FOLDER --report"
-        title = "The ranker on what it was not trained on"
-        write_section("ranker", title, command, "\n".join(parts))
+
+
+def below(gains: Sequence[Sequence[float]]) -> bool:
+    """Return True if a gain is surely negative: its whole interval is below 0."""
+    return any(high < 0 for _, _, high in gains)
 
 
 if __name__ == "__main__":

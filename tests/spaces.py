@@ -8,6 +8,7 @@ import numpy as np
 
 from remembrancer.search import (
     IndexView,
+    Known,
     Ranking,
     SpaceIndex,
     analyze,
@@ -61,7 +62,10 @@ def ranking(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
 
 def order(view: IndexView, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Return the numbers of the matching events, best first."""
-    return [one.event for one in ranking(view, query).ranked(load_ranker("none"), lifts or {}, 100)]
+    return [
+        one.event
+        for one in ranking(view, query).ranked(load_ranker("none"), Known(focus=lifts or {}), 100)
+    ]
 
 
 __all__ = ["batch", "contains", "order", "quantize", "ranking", "space"]

@@ -6,7 +6,12 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.locomo import Conversation, Event, Question
+
 LANGUAGES = ("en", "de", "es", "fr", "zh", "ja")
+# The languages of parallel.toml, in which the same facts are told.
+NINE = ("en", "de", "es", "ru", "zh", "ja", "ar", "hi", "ko")
+DAY_MS = 86_400_000
 _HERE = Path(__file__).parent
 
 
@@ -50,3 +55,24 @@ def memory_of(language: str, one: dict[str, str]) -> Memory:
     )
     is_held_out = one["part"] == "held-out"
     return Memory(one["name"], language, is_held_out, tuple(facts), tuple(questions), also)
+
+
+def parallel_facts(days: Conversation, language: str, asked_in: str) -> Conversation:
+    """Return the facts of parallel.toml in one language after other days, and questions in another.
+
+    Each fact has its own session, and the assistant always replies the same.
+    """
+    rows = {
+        one["code"]: one
+        for one in tomllib.loads((_HERE / "parallel.toml").read_text("utf-8"))["language"]
+    }
+    facts = [line.split(" | ")[0] for line in rows[language]["facts"].strip().splitlines()]
+    questions = [line.split(" | ")[1] for line in rows[asked_in]["facts"].strip().splitlines()]
+    session = max(event.session for event in days.events) + 1
+    start = max(event.occurred_ms for event in days.events)
+    told = tuple(
+        Event(session + at, fact, rows[language]["reply"], start + (at + 1) * DAY_MS, (f"{at}",))
+        for at, fact in enumerate(facts)
+    )
+    asked = tuple(Question(text, frozenset((f"{at}",)), 0) for at, text in enumerate(questions))
+    return Conversation(f"facts {language} {asked_in}", days.events + told, asked)

@@ -240,7 +240,7 @@ class TestSearch:
         store_turn(owner, "What about the ticket?", ORDER)
         page_text = words_of(get_page(owner, query="ticket").text)
 
-        assert "orders possible prompt injection -5.00" in page_text
+        assert "suspect possible prompt injection -7.00" in page_text
 
 
 class TestTurnPage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from memory.asking import opened
 
 from remembrancer.memory.recall.explain import explain
@@ -32,7 +33,6 @@ def test_age_counts_only_with_a_half_life(tmp_path: Path) -> None:
 
 
 def test_explanation_counts_the_cost_of_age(tmp_path: Path) -> None:
-    """`age_cost` is part of the sum that hits are ordered by."""
     settings = Settings(data=tmp_path, embedder="none", durability="normal", decay_days=200)
     with opened(tmp_path, settings=settings) as memory:
         memory.tell(OLD[0], occurred_at=OLD[1])
@@ -42,5 +42,7 @@ def test_explanation_counts_the_cost_of_age(tmp_path: Path) -> None:
 
     [hit] = answer.hits
     features = sum(feature.adds for feature in hit.features)
-    assert hit.age_cost > 1
-    assert abs(answer.start_score + features - hit.age_cost - hit.raw_score) < 0.01
+    [age] = hit.adjustments
+    assert age.name == "age"
+    assert age.adds < -1
+    assert answer.start_score + features + age.adds == pytest.approx(hit.raw_score, abs=0.01)

@@ -82,7 +82,7 @@ def test_entries_of_an_older_version_are_searched_and_renewed(tmp_path: Path) ->
                 "select distinct hex(substr(words, 1, 1)) as version from event_index"
             )
         )
-        assert [row.version for row in versions] == ["03"]
+        assert [row.version for row in versions] == ["04"]
 
 
 def _make_older(memory: Memory) -> None:
@@ -97,6 +97,6 @@ def _make_older(memory: Memory) -> None:
                 part.terms.pop(term("`max_retry_count"), None)
             older = b"\x02" + pack(parts)[1:]
             tx.run("update event_index set words = :words where id = :id", words=older, id=row.id)
-        tx.run("update embedders set name = replace(name, 'words/3', 'words/2')")
+        tx.run("update embedders set name = replace(name, 'words/4', 'words/2')")
 
     memory.context.store.write(rewrite)

@@ -56,9 +56,9 @@ def memory(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def test_turn_is_found_by_a_query_in_another_language(
     memory: Memory, question: str, place: int
 ) -> None:
-    hit = memory.best(question)
+    hits = memory.ask(question).hits[:2]  # a turn in the question's language may have its words
 
-    assert (hit.query, hit.response) == TURNS[place]
+    [hit] = [one for one in hits if (one.query, one.response) == TURNS[place]]
     assert next(signal.rank for signal in hit.why if signal.signal == "dense") is not None
 
 

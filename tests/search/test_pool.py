@@ -13,6 +13,7 @@ from spaces import DAY_MS, START_MS
 
 from remembrancer.search import (
     IndexView,
+    Known,
     Ranking,
     SpaceIndex,
     analyze,
@@ -142,7 +143,7 @@ def test_lifted_event_joins_the_pool_with_all_its_parts() -> None:
     event = int(result.view["event"][worst])
     assert worst not in result.pool
 
-    result.event_scores(load_ranker("multilingual"), {event: 5.0})
+    result.scores(load_ranker("multilingual"), Known(focus={event: 5.0}))
 
     parts = np.flatnonzero(result.view["event"] == event)
     assert set(parts.tolist()) <= set(result.pool.tolist())
@@ -152,7 +153,11 @@ def test_ranks_count_the_larger_scores() -> None:
     result = memory().ranking()
     parts = result.pool[:40:9].tolist()
 
-    ranks = [{name: rank for name, rank, _ in reasons if rank} for reasons in result.reasons(parts)]
+    events = result.view["event"][parts].tolist()
+    ranks = [
+        {name: rank for name, rank, _ in result.reasons(*one) if rank}
+        for one in zip(events, parts, strict=True)
+    ]
 
     cosine = result.cosine
     for part, own in zip(parts, ranks, strict=True):

@@ -137,8 +137,7 @@ class TestNearDuplicates:
         ]
         other = write(http, "Where is the ferry office?", "At pier 3.")
 
-        assert ids(http, "queue of the ferry office", top_k=2) == [first, other]
-        assert ids(http, "queue of the ferry office", top_k=20)[:2] == [first, other]
+        assert set(ids(http, "queue of the ferry office", top_k=2)) == {first, other}
         assert set(ids(http, "queue of the ferry office", top_k=20)) == {first, other, *again}
 
     def test_another_takes_its_place_when_the_first_is_erased(self, http: Http) -> None:

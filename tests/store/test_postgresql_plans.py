@@ -51,7 +51,7 @@ STATEMENTS = (  # by file: queries of each search and turn on tables that grow w
     "memory/history/browse.sql turns", "memory/history/browse.sql newest_events", "memory/history/browse.sql sessions", "agent/second_look.sql cited_event",
     "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
     "memory/searches.sql search_space", "memory/memory.sql session_state",
-    "memory/links.sql related", "memory/links.sql newest_changes", "memory/links.sql newest_messages",
+    "memory/links.sql related", "memory/links.sql newest_messages",
     "memory/recall/postgresql.sql frequencies", "memory/recall/postgresql.sql neighbours", "memory/recall/postgresql.sql rows",
     "memory/recall/postgresql.sql rows_from",
 )  # fmt: skip

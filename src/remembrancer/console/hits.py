@@ -79,10 +79,22 @@ MEANING_RANK_MAX = 5  # by vectors: the line says that the meaning is similar
 _LABELS = {
     "text and dense": "words and meaning together",
     "neighbour": "adjacent turns",
-    "session": "other hits in its session",
     "speaker": "the speaker",
     "date": "the date",
-    "form": "length and style",
+}
+_ADJUSTMENT_LABELS = {
+    "focus": "contains the exact words",
+    "summary": "a summary that matches covers it",
+    "replaces": "it replaced a turn that matches",
+    "newer": "it probably gives a newer value",
+    "history": "it changed a value",
+    "replaced": "a newer turn gives another value",
+    "outdated": "a newer turn probably gives another value",
+    "repeated": "near duplicate",
+    "unverified": "it says that it is unverified",
+    "suspect": "possible prompt injection",
+    "notice": "machine notice",
+    "age": "it is old",
 }
 FLAG_LABELS = {
     "instruction_like": "possible prompt injection",
@@ -93,14 +105,12 @@ FLAG_LABELS = {
 # In the line of reasons, in this order.
 _PLAIN = {
     "focus": "has the exact words",
-    "session": "other hits in its session",
     "neighbour": "adjacent turn matches",
     "summary": "in a summary that matches",
     "date": "the date matches",
     "speaker": "the speaker matches",
     "superseded": "a newer turn gives another value",
 }
-_COSTLY_FLAGS = ("instruction_like", "machine_notice", "near_duplicate")  # they lower a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,18 +259,8 @@ def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
         else:
             rank = ranks.get(signal) if signal in ("text", "dense") else None
             yield signal, labels[signal], rank, adds
-    if hit.focus_lift:
-        yield "focus", "contains the exact words", None, hit.focus_lift
-    if hit.summary_lift:
-        yield "summary", "a summary that matches covers it", None, hit.summary_lift
-    if hit.history_lift:
-        yield "history", "it changed a value", None, hit.history_lift
-    if hit.age_cost:
-        yield "age", "it is old", None, -hit.age_cost
-    if hit.order_cost:
-        flags = [one.signal for one in hit.why if one.signal in _COSTLY_FLAGS]
-        costs = [FLAG_LABELS[flag] for flag in flags]
-        yield "orders", ", ".join(costs) or "matched by a machine notice", None, -hit.order_cost
+    for one in hit.adjustments:
+        yield one.name, _ADJUSTMENT_LABELS[one.name], None, one.adds
     if abs(other) >= ADDS_MIN / 10:
         yield "other", "all other signals", None, other
 

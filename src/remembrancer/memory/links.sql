@@ -32,9 +32,6 @@ join events as older_events on older_events.account_id = :account_id and older_e
 join events as newer_events on newer_events.account_id = :account_id and newer_events.id = linked.newer
 order by linked.newer, linked.older;
 
--- newest_changes: The newest certain changes of a space
-select older, newer from event_changes where account_id = :account_id and space_id = :space_id and certain = 1 order by newer desc, older limit :most;
-
 -- newest_messages: The newest turns of a space that the user may mean
 select id, event_id, query, author_account, author_user from events
 where account_id = :account_id and id >= :low and id < :high and id <> :id and superseded_by is null and withdrawn_by is null

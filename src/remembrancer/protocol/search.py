@@ -369,6 +369,18 @@ class Neighbour(Message):
     """Own score by words and meaning, 0..1. The hit receives a share of it."""
 
 
+class Adjustment(Message):
+    """One thing that adds to the score of a hit, beside its match with the query."""
+
+    name: str
+    """`focus`, `summary`: a focus word or a matching L1 covers it. `replaces`, `newer`: it replaced
+    a match, surely or probably. `history`: it changed, and the query asks for an earlier state.
+    Costs: `replaced`, `outdated` (probably replaced), `repeated`, `unverified`, `suspect`,
+    `notice`, `age`."""
+    adds: float
+    """Contribution to raw_score, in log odds; negative for a cost."""
+
+
 class ExplainedHit(Hit):
     """A hit with the parts of its score."""
 
@@ -388,18 +400,10 @@ class ExplainedHit(Hit):
     """Cosine similarity of the vectors, -1..1; 0 without vectors."""
     features: list[Feature]
     """All features of the ranking model."""
-    focus_lift: float
-    """Contribution of focus words to raw_score."""
-    summary_lift: float
-    """Contribution of a matching L1 that covers the turn."""
-    history_lift: float
-    """Contribution of a change that the question about an earlier time may be about."""
-    age_cost: float
-    """Penalty for age, if the setting `decay_days` is not 0."""
-    order_cost: float
-    """Penalty because the turn looks like an instruction to its reader."""
+    adjustments: list[Adjustment]
+    """What else adds to raw_score, beside the match with the query."""
     raw_score: float
-    """start_score plus all features and lifts, minus the costs. Hits are sorted by it."""
+    """start_score plus all features and adjustments. Hits are sorted by it."""
     marks: list[Mark]
     """Positions of query words in `query` and `response`."""
     neighbours: list[Neighbour]

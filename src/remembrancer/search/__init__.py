@@ -23,7 +23,7 @@ from .index.entries import (
 )
 from .index.segments import SegmentFolder, SegmentName, SegmentOrigin
 from .index.space_index import IndexCache, IndexView, SpaceIndex
-from .ranking import SIGNALS, SUSPECT_COST, Decay, Ranker, Ranking, Reason, load_ranker
+from .ranking import SIGNALS, Decay, Known, Ranker, Ranking, Reason, Successor, load_ranker
 from .rerankers.opening import open_reranker
 from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
@@ -38,6 +38,7 @@ from .scoring import (
     query_term_weights,
 )
 from .text.analysis import (
+    UNVERIFIED,
     ParsedQuery,
     Passage,
     QueryWord,
@@ -55,7 +56,7 @@ from .text.machine_text import disclaims
 
 __all__ = [
     "SIGNALS",
-    "SUSPECT_COST",
+    "UNVERIFIED",
     "BoundedReranker",
     "Decay",
     "Embedder",
@@ -68,6 +69,7 @@ __all__ = [
     "IndexCache",
     "IndexEntry",
     "IndexView",
+    "Known",
     "ParsedQuery",
     "Passage",
     "QueryVectors",
@@ -84,6 +86,7 @@ __all__ = [
     "SegmentOrigin",
     "SpaceIndex",
     "SpaceTerms",
+    "Successor",
     "SymmetricEmbedder",
     "VectorLayout",
     "VectorMissing",

@@ -199,6 +199,18 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
     return cosine
 
 
+def unit_vectors(view: IndexView, parts: Array) -> Array:
+    """Return the vectors of some parts: (P, dimensions) f4, of length 1, or 0 if it has none."""
+    ends = np.cumsum([len(block) for block in view.vectors])
+    number = np.searchsorted(ends, parts, side="right").tolist()
+    rows = [
+        view.vectors[at][part - int(ends[at]) + len(view.vectors[at])]
+        for at, part in zip(number, parts.tolist(), strict=True)
+    ]
+    vectors: Array = np.array(rows, "f4") * view["inverse_norm"][parts][:, None]
+    return vectors
+
+
 def nearness_to(occurred_ms: Array, moment: DateHint) -> Array:
     """Return how near times (ms since 1970) are to the date of a query: 0..1, float32."""
     dates = occurred_ms.astype("M8[ms]")

@@ -14,6 +14,7 @@ from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.search import (
+    Adjustment,
     ExplainedHit,
     Explanation,
     Feature,
@@ -36,7 +37,7 @@ from ...search import (
     highlight,
     is_frequent,
 )
-from ...search.ranking import EventScores
+from ...search.ranking import Scores
 from ...store import Transaction
 from ..spaces import SQL, row_id
 from .hits import best_passage
@@ -49,7 +50,6 @@ _NEIGHBOURS: tuple[tuple[str, Literal["before", "after"]], ...] = (
     ("previous", "before"),
     ("next", "after"),
 )
-_FORM = "form"  # signal of the features about how a passage is written
 
 
 class OneMemoryOnly(InvalidRequest):
@@ -115,10 +115,10 @@ def _explanation(
             left_out=[],
             **common,
         )
-    scores = ranking.event_scores(ranker, outcome.lifts)
+    scores = ranking.scores(ranker, outcome.known)
     words = outcome.terms.words
     hits = [
-        _hit(tx, space_id, ranking, ranker, outcome, hit, ranked, words)
+        _hit(tx, space_id, ranking, ranker, scores, hit, ranked, words)
         for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
     ]
     return Explanation(
@@ -145,7 +145,7 @@ def _hit(
     space_id: int,
     ranking: Ranking,
     ranker: Ranker,
-    outcome: SearchOutcome,
+    scores: Scores,
     hit: Hit,
     candidate: RankedEvent,
     words: Sequence[QueryWord],
@@ -154,13 +154,12 @@ def _hit(
     whole = tx.one(SQL.hit, id=row_id(space_id, candidate.event))
     start, end = best_passage(getattr(whole, _SIDES[side]), ranking, candidate.part)
     measures = ranking.feature_values(ranker, candidate.event)
-    lift = outcome.focus.lifts.get(candidate.event, 0.0)
-    summary_lift = outcome.layers.lifts.get(candidate.event, 0.0)
-    measured = sum(measure.adds for measure in measures)
-    cost = ranking.order_cost(candidate.part)
-    history_lift = outcome.history_lifts.get(candidate.event, 0.0)
-    occurred_ms = ranking.view["occurred_ms"][[candidate.part]]
-    age_cost = 0.0 if ranking.decay is None else float(ranking.decay.cost(occurred_ms)[0])
+    at = scores.place(candidate.event)
+    adjustments = [
+        Adjustment(name=name, adds=round(float(values[at]), 4))
+        for name, values in scores.adjustments.items()
+        if values[at]
+    ]
     return ExplainedHit(
         **dict(hit),
         side=_SIDES[side],
@@ -180,14 +179,8 @@ def _hit(
             )
             for measure in measures
         ],
-        focus_lift=round(lift, 4),
-        order_cost=cost,
-        summary_lift=round(summary_lift, 4),
-        history_lift=round(history_lift, 4),
-        age_cost=round(age_cost, 4),
-        raw_score=round(
-            ranker.start + measured + lift + summary_lift + history_lift - cost - age_cost, 4
-        ),
+        adjustments=adjustments,
+        raw_score=round(candidate.raw, 4),
         marks=[
             Mark(side=name, start=start, end=end)
             for name in _SIDES
@@ -198,7 +191,7 @@ def _hit(
 
 
 def _signal(feature: str) -> str:
-    return next((signal for signal, features in SIGNALS.items() if feature in features), _FORM)
+    return next(signal for signal, features in SIGNALS.items() if feature in features)
 
 
 def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> Iterator[Neighbour]:
@@ -239,7 +232,7 @@ def _near_misses(
     tx: Transaction,
     space_id: int,
     ranking: Ranking,
-    scores: EventScores,
+    scores: Scores,
     outcome: SearchOutcome,
     query: MemoryQuery,
 ) -> Iterator[LeftOut]:
@@ -249,10 +242,11 @@ def _near_misses(
         reason = "minimum" if query.max_tokens is None else "max_tokens"
     if not (ranking.has_signal or hit_numbers):
         return
-    best = (-scores.peak).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX]
+    events = scores.events
+    best = (-scores.total).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX]
     count = 0
-    for at, part in zip(best.tolist(), ranking.pool_events.best_parts(best).tolist(), strict=True):
-        event = int(scores.events[at])
+    for at in best.tolist():
+        event, part = int(events.numbers[at]), int(events.parts[events.places_of_best[at]])
         row = None if event in hit_numbers else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
         if row is None:
             continue
@@ -260,7 +254,7 @@ def _near_misses(
             event_id=row.event_id,
             query=beginning(row.query, PREVIEW_CHARACTERS_MAX),
             response=beginning(row.response, PREVIEW_CHARACTERS_MAX),
-            raw_score=round(float(scores.peak[at]), 4),
+            raw_score=round(float(scores.total[at]), 4),
             coverage=round(float(ranking.lexical.coverage[part]), 4),
             cosine=round(ranking.cosine_of(part), 4),
             reason=reason,

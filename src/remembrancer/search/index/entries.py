@@ -30,8 +30,8 @@ from ..text.machine_text import MACHINE_NOTICE, Twin, is_machine_turn, twin_of
 
 _log = logging.getLogger(__name__)
 # Version of the format and the analysis. Entries of other versions are renewed in the background.
-VERSION = 3
-READABLE = (1, 2, 3)  # versions that can be searched until then
+VERSION = 4
+READABLE = (1, 2, 3, 4)  # versions that can be searched until then
 HEAD = np.dtype(
     [
         ("side", "u1"),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from .languages import BY_CODE, FALLBACK, LANGUAGES, MONTH_WORDS, Language, detect, normalize, stem
-from .machine_text import Segment, segments
+from .machine_text import Segment, disclaims, segments
 from .screening import instruction_like
 
 # --- Scripts without spaces between words: indexed as pairs of characters, queries cut into words
@@ -337,6 +337,8 @@ QUERY, RESPONSE = 0, 1  # the sides of an event
 # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader; a
 # program wrote it
 QUESTION, TIME, SUSPECT, NOTICE = 1, 2, 4, 8
+# it says that it is not to be relied on
+UNVERIFIED = 64
 # and of its event: it repeats an earlier one; near duplicates count within its session only
 REPEATED, IN_SESSION = 16, 32
 COUNT_MAX = 255  # maximum count of a word in one part: it is stored in one byte
@@ -409,6 +411,10 @@ def term(word: str) -> int:
     return crc32(word.encode())
 
 
+# Terms of months by number; the space makes each different from every word of a text.
+MONTH_TERMS = tuple(term(f"month {month}") for month in range(13))
+
+
 def analyze(
     *,
     query: str,
@@ -453,7 +459,7 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
             counts.setdefault(number, 1)  # code that repeats a name must not drown prose
         if place and speaker:
             length += _count(counts, speaker_words, language)
-        for date_term in (term(str(date.day)), term(_month_word(date.month)), term(str(date.year))):
+        for date_term in (term(str(date.day)), MONTH_TERMS[date.month], term(str(date.year))):
             counts[date_term] = counts.get(date_term, 0) + 1
         length += 3
         speaks_of_time = any(
@@ -464,6 +470,7 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
             | (TIME if speaks_of_time else 0)
             | (SUSPECT if instruction_like(passage) else 0)
             | (NOTICE if is_notice else event_flags)
+            | (UNVERIFIED if side == QUERY and disclaims(passage) else 0)
         )
         embedded = f"{speaker_match[1]}: {passage}" if place and speaker_match else passage
         yield Passage(
@@ -494,10 +501,6 @@ def _speaks_of_time(passage: str, language: Language) -> bool:
     return bool(UNSPACED.search(passage) or HANGUL.search(passage)) and any(
         word in passage for word in language.time
     )
-
-
-def _month_word(month: int) -> str:
-    return f"month {month}"  # the space makes it different from every word of a text
 
 
 def words(text: str) -> list[str]:
@@ -682,7 +685,7 @@ def _word(word: str, original: str, languages: tuple[int, ...]) -> QueryWord:
         (language.months[word] for language in candidates if word in language.months), None
     )
     if month and not (word == "may" and original != "May"):  # the English verb
-        terms[term(_month_word(month))] = 1.0
+        terms[MONTH_TERMS[month]] = 1.0
     return QueryWord(original, terms, word in candidates[0].stop, in_pairs)
 
 

@@ -1,0 +1,98 @@
+"""Which of two statements about the same comes first: that which holds now, and only that.
+
+order.toml was written by somebody who knew none of the rules, before they were made. All older
+statements of a language are stored first, one a day, then all newer ones, with one standing reply;
+among them are English days of work. A correction is right if the newer statement comes before the
+older one, a look-alike if the right statement comes before a later one about something else, and a
+question about an earlier state if the older statement is among ten hits.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.languages.memories import memory
+from bench.locomo import Conversation, Event, Question
+from bench.spaces import ranking, view_of
+from remembrancer.memory.changes import names_history
+from remembrancer.search import Embedder, Known, Ranker
+
+PAIRS = Path(__file__).with_name("order.toml")
+DAY_MS = 86_400_000
+HITS = 10
+REPLY = "Okay, I will remember that for you."
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The pairs of a language in one memory: `first` is the number of the first older one."""
+
+    kind: str  # `corrections`, `lookalikes` or `history`
+    language: str
+    conversation: Conversation
+    first: int
+
+    @property
+    def count(self) -> int:
+        """The number of pairs."""
+        return len(self.conversation.questions)
+
+    def events(self, place: int) -> tuple[int, int]:
+        """Return the numbers of the two events of a pair: said first, and said later."""
+        return self.first + place, self.first + self.count + place
+
+
+def statements() -> Iterator[Statements]:
+    """Yield the memories of the file."""
+    days = memory("en").paired()
+    for language in tomllib.loads(PAIRS.read_text("utf-8"))["language"]:
+        for kind in ("corrections", "lookalikes"):
+            if kind in language:
+                rows = [line.split(" | ") for line in language[kind].strip().splitlines()]
+                name = "history" if language["code"] == "history" else kind
+                yield _in_memory(name, language["code"], rows, days)
+
+
+def _in_memory(kind: str, code: str, rows: list[list[str]], days: Conversation) -> Statements:
+    first = len(days.events)
+    session = max(event.session for event in days.events) + 1
+    start = max(event.occurred_ms for event in days.events)
+    said = [row[0] for row in rows] + [row[1] for row in rows]
+    events = tuple(
+        Event(session + at, text, REPLY, start + (at + 1) * DAY_MS, (f"{at}",))
+        for at, text in enumerate(said)
+    )
+    questions = tuple(Question(row[2], frozenset(), 0) for row in rows)
+    whole = Conversation(f"{kind} {code}", days.events + events, questions)
+    return Statements(kind, code, whole, first)
+
+
+@dataclass(slots=True)
+class Order:
+    """The count of right answers among the pairs of a memory."""
+
+    pairs: int = 0
+    right: int = 0
+    at_first: int = 0  # the right statement is the first of all hits
+
+
+def order_of(one: Statements, embedder: Embedder, ranker: Ranker) -> Order:
+    """Ask every question of a memory."""
+    view, result = view_of(one.conversation, embedder), Order()
+    for place, question in enumerate(one.conversation.questions):
+        known = Known(asks_history=names_history(question.text))
+        scores = ranking(view, question.text, embedder).scores(ranker, known)
+        earlier, later = (scores.place(number) for number in one.events(place))
+        right, other = (later, earlier) if one.kind == "corrections" else (earlier, later)
+        result.pairs += 1
+        if one.kind == "history":
+            result.right += int(np.count_nonzero(scores.total > scores.total[earlier]) < HITS)
+        else:
+            result.right += bool(scores.total[right] > scores.total[other])
+        result.at_first += bool(scores.total.argmax() == right)
+    return result
