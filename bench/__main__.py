@@ -25,7 +25,6 @@ PARTS = (
     "bench.instructions",
     "bench.changes",
     "bench.http",
-    "bench.neighbours",
     "bench.crash",
     "bench.servers",
     "bench.forget",

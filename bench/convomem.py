@@ -8,7 +8,6 @@ Pakhomov et al., "ConvoMem Benchmark", 2025 (Salesforce/ConvoMem). FILE has the 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.locomo import Conversation, Event, Question
-from bench.report import write_section
-from bench.sessions import Haystack, report
+from bench.sessions import Haystack, run
 
 START = datetime(2025, 1, 1, tzinfo=UTC)  # the set has no dates: a conversation a day
 
@@ -52,21 +50,5 @@ def _haystack(number: int, item: dict[str, Any], kind: str) -> Haystack:
     return Haystack(question.kind, Conversation(f"{kind} {number}", tuple(events), (question,)))
 
 
-def main() -> None:
-    """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--most", type=int, help="questions, evenly spread; default: all")
-    parser.add_argument("--embedder", default="multilingual", help="default: %(default)s")
-    arguments = parser.parse_args()
-    some = list(haystacks(arguments.file))
-    some = some[:: max(1, len(some) // arguments.most)] if arguments.most else some
-    text = report(some, arguments.embedder)
-    command = f"python -m bench.convomem {arguments.file.name}"
-    write_section("convomem", "ConvoMem: conversations and messages found", command, text)
-
-
 if __name__ == "__main__":
-    main()
+    run("convomem", "ConvoMem: conversations and messages found", __doc__, haystacks)

@@ -9,7 +9,6 @@ Questions that the haystack does not answer are left out. An event is a user's t
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.locomo import Conversation, Event, Question
-from bench.report import write_section
-from bench.sessions import Haystack, report
+from bench.sessions import Haystack, run
 
 _DATE = "%Y/%m/%d (%a) %H:%M"
 
@@ -55,21 +53,5 @@ def _haystack(row: dict[str, Any]) -> Haystack:
     return Haystack(row["question_type"], whole)
 
 
-def main() -> None:
-    """Measure and write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--most", type=int, help="questions, evenly spread; default: all")
-    parser.add_argument("--embedder", default="multilingual", help="default: %(default)s")
-    arguments = parser.parse_args()
-    some = list(haystacks(arguments.file))
-    some = some[:: max(1, len(some) // arguments.most)] if arguments.most else some
-    text = report(some, arguments.embedder)
-    command = f"python -m bench.longmemeval {arguments.file.name}"
-    write_section("longmemeval", "LongMemEval: sessions and turns found", command, text)
-
-
 if __name__ == "__main__":
-    main()
+    run("longmemeval", "LongMemEval: sessions and turns found", __doc__, haystacks)

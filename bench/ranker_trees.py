@@ -17,15 +17,12 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 
-from bench.ranker_cases import Case
+from bench.ranker_cases import PUBLIC, Case
 from remembrancer.search.ranking import BEST, FEATURES
 
 Array: TypeAlias = npt.NDArray[Any]
 
 LISTED = 60  # candidates of a question in training
-# Sets that are small, or made of others, weigh half.
-WEIGHTS = {"LoCoMo": 1.0, "BEAM-500K": 1.0, "RealMem": 1.0}
-WEIGHTS |= {"PrefEval, stated": 1.0, "PrefEval, implied": 1.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +44,8 @@ def trained(cases: Sequence[Case], how: Training | None = None) -> dict[str, Any
     sizes = [min(LISTED, len(case.features)) for case in listed]
     inputs = np.concatenate([case.features[:LISTED] for case in listed])
     labels = np.concatenate([_shares(case.answers[:LISTED]) for case in listed])
-    # Each set counts alike, however many questions it has.
-    weights = np.array([WEIGHTS.get(case.set, 0.5) / counts[case.set] for case in listed])
+    # Each public set counts alike, the small ones of this project half as much.
+    weights = np.array([(1.0 if case.set in PUBLIC else 0.5) / counts[case.set] for case in listed])
     weights = np.repeat(weights / weights.mean(), sizes)
     starts, of = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(sizes)), sizes)
 

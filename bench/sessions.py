@@ -7,14 +7,16 @@ A session is as good as its best event. FTS5 beside it, over the same events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import argparse
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from bench.evidence import DEPTHS, fts, present
 from bench.locomo import Conversation
-from bench.report import table
+from bench.report import table, write_section
 from remembrancer.search import open_embedder
 
 SESSIONS = (5, 10)  # depths
@@ -58,3 +60,18 @@ def report(haystacks: Sequence[Haystack], embedder_name: str) -> str:
     heads = ["system", "kind", "questions", *(f"any@{depth}" for depth in SESSIONS)]
     heads += [f"all@{depth}" for depth in SESSIONS] + [f"turns@{depth}" for depth in DEPTHS]
     return table(heads, rows)
+
+
+def run(name: str, title: str, doc: str, read: Callable[[Path], Iterator[Haystack]]) -> None:
+    """Read the arguments of a bench, measure its file and write the table."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--most", type=int, help="questions, evenly spread; default: all")
+    parser.add_argument("--embedder", default="multilingual", help="default: %(default)s")
+    arguments = parser.parse_args()
+    some = list(read(arguments.file))
+    some = some[:: max(1, len(some) // arguments.most)] if arguments.most else some
+    command = f"python -m bench.{name} {arguments.file.name}"
+    write_section(name, title, command, report(some, arguments.embedder))

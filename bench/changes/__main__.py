@@ -12,7 +12,6 @@ hand-written pairs are measured, and bench/results.md stays as it is.
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +20,13 @@ from bench.changes import sources
 from bench.changes.conflicts import contexts, rates
 from bench.changes.links import link_table
 from bench.changes.must import must_table
+from bench.changes.order import order_table
 from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
 from bench.changes.states import change_table, update_table
 from bench.report import table, write_section
-from remembrancer.memory.changes import change, change_keys
-from remembrancer.memory.changes.reading import read_start, readings
+from remembrancer.memory.changes import change
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-ROUNDS = 7
 READERS = (
     sources.fact_pairs,
     sources.update_pairs,
@@ -77,59 +75,6 @@ def counts(folder: Path | None, *, show: str | None) -> dict[tuple[str, str], Co
         if show == name and pair.is_change and verdict != "certain":
             print(f"MISSED, {verdict} ({name}, {part}): {pair.older} | {pair.newer}")
     return result
-
-
-def costs() -> str:
-    """Return the processor time of the functions over the hand-written pairs."""
-    pairs = labelled_pairs()
-    statements = sorted({text for pair in pairs for text in (pair.older, pair.newer)})
-    cold, warm, keys = [], [], []
-    for _ in range(ROUNDS):
-        begin = time.process_time()
-        for pair in pairs:
-            read_start.cache_clear()
-            change(pair.older, pair.newer)
-        cold.append((time.process_time() - begin) / len(pairs))
-        begin = time.process_time()
-        for text in statements:
-            read_start.cache_clear()
-            change_keys(text)
-        keys.append((time.process_time() - begin) / len(statements))
-        half = 0.0
-        for pair in pairs:
-            read_start.cache_clear()
-            readings(pair.newer)
-            begin = time.process_time()
-            change(pair.older, pair.newer)
-            half += time.process_time() - begin
-        warm.append(half / len(pairs))
-    return (
-        f"Processor time, fastest of {ROUNDS} rounds: `change_keys` {min(keys) * 1e6:.0f} µs a"
-        f" fact; `change` {min(warm) * 1e6:.0f} µs a pair when the newer fact was read before (a"
-        f" write compares one fact with several), {min(cold) * 1e6:.0f} µs when neither was."
-    )
-
-
-def selectivity(folder: Path) -> str:
-    """Return how many of the facts of the larger context share a key with one of them."""
-    facts = {
-        text
-        for part, pair in sources.fact_pairs(folder)
-        if part == "other"
-        for text in (pair.older, pair.newer)
-    }
-    by_key: dict[str, set[str]] = defaultdict(set)
-    for fact in facts:
-        for key in change_keys(fact):
-            by_key[key].add(fact)
-    sizes = sorted(
-        len(set().union(*(by_key[key] for key in change_keys(fact)))) - 1 for fact in facts
-    )
-    return (
-        f"Of {len(facts):,} facts of FactConsolidation, one shares a key with"
-        f" {sizes[len(sizes) // 2]} other at the median, {sizes[int(len(sizes) * 0.9)]} at the 90th"
-        f" percentile, {sizes[-1]} at most."
-    )
 
 
 def conflict_table(folder: Path) -> str:
@@ -203,10 +148,10 @@ def main() -> None:
     text = (
         f"{table(*_rows(result))}\n\n{wrong:,} wrong links of {total:,} pairs"
         f" ({wrong / total:.3%}); of {wrong + right:,} links, {wrong / (wrong + right):.1%} are"
-        f" wrong. In the conversations every link counts as wrong. {costs()}"
+        f" wrong. In the conversations every link counts as wrong.\n\n{order_table()}"
     )
     if folder is not None:
-        text += f" {selectivity(folder)}\n\n{conflict_table(folder)}\n\n{turn_tables(folder)}"
+        text += f"\n\n{conflict_table(folder)}\n\n{turn_tables(folder)}"
     if arguments.show is None and folder is not None:
         write_section("changes", "Facts that replace older ones", "python -m bench.changes", text)
     else:

@@ -10,6 +10,7 @@ question about an earlier state if the older statement is among ten hits.
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,15 @@ import numpy as np
 
 from bench.languages.memories import memory
 from bench.locomo import Conversation, Event, Question
+from bench.report import table
 from bench.spaces import ranking, view_of
-from remembrancer.memory.changes import names_history
-from remembrancer.search import Embedder, Known, Ranker
+from remembrancer.memory.changes import change, names_history
+from remembrancer.search import Embedder, Known, Ranker, load_ranker, open_embedder
 
 PAIRS = Path(__file__).with_name("order.toml")
 DAY_MS = 86_400_000
 HITS = 10
+COUNTS = ("pairs", "right", "first", "linked")
 REPLY = "Okay, I will remember that for you."
 
 
@@ -37,14 +40,9 @@ class Statements:
     conversation: Conversation
     first: int
 
-    @property
-    def count(self) -> int:
-        """The number of pairs."""
-        return len(self.conversation.questions)
-
     def events(self, place: int) -> tuple[int, int]:
         """Return the numbers of the two events of a pair: said first, and said later."""
-        return self.first + place, self.first + self.count + place
+        return self.first + place, self.first + len(self.conversation.questions) + place
 
 
 def statements() -> Iterator[Statements]:
@@ -72,27 +70,39 @@ def _in_memory(kind: str, code: str, rows: list[list[str]], days: Conversation) 
     return Statements(kind, code, whole, first)
 
 
-@dataclass(slots=True)
-class Order:
-    """The count of right answers among the pairs of a memory."""
-
-    pairs: int = 0
-    right: int = 0
-    at_first: int = 0  # the right statement is the first of all hits
-
-
-def order_of(one: Statements, embedder: Embedder, ranker: Ranker) -> Order:
-    """Ask every question of a memory."""
-    view, result = view_of(one.conversation, embedder), Order()
+def order_of(one: Statements, embedder: Embedder, ranker: Ranker) -> Counter[str]:
+    """Ask every question of a memory; count what is right, and right and first of all hits."""
+    view, result = view_of(one.conversation, embedder), Counter[str]()
     for place, question in enumerate(one.conversation.questions):
         known = Known(asks_history=names_history(question.text))
         scores = ranking(view, question.text, embedder).scores(ranker, known)
         earlier, later = (scores.place(number) for number in one.events(place))
         right, other = (later, earlier) if one.kind == "corrections" else (earlier, later)
-        result.pairs += 1
+        result["pairs"] += 1
         if one.kind == "history":
-            result.right += int(np.count_nonzero(scores.total > scores.total[earlier]) < HITS)
+            result["right"] += int(np.count_nonzero(scores.total > scores.total[earlier]) < HITS)
         else:
-            result.right += bool(scores.total[right] > scores.total[other])
-        result.at_first += bool(scores.total.argmax() == right)
+            result["right"] += bool(scores.total[right] > scores.total[other])
+        result["first"] += bool(scores.total.argmax() == right)
+        linked = change(*(one.conversation.events[number].query for number in one.events(place)))
+        result["linked"] += linked is not None
     return result
+
+
+def order_table() -> str:
+    """Return the table of every language, and of all, for each kind of pair."""
+    embedder = open_embedder("multilingual")
+    ranker = load_ranker(embedder.name)
+    totals: dict[str, Counter[str]] = {}
+    rows = []
+    for one in statements():
+        counts = order_of(one, embedder, ranker)
+        totals[one.kind] = totals.get(one.kind, Counter()) + counts
+        rows.append([one.kind, one.language, *(str(counts[name]) for name in COUNTS)])
+    rows += [[kind, "all", *(str(one[name]) for name in COUNTS)] for kind, one in totals.items()]
+    return (
+        "Statements and what was said later, by somebody who knew no rule (order.toml). Right: of "
+        "corrections the newer one comes first, of look-alikes the earlier one; of questions about "
+        "an earlier state the older one is a hit. Linked: rules link the two, or hint.\n\n"
+        + table(["kind", "language", *COUNTS], rows)
+    )
