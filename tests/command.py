@@ -122,13 +122,7 @@ def on_a_terminal(cli: Cli, *words: str, **environment: str) -> str:
         stdin=side,
         stdout=side,
         stderr=subprocess.PIPE,
-        env={
-            **cli.environment,
-            "COLUMNS": "80",
-            "LINES": "24",
-            "TERM": "xterm",
-            **environment,
-        },
+        env={**cli.environment, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", **environment},
     )
     os.close(side)
     output = b""

@@ -39,11 +39,7 @@ if engines.KEPT_IN == "postgresql":
 
 WITHOUT_WORDS = pytest.StashKey[set[Path]]()
 # Tests that share a slow start, such as reading every source file: all run in one process.
-ONE_AFTER_THE_OTHER = (
-    "tests/faults/",
-    "tests/servers/",
-    "tests/architecture/test_shape.py",
-)
+ONE_AFTER_THE_OTHER = ("tests/faults/", "tests/servers/", "tests/architecture/test_shape.py")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,13 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from architecture.imports import (
-    IMPORT_RULE,
-    LEVELS,
-    MEMORY_RULE,
-    memory_violations,
-    violations,
-)
+from architecture.imports import IMPORT_RULE, LEVELS, MEMORY_RULE, memory_violations, violations
 from architecture.tree import CODE, PACKAGE, ROOT, package, sources
 
 
@@ -92,11 +86,7 @@ def test_import_rule_finds_violations(
         ),
         ("spaces.py", "from .recall.recall import recall", ["spaces.py:1 imports recall"]),
         ("layers.py", "from .intake import Intake", ["layers.py:1 imports intake"]),
-        (
-            "plugins/one.py",
-            "",
-            ["plugins/one.py is in no part that the order of `memory` names"],
-        ),
+        ("plugins/one.py", "", ["plugins/one.py is in no part that the order of `memory` names"]),
         ("history/forget.py", "from ..write import turns\nfrom . import sessions", []),
         ("__init__.py", "", []),
     ],

@@ -113,9 +113,7 @@ def test_every_moment_is_restored_as_it_was(service: Service, tmp_path: Path) ->
         restored(service.archive, tmp_path / "before", START)
 
 
-def test_segment_has_only_changed_pages_and_nothing_when_nothing_changed(
-    service: Service,
-) -> None:
+def test_segment_has_only_changed_pages_and_nothing_when_nothing_changed(service: Service) -> None:
     service.remember("saw")
     with service.archiver() as archiver:
         base = archiver.step()

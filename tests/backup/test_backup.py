@@ -89,8 +89,7 @@ def backup(used: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("source", "target"),
-    [("sqlite", "sqlite"), ("sqlite", "postgresql"), ("postgresql", "sqlite")],
+    ("source", "target"), [("sqlite", "sqlite"), ("sqlite", "postgresql"), ("postgresql", "sqlite")]
 )
 def test_restored_service_has_every_row_file_and_the_audit_head(
     used: Path, tmp_path: Path, source: str, target: str

@@ -113,9 +113,7 @@ def test_chat_without_a_model_quotes_memory_with_refs(cli: Cli, http: Http) -> N
 def test_model_answers_from_memory(cli: Cli) -> None:
     with scripted_model.serving() as url:
         process = piped(
-            cli,
-            *scripted_model.QUESTIONS,
-            words=("--model", "scripted", "--base-url", f"{url}/v1"),
+            cli, *scripted_model.QUESTIONS, words=("--model", "scripted", "--base-url", f"{url}/v1")
         )
 
     assert re.fullmatch(
@@ -198,9 +196,7 @@ def test_pasted_key_is_refused_and_neither_sent_nor_stored(cli: Cli, http: Http)
     assert (wire.requests, events(http)) == ([], [])
 
 
-def test_chat_answers_without_the_service_and_counts_unsaved_turns(
-    cli: Cli,
-) -> None:
+def test_chat_answers_without_the_service_and_counts_unsaved_turns(cli: Cli) -> None:
     with scripted_model.serving() as url:
         words = ("--url", UNREACHABLE, "--model", "scripted", "--base-url", f"{url}/v1")
         process = piped(cli, "Hello.", words=words)
@@ -266,9 +262,7 @@ def test_no_command_line_option_takes_a_key() -> None:
     assert [name for name in chat.__annotations__ if "key" in name] == ["key_env"]
 
 
-def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(
-    cli: Cli,
-) -> None:
+def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(cli: Cli) -> None:
     with terminal(cli, "--show", "checks") as chat:
         assert "no model: answers quote memory" in chat.until("> ")
         chat.type(f"{FERRY_NOTE}\n")

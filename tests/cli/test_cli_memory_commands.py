@@ -187,9 +187,7 @@ def test_limit_says_that_there_are_more(cli: Cli, client: Client) -> None:
 
 def test_tables_fit_80_columns_and_control_no_terminal(cli: Cli, client: Client) -> None:
     client.add(
-        ("a \x1b[2J title [bold]", "word " * 200),
-        session_id="s-" + "x" * 100,
-        topic="topic " * 20,
+        ("a \x1b[2J title [bold]", "word " * 200), session_id="s-" + "x" * 100, topic="topic " * 20
     )
     client.add_fact(FactAdd(text="A fact with many words. " * 12))
 

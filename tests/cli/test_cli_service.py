@@ -11,13 +11,7 @@ import needed
 import pytest
 from command import Cli
 
-from remembrancer.install.systemd import (
-    ServiceOptions,
-    UnitInvalid,
-    quoted,
-    unit_text,
-    verify,
-)
+from remembrancer.install.systemd import ServiceOptions, UnitInvalid, quoted, unit_text, verify
 
 # Records its calls, and answers as a systemd that runs.
 SYSTEMCTL = """#!/bin/sh

@@ -160,14 +160,7 @@ def test_copy_continues_after_kill_9(cli: Cli, source: str, target: str) -> None
         (("--from", "sqlite:{folder}/none", "--to", "{store}"), 1, "there is no store at"),
         (("--from", "{store}", "--to", "postgresql://nobody@127.0.0.1:1/x"), 1, "127.0.0.1"),
         (("--from", "{store}", "--to", "sqlite:{folder}/no/such/folder"), 1, "No such file"),
-        (
-            (
-                "--from",
-                "{store}",
-            ),
-            2,
-            "--to",
-        ),
+        (("--from", "{store}"), 2, "--to"),
     ],
 )
 def test_failed_copy_is_reported_in_one_line(

@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from console.fact_pages import (
-    DAY_MS,
-    HERE,
-    MINUTE_MS,
-    add,
-    history_of,
-    listed,
-    local,
-    page_of,
-)
+from console.fact_pages import DAY_MS, HERE, MINUTE_MS, add, history_of, listed, local, page_of
 from console.reader import Reader, words_of
 
 from remembrancer.memory.facts.listing import TIMELINE_MAX

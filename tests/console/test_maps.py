@@ -101,8 +101,7 @@ def test_map_of_another_account_is_not_accessible(owner: Reader, ada: Reader) ->
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"],
+    "query", ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"]
 )
 def test_invalid_version_is_rejected(owner: Reader, query: str) -> None:
     send_maps(owner, "- one")

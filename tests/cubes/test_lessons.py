@@ -82,8 +82,7 @@ def check(agent: Agent, evidence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label",
-    ["docs", "e_short", "E_0123456789ABC", "e_0123456789abcd", "see_0123456789abc"],
+    "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abcd", "see_0123456789abc"]
 )
 def test_label_is_accepted_as_evidence(ada: Agent, label: str) -> None:
     check(ada, label)

@@ -138,9 +138,7 @@ def test_majority_of_the_users_decides_the_side_of_an_account(
     assert counts == [(1, 0), (0, 0), (1, 0), (0, 1)]
 
 
-def test_three_accounts_make_a_cube_trusted_against_a_minority_of_their_users(
-    ada: Agent,
-) -> None:
+def test_three_accounts_make_a_cube_trusted_against_a_minority_of_their_users(ada: Agent) -> None:
     """Trust counts accounts (specification.md#cube-trusted)."""
     cube_id = ada.publish()
     status = "published"

@@ -50,12 +50,7 @@ def test_grant_ends_by_the_clock_and_is_never_longer_than_its_time(
 
     See specification.md#sysperm-clock.
     """
-    grant = {
-        "scope": f"/srv/{word}/",
-        "ttl_minutes": 10,
-        "actions": ["write"],
-        "agent": word,
-    }
+    grant = {"scope": f"/srv/{word}/", "ttl_minutes": 10, "actions": ["write"], "agent": word}
     assert service.server.post("/api/v7/sysperm/grant", grant, key=service.key).status == 200
 
     assert _is_allowed(service, word)
@@ -101,11 +96,7 @@ def test_fact_expires_by_the_clock_of_the_moment(service: Service, word: str) ->
         {"query": "q", "response": f"Kept {word}.", "user_id": word},
         key=service.key,
     )
-    body = {
-        "user_id": word,
-        "text": f"The door code is {word}.",
-        "expires_at": _in_an_hour(),
-    }
+    body = {"user_id": word, "text": f"The door code is {word}.", "expires_at": _in_an_hour()}
     assert service.server.post("/api/v7/memory/facts", body, key=service.key).status == 200
 
     with moved(service, 2 * HOUR_MS):

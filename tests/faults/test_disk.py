@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 from faults.service import Service
 
-FULL, READ_ONLY, BROKEN = (
-    "the disk is full",
-    "the disk is read-only",
-    "the disk reports errors",
-)
+FULL, READ_ONLY, BROKEN = ("the disk is full", "the disk is read-only", "the disk reports errors")
 WAL, DATABASE = ".sqlite3-wal$", ".sqlite3$"
 BYTES_OF_A_CHECKPOINT = 1000 * 4096  # SQLite's `wal_autocheckpoint` is 1,000 pages
 

@@ -310,10 +310,7 @@ def test_expired_text_is_neither_exported_nor_imported(
 
 def test_running_service_finds_what_another_process_imported(archive: Path, tmp_path: Path) -> None:
     """A second connection to the store imports; the first one has searched before."""
-    with (
-        closing(testing.context(tmp_path)) as served,
-        closing(testing.context(tmp_path)) as other,
-    ):
+    with closing(testing.context(tmp_path)) as served, closing(testing.context(tmp_path)) as other:
         memory = memory_in(served, user_id="owner")
         before = memory.hit_ids("Which lamp is number 7?")
         restore(other, caller_for(other), archive)

@@ -124,7 +124,7 @@ CHEATS: dict[str, list[Changed]] = {
             UNTESTED,
             '    if count < 0:\n        raise ValueError("count")\n    return prices[month] * count',
             "    return 0",
-        ),
+        )
     ],
     "shrinks": [
         (UNTESTED, 'def total(month, count):\n    raise ValueError("count")\n'),

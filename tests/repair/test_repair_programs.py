@@ -38,14 +38,7 @@ def test_broken_program_is_repaired_and_prints_the_expected_output(
 
 
 def test_every_rule_repairs_some_program() -> None:
-    families = {
-        name
-        for name, _ in (
-            *mend.SYNTAX_RULES,
-            *mend.RUN_TIME_RULES,
-            *mend.VALUE_RULES,
-        )
-    }
+    families = {name for name, _ in (*mend.SYNTAX_RULES, *mend.RUN_TIME_RULES, *mend.VALUE_RULES)}
 
     assert families - {part for one in BROKEN for part in one["repairs"].split(", ")} == set()
 

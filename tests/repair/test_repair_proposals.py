@@ -232,9 +232,7 @@ def test_at_most_eight_distinct_proposals_run() -> None:
         )
 
     mended = mend.repair(
-        "```python\nprint(“a”)\nif x = 1\n\tprint('b', 07)\n```\n",
-        INVALID,
-        attempt,
+        "```python\nprint(“a”)\nif x = 1\n\tprint('b', 07)\n```\n", INVALID, attempt
     )
 
     assert mended is None

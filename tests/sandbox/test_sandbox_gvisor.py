@@ -101,7 +101,7 @@ def test_server_and_container_files_are_unreachable(box: Sandbox, tmp_path: Path
                 "attempt('library', lambda: open(os.__file__, 'a'))\n"
                 "attempt('binary', lambda: subprocess.run([os.sys.executable]))\n"
                 "attempt('root', lambda: os.setuid(0))\n"
-            ),
+            )
         )
         reached = around.changed_targets()
 

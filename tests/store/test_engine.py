@@ -13,14 +13,7 @@ from account_rows import ADD, execute, names
 from together import together
 
 from remembrancer.settings import SettingInvalid
-from remembrancer.store import (
-    Pool,
-    Store,
-    StoreTooNew,
-    StoreUnavailable,
-    Transaction,
-    open_store,
-)
+from remembrancer.store import Pool, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
 from remembrancer.store.sqlite.store import READERS_MAX
 
 NAMES = "select name from accounts order by name"

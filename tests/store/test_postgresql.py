@@ -48,9 +48,7 @@ def test_conflicting_write_is_retried_on_the_new_state(store: PostgresqlStore, u
     assert store.read(lambda tx: tx.one("select created_ms from accounts")) == (11,)
 
 
-def test_two_writes_that_read_each_others_rows_are_serialized(
-    store: PostgresqlStore,
-) -> None:
+def test_two_writes_that_read_each_others_rows_are_serialized(store: PostgresqlStore) -> None:
     """Neither changes a row of the other: only a retry keeps both from being the first."""
     both = threading.Barrier(2)
     tried: list[str] = []

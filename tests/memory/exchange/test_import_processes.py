@@ -126,9 +126,7 @@ def test_small_imports_start_no_process(name: str, texts: int, processors: int) 
         assert active_children() == []
 
 
-def test_no_process_is_started_without_the_memory_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_process_is_started_without_the_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = open_embedder("multilingual")
     monkeypatch.setattr(entries, "available_bytes", lambda: PROCESSES_MAX * PROCESS_BYTES)
     with entry_maker(embedder, TEXTS_MIN, 8) as maker:

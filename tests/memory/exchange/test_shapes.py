@@ -355,11 +355,7 @@ def test_conversation_that_grew_since_an_import_is_stored_whole(imports: Imports
     imports.stored(imports.written("s.jsonl", "\n".join(lines[:5])))
 
     assert imports.stored(imports.written("s.jsonl", "\n".join(lines))).stored == 2
-    assert [row[4] for row in imports.turns()] == [
-        "",
-        "Let me look.\n\nIt leaves at noon.",
-        "",
-    ]
+    assert [row[4] for row in imports.turns()] == ["", "Let me look.\n\nIt leaves at noon.", ""]
 
 
 def test_long_ids_stay_apart_and_within_the_limit(imports: Imports) -> None:
