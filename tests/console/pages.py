@@ -7,7 +7,6 @@ from remembrancer.console.routes import PAGES
 EVERY_PAGE = sorted(
     path for path, page in PAGES.items() if page.get and not page.is_public and not page.is_download
 )  # pages that need a sign-in
-EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)
 EVERY_FORM_OF_A_SESSION = sorted(
     path for path, page in PAGES.items() if page.post and not page.is_public
 )

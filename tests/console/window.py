@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +53,6 @@ class Watch:
 
     origin: str
     wrong: list[str] = field(default_factory=list)
-    foreseen: list[str] = field(default_factory=list)
 
     def over(self, window: BrowserContext) -> None:
         """Watch all pages of a window."""
@@ -62,18 +60,9 @@ class Watch:
         window.on("weberror", lambda error: self.wrong.append(f"a script failed: {error.error}"))
         window.on("request", self._request)
 
-    def foresee(self, pattern: str) -> None:
-        """Expect an error that the test causes, such as status 422 in Chromium's console."""
-        self.foreseen.append(pattern)
-
     def check(self) -> None:
-        """Raise AssertionError if an unexpected error occurred."""
-        unexpected = [
-            error
-            for error in self.wrong
-            if not any(re.search(pattern, error) for pattern in self.foreseen)
-        ]
-        assert unexpected == []
+        """Raise AssertionError if an error occurred."""
+        assert self.wrong == []
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
