@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ SCHEMAS = Path(__file__).with_name("schemas")  # each names its source
 MANIFESTS = sorted(
     path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"
 )
+CONTAINERFILE = (DEPLOY / "Containerfile").read_text("utf-8")
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 KUBERNETES = json.loads((SCHEMAS / "kubernetes-1.34.json").read_text("utf-8"))
 
@@ -32,9 +34,7 @@ def schema_errors(resource: dict[str, Any]) -> list[str]:
     """Return the errors that Kubernetes would report for a resource."""
     kind = KUBERNETES["kinds"].get(f"{resource.get('apiVersion')} {resource.get('kind')}")
     if kind is None:
-        return [
-            f"{resource.get('apiVersion')} {resource.get('kind')} is not among the schemas here"
-        ]
+        return ["it is not among the schemas here"]
     schema = {"$ref": kind, "$defs": KUBERNETES["$defs"]}
     return [
         f"{'/'.join(map(str, error.path))}: {error.message}"
@@ -42,6 +42,7 @@ def schema_errors(resource: dict[str, Any]) -> list[str]:
     ]
 
 
+@cache
 def resources() -> dict[str, dict[str, Any]]:
     """Return every resource by kind."""
     return {
@@ -87,11 +88,11 @@ def test_compose_file_matches_the_compose_specification() -> None:
 
 
 def test_every_manifest_except_the_example_is_applied() -> None:
-    listed = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text("utf-8"))[
-        "resources"
-    ]
+    listed = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text("utf-8"))
 
-    assert sorted(listed) == [path.name for path in MANIFESTS if "example" not in path.name]
+    assert sorted(listed["resources"]) == [
+        path.name for path in MANIFESTS if "example" not in path.name
+    ]
 
 
 def test_selectors_match_the_pods() -> None:
@@ -117,10 +118,7 @@ def test_probes_use_existing_endpoints() -> None:
         container()[f"{which}Probe"]["httpGet"]["path"]
         for which in ("startup", "liveness", "readiness")
     }
-    probe_paths |= {
-        f"/{name}"
-        for name in re.findall(r"8460/(\w+)", (DEPLOY / "Containerfile").read_text("utf-8"))
-    }
+    probe_paths |= {f"/{name}" for name in re.findall(r"8460/(\w+)", CONTAINERFILE)}
 
     assert probe_paths == {"/healthz", "/readyz"}
     assert probe_paths <= paths
@@ -134,33 +132,23 @@ def test_settings_are_valid() -> None:
         *server.items(),
         ("REMEMBRANCER_STORE", re.findall(r'"(.*)"', secret)[0]),
     ]
-    variables += re.findall(
-        r"(REMEMBRANCER_\w+)=(\S+)", (DEPLOY / "Containerfile").read_text("utf-8")
-    )
+    variables += re.findall(r"(REMEMBRANCER_\w+)=(\S+)", CONTAINERFILE)
+    settings = {name: value for name, value in variables if name != "REMEMBRANCER_CONFIG"}
 
-    assert read(
-        {name: value for name, value in variables if name != "REMEMBRANCER_CONFIG"}
-        | {"REMEMBRANCER_DATA": "none"}
-    ).store
+    assert read(settings | {"REMEMBRANCER_DATA": "none"}).store
 
 
 def test_server_is_unprivileged_and_writes_only_to_its_folders() -> None:
-    pod, service = (
-        resources()["Deployment"]["spec"]["template"]["spec"],
-        COMPOSE["services"]["server"],
-    )
-    user = re.findall(r"^USER (\d+):", (DEPLOY / "Containerfile").read_text("utf-8"), re.MULTILINE)
+    pod = resources()["Deployment"]["spec"]["template"]["spec"]
+    service = COMPOSE["services"]["server"]
+    user = re.findall(r"^USER (\d+):", CONTAINERFILE, re.MULTILINE)
 
     assert user == [str(pod["securityContext"]["runAsUser"])]
     assert pod["securityContext"]["runAsNonRoot"]
     assert container()["securityContext"]["readOnlyRootFilesystem"]
     assert service["read_only"]
-    assert {
-        mount["mountPath"] for mount in container()["volumeMounts"] if not mount.get("readOnly")
-    } == {
-        "/data",
-        "/tmp",  # noqa: S108  in the container
-    }
+    mounts = [one for one in container()["volumeMounts"] if not one.get("readOnly")]
+    assert {one["mountPath"] for one in mounts} == {"/data", "/tmp"}  # noqa: S108  in the container
     assert container()["securityContext"]["capabilities"]["drop"] == service["cap_drop"] == ["ALL"]
 
 
@@ -176,7 +164,7 @@ def test_secrets_of_the_compose_file_stay_out_of_the_repository() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    re.findall(r"awk '(.+)' requirements-dev.lock", (DEPLOY / "Containerfile").read_text("utf-8")),
+    re.findall(r"awk '(.+)' requirements-dev.lock", CONTAINERFILE),
 )
 def test_image_installs_locked_packages_by_name(program: str) -> None:
     process = subprocess.run(

@@ -72,24 +72,12 @@ def test_uv_lock_does_not_exist() -> None:
     assert not (ROOT / "uv.lock").exists()
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "setup",
-        "run",
-        "demo",
-        "test",
-        "test-long",
-        "check",
-        "bench",
-        "docs",
-        "lock",
-        "format",
-        "help",
-    ],
-)
-def test_make_has_the_documented_targets(target: str) -> None:
-    assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+def test_make_has_the_documented_targets() -> None:
+    text = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):.*## \S", text, re.MULTILINE))
+
+    assert targets >= {"setup", "run", "demo", "test", "test-long", "check", "bench"}
+    assert targets >= {"docs", "lock", "format", "help"}
 
 
 @pytest.mark.parametrize("name", ["run", "nightly"])

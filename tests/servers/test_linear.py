@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 
-
-def test_sequential_calls_count_up() -> None:
-    assert not_one_counter([CounterRead(0, 1, 1), CounterRead(2, 3, 2)]) == []
-
-
-def test_concurrent_calls_can_be_counted_in_any_order() -> None:
-    assert not_one_counter([CounterRead(0, 3, 2), CounterRead(1, 2, 1)]) == []
-
-
-def test_duplicate_number_is_detected() -> None:
-    assert not_one_counter([CounterRead(0, 1, 1), CounterRead(0, 1, 1)]) == ["1 was given 2 times"]
-
-
-def test_missing_number_is_detected() -> None:
-    assert not_one_counter([CounterRead(0, 1, 1), CounterRead(2, 3, 3)]) == [
-        "1 numbers are missing, 0 answers were lost: [2]"
-    ]
-
-
-def test_lost_response_can_explain_a_missing_number() -> None:
-    assert (
-        not_one_counter([CounterRead(0, 1, 1), CounterRead(0, 9, None), CounterRead(2, 3, 3)]) == []
-    )
+COUNTED: dict[str, tuple[list[tuple[float, float, int | None]], list[str]]] = {
+    "sequential calls count up": ([(0, 1, 1), (2, 3, 2)], []),
+    "concurrent calls can be counted in any order": ([(0, 3, 2), (1, 2, 1)], []),
+    "a lost response can explain a missing number": ([(0, 1, 1), (0, 9, None), (2, 3, 3)], []),
+    "a duplicate number": ([(0, 1, 1), (0, 1, 1)], ["1 was given 2 times"]),
+    "a missing number": (
+        [(0, 1, 1), (2, 3, 3)],
+        ["1 numbers are missing, 0 answers were lost: [2]"],
+    ),
+    "a number smaller than an earlier one": (
+        [(0, 1, 2), (2, 3, 1)],
+        ["1 was asked for after 2 had been given"],
+    ),
+    "a count that does not start at 1": ([(0, 1, 0), (2, 3, 1)], ["0 is not counted from 1"]),
+}
+SWITCHED: dict[str, tuple[list[tuple[float, float, bool]], int]] = {
+    "on or off while it changes": ([(0, 1, True), (2, 5, True), (2, 5, False), (6, 7, False)], 0),
+    "on after it was turned off": ([(5, 6, True)], 1),
+    "off before it was turned off": ([(0, 1, False)], 1),
+    "on after it was seen off": ([(3, 3.2, False), (3.5, 3.8, True)], 1),
+}
 
 
-def test_number_smaller_than_an_earlier_one_is_detected() -> None:
-    assert not_one_counter([CounterRead(0, 1, 2), CounterRead(2, 3, 1)]) == [
-        "1 was asked for after 2 had been given"
-    ]
+@pytest.mark.parametrize(("reads", "wrong"), COUNTED.values(), ids=COUNTED)
+def test_violations_of_one_counter_are_detected(
+    reads: list[tuple[float, float, int | None]], wrong: list[str]
+) -> None:
+    assert not_one_counter([CounterRead(*read) for read in reads]) == wrong
 
 
-def test_count_that_does_not_start_at_1_is_detected() -> None:
-    assert not_one_counter([CounterRead(0, 1, 0), CounterRead(2, 3, 1)]) == [
-        "0 is not counted from 1"
-    ]
+@pytest.mark.parametrize(("reads", "violations"), SWITCHED.values(), ids=SWITCHED)
+def test_violations_of_a_switch_turned_off_between_3_and_4_are_detected(
+    reads: list[tuple[float, float, bool]], violations: int
+) -> None:
+    wrong = not_one_switch([SwitchRead(*read) for read in reads], turned_off=(3, 4))
+
+    assert len(wrong) == violations
 
 
 @given(
@@ -72,43 +77,5 @@ def test_swapped_responses_of_sequential_calls_are_detected(
     values = [call.value for call in calls]
     values[one], values[other] = values[other], values[one]
 
-    assert not_one_counter(
-        [
-            CounterRead(call.began, call.ended, value)
-            for call, value in zip(calls, values, strict=True)
-        ]
-    )
-
-
-def test_switch_can_be_on_or_off_while_it_changes() -> None:
-    assert (
-        not_one_switch(
-            [
-                SwitchRead(0, 1, True),
-                SwitchRead(2, 5, True),
-                SwitchRead(2, 5, False),
-                SwitchRead(6, 7, False),
-            ],
-            turned_off=(3, 4),
-        )
-        == []
-    )
-
-
-def test_switch_on_after_it_was_turned_off_is_detected() -> None:
-    assert len(not_one_switch([SwitchRead(5, 6, True)], turned_off=(3, 4))) == 1
-
-
-def test_switch_off_before_it_was_turned_off_is_detected() -> None:
-    assert len(not_one_switch([SwitchRead(0, 1, False)], turned_off=(3, 4))) == 1
-
-
-def test_switch_on_after_it_was_seen_off_is_detected() -> None:
-    assert (
-        len(
-            not_one_switch(
-                [SwitchRead(3, 3.2, False), SwitchRead(3.5, 3.8, True)], turned_off=(3, 4)
-            )
-        )
-        == 1
-    )
+    swapped = [replace(call, value=value) for call, value in zip(calls, values, strict=True)]
+    assert not_one_counter(swapped)
