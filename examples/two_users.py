@@ -124,10 +124,10 @@ def corrected_draft(agent: Agent) -> None:
 def second_sessions(agent: Agent) -> None:
     """Show what each user's next session knows, and rate a lesson."""
     agent.write("\n## Second sessions\n\nNew sessions know what the first ones stored.")
-    query = "Is there a penicillin allergy, and when does the ferry go?"
+    query = "Is there a penicillin allergy?"
     search = {"query_text": query, "user_id": "ada", "session_id": "ada-2", "top_k": 1}
     result = agent.call("memory", search)
-    turn = {"query": query, "response": "Yes, and at 9:40 [unverified].", "session_id": "ada-2"}
+    turn = {"query": query, "response": "Yes, says the first session [unverified].", "session_id": "ada-2"}
     agent.call("remember", turn)
     agent.write("\nThe lesson of another team is new to Ada. Her agent rates it.")
     for cube in result["shared_cubes"]:
