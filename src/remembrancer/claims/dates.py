@@ -211,7 +211,6 @@ _AGO_BEFORE = re.compile(r"(?:\bvor|\bil y a|\bhace)[ ]$", re.IGNORECASE)
 _AGO_AFTER = re.compile(r"[ ](?:ago|earlier|назад|атрас)\b|(?:以?前)", re.IGNORECASE)
 _IN_BEFORE = re.compile(r"(?:\bin|\bdans|\ben|\bчерез)[ ]$", re.IGNORECASE)
 _IN_AFTER = re.compile(r"[ ](?:from now|later)\b|(?:以?后|之后)", re.IGNORECASE)
-_DAYS_OF_WEEK = "一二三四五六日"
 _DAY_SECONDS = 86_400
 
 

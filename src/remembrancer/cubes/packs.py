@@ -23,6 +23,7 @@ from ..context import Caller, Context, Records
 from ..protocol.cubes import CubeStatus, Essence, Evidence, Rules, Topic
 from ..protocol.limits import CUBE_EVIDENCE_CHARACTERS_MAX, PUBLISHED_EVIDENCE_CHARACTERS_MAX
 from ..protocol.line import CubeKind
+from ..protocol.message import Described
 from ..protocol.text import Moment, Telling, beginning
 from ..store import Row, Transaction, load_queries
 from . import publishing
@@ -98,55 +99,58 @@ def _names_no_event(text: str) -> str:
 Label = Annotated[Evidence, AfterValidator(_names_no_event)]
 
 
-class _PackLine(BaseModel):
+class _PackLine(Described):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class PackRecord(_PackLine):
     """The experience of the exporting account with a lesson. It is no vote elsewhere."""
 
-    useful: Annotated[Count, Field(description="Accounts that found it useful.")]
-    useless: Annotated[Count, Field(description="Accounts that found it useless.")]
-    status: Annotated[CubeStatus, Field(description="Its status.")]
-    helped: Annotated[Count, Field(description="Turns that used it and ended well.")]
-    failed: Annotated[Count, Field(description="Turns that used it and failed.")]
+    useful: Count
+    """Accounts that found it useful."""
+    useless: Count
+    """Accounts that found it useless."""
+    status: CubeStatus
+    """Its status."""
+    helped: Count
+    """Turns that used it and ended well."""
+    failed: Count
+    """Turns that used it and failed."""
 
 
 class PackProof(_PackLine):
     """A program that fails without the lesson, and one that follows it. An import runs neither."""
 
-    fails: Annotated[Program, Field(description="A Python program that fails.")]
-    error: Annotated[
-        Telling,
-        Field(
-            max_length=ERROR_CHARACTERS_MAX,
-            description="Regular expression that matches a part of the type and message of its "
-            "error.",
-        ),
-    ]
-    passes: Annotated[Program, Field(description="The same program, following the rules.")]
+    fails: Program
+    """A Python program that fails."""
+    error: Annotated[Telling, Field(max_length=ERROR_CHARACTERS_MAX)]
+    """Regular expression that matches a part of the type and message of its error."""
+    passes: Program
+    """The same program, following the rules."""
 
 
 class PackLesson(_PackLine):
     """One lesson of a pack."""
 
-    cube_id: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id where it was exported.")
-    ]
-    kind: Annotated[CubeKind, Field(description="Kind of lesson.")]
-    topic: Annotated[Topic, Field(description="Topic, in a few words.")]
-    essence: Annotated[Essence, Field(description="The lesson, in one sentence.")]
-    rules_markdown: Annotated[Rules, Field(description="Rules, as a Markdown list.")]
-    evidence_kind: Annotated[
-        EvidenceKind,
-        Field(
-            description="`reproduced`: programs prove it; `event`: a turn of its author; `label`: "
-            "only what `evidence` says."
-        ),
-    ]
-    evidence: Annotated[Label, Field(description="A label, without an event_id.")]
-    record: Annotated[PackRecord, Field(description="Experience of the exporting account.")]
-    proof: Annotated[PackProof | None, Field(description="Programs that prove it, if any.")] = None
+    cube_id: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,64}$")]
+    """Its id where it was exported."""
+    kind: CubeKind
+    """Kind of lesson."""
+    topic: Topic
+    """Topic, in a few words."""
+    essence: Essence
+    """The lesson, in one sentence."""
+    rules_markdown: Rules
+    """Rules, as a Markdown list."""
+    evidence_kind: EvidenceKind
+    """`reproduced`: programs prove it; `event`: a turn of its author; `label`: only what `evidence`
+    says."""
+    evidence: Label
+    """A label, without an event_id."""
+    record: PackRecord
+    """Experience of the exporting account."""
+    proof: PackProof | None = None
+    """Programs that prove it, if any."""
 
     @property
     def texts(self) -> LessonTexts:
@@ -157,36 +161,24 @@ class PackLesson(_PackLine):
 class PackHeader(_PackLine):
     """The first line of a pack."""
 
-    pack: Annotated[
-        str,
-        Field(
-            pattern=f"^{NAME}$",
-            description="Name of the pack: lower-case letters, digits and hyphens, at most 64.",
-        ),
-    ]
+    pack: Annotated[str, Field(pattern=f"^{NAME}$")]
+    """Name of the pack: lower-case letters, digits and hyphens, at most 64."""
     format: Annotated[int, Field(description=f"Version of the format: {FORMAT}.")]
-    created_at: Annotated[Moment, Field(description="Time of the export.")]
-    lessons: Annotated[Count, Field(description="Number of lessons.")]
-    service: Annotated[
-        str,
-        Field(
-            pattern=r"^[0-9A-Za-z.+-]{1,64}$",
-            description="Version of Remembrancer that wrote it.",
-        ),
-    ]
+    created_at: Moment
+    """Time of the export."""
+    lessons: Count
+    """Number of lessons."""
+    service: Annotated[str, Field(pattern="^[0-9A-Za-z.+-]{1,64}$")]
+    """Version of Remembrancer that wrote it."""
 
 
 class PackSignature(_PackLine):
     """The last line of a pack."""
 
-    key: Annotated[str, Field(description="Public key: 32 bytes as base64url without padding.")]
-    signature: Annotated[
-        str,
-        Field(
-            description="Ed25519 signature over all bytes before this line, as base64url without "
-            "padding."
-        ),
-    ]
+    key: str
+    """Public key: 32 bytes as base64url without padding."""
+    signature: str
+    """Ed25519 signature over all bytes before this line, as base64url without padding."""
 
 
 class _AnyHeader(BaseModel):

@@ -15,8 +15,6 @@ from .text import Moment, Text
 FORMAT = "remembrancer-erasure/1"
 EVENT_IDS_MAX = 500  # listed in a statement; the digest covers any number
 
-Hex = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
 
 class ErasureScope(Message):
     """Selection of an erasure.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from ...protocol import limits
 from ...protocol.files import memory_path
 from ...protocol.line import CubeKind
-from ...protocol.message import Id, Topic
+from ...protocol.message import Described, Id, Topic
 from ...protocol.text import Moment, Text
 
 FORMAT: Literal["remembrancer-export"] = "remembrancer-export"
@@ -35,7 +35,7 @@ FileName = Annotated[
 ]
 
 
-class Record(BaseModel):
+class Record(Described):
     """Base of records: strict types, no unknown fields, immutable. Every field is written."""
 
     KEY: ClassVar[tuple[str, ...]] = ()  # the fields that identify a record
@@ -53,9 +53,12 @@ class UserRecord(Record):
 
     KEY = ("user_id",)
 
-    user_id: Annotated[Id, Field(description="Name of the space.")]
-    created_at: Annotated[Moment, Field(description="Time of its first record.")]
-    l1_mapped: Annotated[Number, Field(description="L1s that the newest map covers.")]
+    user_id: Id
+    """Name of the space."""
+    created_at: Moment
+    """Time of its first record."""
+    l1_mapped: Number
+    """L1s that the newest map covers."""
 
 
 class SessionRecord(Record):
@@ -63,18 +66,26 @@ class SessionRecord(Record):
 
     KEY = ("user_id", "session_id")
 
-    user_id: Annotated[Id, Field(description="User of the session.")]
-    session_id: Annotated[Id, Field(description="Name of the session, unique for the user.")]
-    created_at: Annotated[Moment, Field(description="Time of its first search or turn.")]
-    last_turn_at: Annotated[Moment | None, Field(description="Time of its last turn.")]
-    step: Annotated[Number, Field(description="Counted searches: the step that its seal names.")]
-    remembered_step: Annotated[
-        Number, Field(description="Step whose turn was remembered last: that seal is used.")
-    ]
-    turns: Annotated[Number, Field(description="Turns, without superseded drafts.")]
-    turns_summarised: Annotated[Number, Field(description="Turns that L1s cover.")]
-    cube_turn: Annotated[Number | None, Field(description="Number of the turn with its last cube.")]
-    task_open: Annotated[bool, Field(description="True if its task is open.")]
+    user_id: Id
+    """User of the session."""
+    session_id: Id
+    """Name of the session, unique for the user."""
+    created_at: Moment
+    """Time of its first search or turn."""
+    last_turn_at: Moment | None
+    """Time of its last turn."""
+    step: Number
+    """Counted searches: the step that its seal names."""
+    remembered_step: Number
+    """Step whose turn was remembered last: that seal is used."""
+    turns: Number
+    """Turns, without superseded drafts."""
+    turns_summarised: Number
+    """Turns that L1s cover."""
+    cube_turn: Number | None
+    """Number of the turn with its last cube."""
+    task_open: bool
+    """True if its task is open."""
 
     @model_validator(mode="after")
     def _counts_fit(self) -> SessionRecord:
@@ -86,10 +97,14 @@ class SessionRecord(Record):
 class SecondLooks(Record):
     """The second looks at a turn."""
 
-    passed: Annotated[Number, Field(description="Second looks that passed.")]
-    failed: Annotated[Number, Field(description="Second looks that failed.")]
-    last_passed: Annotated[bool, Field(description="True if the last one passed.")]
-    looked_at: Annotated[Moment, Field(description="Time of the last one.")]
+    passed: Number
+    """Second looks that passed."""
+    failed: Number
+    """Second looks that failed."""
+    last_passed: bool
+    """True if the last one passed."""
+    looked_at: Moment
+    """Time of the last one."""
 
 
 class EventRecord(Record):
@@ -99,29 +114,40 @@ class EventRecord(Record):
     SCREENED = ("topic", "query", "response")
     SAME = ("user_id", "session_id", "query", "response", "occurred_ms")
 
-    event_id: Annotated[EventId, Field(description="Identifier; kept by the import.")]
-    user_id: Annotated[Id, Field(description="User of the turn.")]
-    session_id: Annotated[Id, Field(description="Session of the turn.")]
-    step: Annotated[Number | None, Field(description="Step of the session, if it was a seal's.")]
-    topic: Annotated[Topic | None, Field(description="Topic.")]
-    query: Annotated[Text, Field(description="The user's message.")]
-    response: Annotated[Text, Field(description="The answer.")]
-    flags: Annotated[
-        list[Flag], Field(description="Warnings such as `secret`; the import adds its own.")
-    ]
-    occurred_at: Annotated[
-        Moment, Field(description="Time that the turn belongs to, in the zone that was sent.")
-    ]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
-    superseded: Annotated[bool, Field(description="True for a draft that a revision replaced.")]
-    superseded_by: Annotated[EventId | None, Field(description="That revision.")]
-    expires_at: Annotated[Moment | None, Field(description="Time at which it is erased.")]
-    pinned: Annotated[bool, Field(description="True if retention leaves it.")]
-    withdrawn: Annotated[bool, Field(description="True if the user took it back.")]
-    withdraws: Annotated[
-        list[EventId], Field(description="Earlier turns that the user took back in this one.")
-    ]
-    second_look: Annotated[SecondLooks | None, Field(description="Its second looks, if any.")]
+    event_id: EventId
+    """Identifier; kept by the import."""
+    user_id: Id
+    """User of the turn."""
+    session_id: Id
+    """Session of the turn."""
+    step: Number | None
+    """Step of the session, if it was a seal's."""
+    topic: Topic | None
+    """Topic."""
+    query: Text
+    """The user's message."""
+    response: Text
+    """The answer."""
+    flags: list[Flag]
+    """Warnings such as `secret`; the import adds its own."""
+    occurred_at: Moment
+    """Time that the turn belongs to, in the zone that was sent."""
+    created_at: Moment
+    """Time it was stored."""
+    superseded: bool
+    """True for a draft that a revision replaced."""
+    superseded_by: EventId | None
+    """That revision."""
+    expires_at: Moment | None
+    """Time at which it is erased."""
+    pinned: bool
+    """True if retention leaves it."""
+    withdrawn: bool
+    """True if the user took it back."""
+    withdraws: list[EventId]
+    """Earlier turns that the user took back in this one."""
+    second_look: SecondLooks | None
+    """Its second looks, if any."""
 
     @model_validator(mode="after")
     def _is_superseded(self) -> EventRecord:
@@ -135,9 +161,12 @@ class OriginRecord(Record):
 
     KEY = ("user_id", "origin")
 
-    user_id: Annotated[Id, Field(description="User of the event.")]
-    origin: Annotated[Text, Field(min_length=1, description="Identifier in the source system.")]
-    event_id: Annotated[EventId | None, Field(description="The event; null for a fact.")]
+    user_id: Id
+    """User of the event."""
+    origin: Annotated[Text, Field(min_length=1)]
+    """Identifier in the source system."""
+    event_id: EventId | None
+    """The event; null for a fact."""
 
 
 class FactRecord(Record):
@@ -147,29 +176,42 @@ class FactRecord(Record):
     SCREENED = ("text", "condition")
     SAME = ("user_id",)
 
-    fact_id: Annotated[FactId, Field(description="Identifier; kept by the import.")]
-    user_id: Annotated[Id, Field(description="User of the fact.")]
-    session_id: Annotated[Id | None, Field(description="Session it was stored in.")]
-    event_id: Annotated[EventId | None, Field(description="Turn that stated it first.")]
-    sources: Annotated[list[EventId], Field(description="Other turns that stated it.")]
-    text: Annotated[Text, Field(description="Its wording; empty once it was erased.")]
-    status: Annotated[
-        FactStatus,
-        Field(description="State of its life."),
-    ]
-    kind: Annotated[Literal["fact", "instruction", "preference"], Field(description="Kind.")]
-    condition: Annotated[Text | None, Field(description="When an instruction applies.")]
-    recognised: Annotated[
-        bool, Field(description="True if rules recognised it in a turn; false if it was stated.")
-    ]
-    pinned: Annotated[bool, Field(description="True if it is always in the start pack.")]
-    valid_from: Annotated[Moment, Field(description="Time from which it holds.")]
-    valid_to: Annotated[Moment | None, Field(description="Time until which it holds.")]
-    expires_at: Annotated[Moment | None, Field(description="Time at which its text is erased.")]
-    superseded_by: Annotated[FactId | None, Field(description="Fact that took its place.")]
-    uses: Annotated[Number, Field(description="Searches whose answers showed it.")]
-    used_at: Annotated[Moment | None, Field(description="Time of the last of these.")]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    fact_id: FactId
+    """Identifier; kept by the import."""
+    user_id: Id
+    """User of the fact."""
+    session_id: Id | None
+    """Session it was stored in."""
+    event_id: EventId | None
+    """Turn that stated it first."""
+    sources: list[EventId]
+    """Other turns that stated it."""
+    text: Text
+    """Its wording; empty once it was erased."""
+    status: FactStatus
+    """State of its life."""
+    kind: Literal["fact", "instruction", "preference"]
+    """Kind."""
+    condition: Text | None
+    """When an instruction applies."""
+    recognised: bool
+    """True if rules recognised it in a turn; false if it was stated."""
+    pinned: bool
+    """True if it is always in the start pack."""
+    valid_from: Moment
+    """Time from which it holds."""
+    valid_to: Moment | None
+    """Time until which it holds."""
+    expires_at: Moment | None
+    """Time at which its text is erased."""
+    superseded_by: FactId | None
+    """Fact that took its place."""
+    uses: Number
+    """Searches whose answers showed it."""
+    used_at: Moment | None
+    """Time of the last of these."""
+    created_at: Moment
+    """Time it was stored."""
 
     @model_validator(mode="after")
     def _text_fits(self) -> FactRecord:
@@ -187,18 +229,24 @@ class SummaryRecord(Record):
     SCREENED = ("topic", "text")
     SAME = ("user_id", "text")
 
-    l1_id: Annotated[L1Id, Field(description="Identifier; kept by the import.")]
-    user_id: Annotated[Id, Field(description="User of the session.")]
-    session_id: Annotated[Id, Field(description="The session.")]
-    topic: Annotated[Topic | None, Field(description="Topic.")]
-    text: Annotated[Text, Field(min_length=1, description="The summary.")]
-    message_count: Annotated[Number | None, Field(description="Messages, as its agent counted.")]
-    turns: Annotated[Number, Field(description="Turns that it covers.")]
-    ratio: Annotated[
-        float | None,
-        Field(ge=0, allow_inf_nan=False, description="Its length divided by that of the turns."),
-    ]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    l1_id: L1Id
+    """Identifier; kept by the import."""
+    user_id: Id
+    """User of the session."""
+    session_id: Id
+    """The session."""
+    topic: Topic | None
+    """Topic."""
+    text: Annotated[Text, Field(min_length=1)]
+    """The summary."""
+    message_count: Number | None
+    """Messages, as its agent counted."""
+    turns: Number
+    """Turns that it covers."""
+    ratio: Annotated[float | None, Field(ge=0, allow_inf_nan=False)]
+    """Its length divided by that of the turns."""
+    created_at: Moment
+    """Time it was stored."""
 
 
 class MapRecord(Record):
@@ -207,12 +255,18 @@ class MapRecord(Record):
     KEY = ("user_id", "version")
     SCREENED = ("text",)
 
-    user_id: Annotated[Id, Field(description="User of the map.")]
-    version: Annotated[Number, Field(ge=1, description="Number of the version.")]
-    text: Annotated[Text, Field(description="The map.")]
-    l1_count: Annotated[Number, Field(description="L1s of the user at that time.")]
-    made_by: Annotated[Literal["agent", "headlines", "model"], Field(description="Author.")]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    user_id: Id
+    """User of the map."""
+    version: Annotated[Number, Field(ge=1)]
+    """Number of the version."""
+    text: Text
+    """The map."""
+    l1_count: Number
+    """L1s of the user at that time."""
+    made_by: Literal["agent", "headlines", "model"]
+    """Author."""
+    created_at: Moment
+    """Time it was stored."""
 
 
 class PromptRecord(Record):
@@ -221,11 +275,12 @@ class PromptRecord(Record):
     KEY = ("user_id",)
     SCREENED = ("text",)
 
-    user_id: Annotated[Id, Field(description="The user.")]
-    text: Annotated[
-        Text, Field(max_length=limits.PROMPT_CHARACTERS_MAX, description="The user's part.")
-    ]
-    updated_at: Annotated[Moment, Field(description="Time of its last change.")]
+    user_id: Id
+    """The user."""
+    text: Annotated[Text, Field(max_length=limits.PROMPT_CHARACTERS_MAX)]
+    """The user's part."""
+    updated_at: Moment
+    """Time of its last change."""
 
 
 class MemoryFileRecord(Record):
@@ -234,21 +289,24 @@ class MemoryFileRecord(Record):
     KEY = ("user_id", "path", "version")
     SCREENED = ("text",)
 
-    user_id: Annotated[Id, Field(description="User of the file.")]
-    path: Annotated[Text, Field(description="Path below /memories.")]
-    version: Annotated[Number, Field(ge=1, description="Number of the version of this path.")]
-    is_current: Annotated[bool, Field(description="True for the version that is read.")]
-    change: Annotated[Text, Field(max_length=40, description="Command that made it.")]
-    other_path: Annotated[Text | None, Field(description="The other path of a rename.")]
-    flags: Annotated[list[Flag], Field(description="Warnings about the text.")]
-    text: Annotated[
-        Text | None,
-        Field(
-            max_length=limits.MEMORY_FILE_CHARACTERS_MAX,
-            description="The whole text; null where the file was deleted.",
-        ),
-    ]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    user_id: Id
+    """User of the file."""
+    path: Text
+    """Path below /memories."""
+    version: Annotated[Number, Field(ge=1)]
+    """Number of the version of this path."""
+    is_current: bool
+    """True for the version that is read."""
+    change: Annotated[Text, Field(max_length=40)]
+    """Command that made it."""
+    other_path: Text | None
+    """The other path of a rename."""
+    flags: list[Flag]
+    """Warnings about the text."""
+    text: Annotated[Text | None, Field(max_length=limits.MEMORY_FILE_CHARACTERS_MAX)]
+    """The whole text; null where the file was deleted."""
+    created_at: Moment
+    """Time it was stored."""
 
     @field_validator("path")
     @classmethod
@@ -271,27 +329,36 @@ class CubeRecord(Record):
     SCREENED = ("topic", "essence", "rules", "evidence")
     SAME = ("topic", "essence", "rules")
 
-    cube_id: Annotated[CubeId, Field(description="Identifier; kept by the import.")]
-    user_id: Annotated[Id | None, Field(description="User of the session that made it.")]
-    session_id: Annotated[Id | None, Field(description="That session.")]
-    kind: Annotated[CubeKind, Field(description="Kind.")]
-    topic: Annotated[Text, Field(min_length=1, description="Topic.")]
-    essence: Annotated[Text, Field(min_length=1, description="The lesson.")]
-    rules: Annotated[Text, Field(description="Its rules, in Markdown.")]
-    evidence: Annotated[Text, Field(description="An event_id, or a label.")]
-    model: Annotated[Text | None, Field(description="Model that wrote it.")]
-    status: Annotated[
-        Literal["private", "published", "trusted", "retired"],
-        Field(description="Status. The import publishes a trusted one: votes made it trusted."),
-    ]
-    useful: Annotated[Number, Field(description="Accounts for it. For information only.")]
-    useless: Annotated[Number, Field(description="Accounts against it. For information only.")]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
-    expires_at: Annotated[Moment | None, Field(description="Time at which it is erased.")]
-    merged_into: Annotated[
-        CubeId | None,
-        Field(description="Cube that is served in its place, perhaps another account's."),
-    ] = None
+    cube_id: CubeId
+    """Identifier; kept by the import."""
+    user_id: Id | None
+    """User of the session that made it."""
+    session_id: Id | None
+    """That session."""
+    kind: CubeKind
+    """Kind."""
+    topic: Annotated[Text, Field(min_length=1)]
+    """Topic."""
+    essence: Annotated[Text, Field(min_length=1)]
+    """The lesson."""
+    rules: Text
+    """Its rules, in Markdown."""
+    evidence: Text
+    """An event_id, or a label."""
+    model: Text | None
+    """Model that wrote it."""
+    status: Literal["private", "published", "trusted", "retired"]
+    """Status. The import publishes a trusted one: votes made it trusted."""
+    useful: Number
+    """Accounts for it. For information only."""
+    useless: Number
+    """Accounts against it. For information only."""
+    created_at: Moment
+    """Time it was stored."""
+    expires_at: Moment | None
+    """Time at which it is erased."""
+    merged_into: CubeId | None = None
+    """Cube that is served in its place, perhaps another account's."""
 
     @model_validator(mode="after")
     def _session_is_whole(self) -> CubeRecord:
@@ -306,11 +373,16 @@ class VoteRecord(Record):
     KEY = ("cube_id", "user_id")
     SCREENED = ("reason",)
 
-    cube_id: Annotated[CubeId, Field(description="The cube.")]
-    user_id: Annotated[Id, Field(description="User who rated it.")]
-    vote: Annotated[Literal[-1, 0, 1], Field(description="The rating.")]
-    reason: Annotated[Text | None, Field(description="Its reason.")]
-    rated_at: Annotated[Moment, Field(description="Time of the rating.")]
+    cube_id: CubeId
+    """The cube."""
+    user_id: Id
+    """User who rated it."""
+    vote: Literal[-1, 0, 1]
+    """The rating."""
+    reason: Text | None
+    """Its reason."""
+    rated_at: Moment
+    """Time of the rating."""
 
 
 class FileRecord(Record):
@@ -319,14 +391,18 @@ class FileRecord(Record):
     KEY = ("filename",)
     SAME = ("sha256",)
 
-    filename: Annotated[FileName, Field(description="Name; kept by the import.")]
-    user_id: Annotated[Id | None, Field(description="Pin of the key that made it.")]
-    sha256: Annotated[Sha256, Field(description="SHA-256 of the content, in hex.")]
-    bytes: Annotated[Number, Field(description="Size of the content.")]
-    made_by: Annotated[
-        Literal["file", "program"] | None, Field(description="Maker: a request or a program.")
-    ]
-    created_at: Annotated[Moment, Field(description="Time it was stored.")]
+    filename: FileName
+    """Name; kept by the import."""
+    user_id: Id | None
+    """Pin of the key that made it."""
+    sha256: Sha256
+    """SHA-256 of the content, in hex."""
+    bytes: Number
+    """Size of the content."""
+    made_by: Literal["file", "program"] | None
+    """Maker: a request or a program."""
+    created_at: Moment
+    """Time it was stored."""
 
 
 # The members of JSON lines, in the order in which they are written and read: a record refers only
@@ -350,26 +426,33 @@ MEMBERS: dict[str, type[Record]] = {
 class MemberEntry(Record):
     """A member of JSON lines, as the manifest lists it."""
 
-    bytes: Annotated[Number, Field(description="Size, uncompressed.")]
-    records: Annotated[Number, Field(description="Number of lines.")]
-    sha256: Annotated[Sha256, Field(description="SHA-256 of the uncompressed member, in hex.")]
+    bytes: Number
+    """Size, uncompressed."""
+    records: Number
+    """Number of lines."""
+    sha256: Sha256
+    """SHA-256 of the uncompressed member, in hex."""
 
 
 class Manifest(Record):
     """The member `manifest.json`: one object that says what the export holds."""
 
-    format: Annotated[Literal["remembrancer-export"], Field(description="Name of the format.")]
-    version: Annotated[int, Field(ge=1, description="Version of the format.")]
-    software: Annotated[Text, Field(description="Version of Remembrancer that wrote it.")]
-    created_at: Annotated[Moment, Field(description="Time of the export.")]
-    account: Annotated[Text, Field(description="Name of the account.")]
-    user_ids: Annotated[
-        list[Id] | None, Field(description="Users that were selected; null for the whole account.")
-    ]
-    members: Annotated[
-        dict[str, MemberEntry], Field(description="The members of JSON lines, by name.")
-    ]
-    blobs: Annotated[Number, Field(description="Number of members in `blobs/`.")]
+    format: Literal["remembrancer-export"]
+    """Name of the format."""
+    version: Annotated[int, Field(ge=1)]
+    """Version of the format."""
+    software: Text
+    """Version of Remembrancer that wrote it."""
+    created_at: Moment
+    """Time of the export."""
+    account: Text
+    """Name of the account."""
+    user_ids: list[Id] | None
+    """Users that were selected; null for the whole account."""
+    members: dict[str, MemberEntry]
+    """The members of JSON lines, by name."""
+    blobs: Number
+    """Number of members in `blobs/`."""
 
 
 # Tables of the schema and the member that holds their rows.
