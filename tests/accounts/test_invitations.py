@@ -25,9 +25,7 @@ GOOD, BETTER = "correct horse battery", "another horse battery"
 DAY_MS = limits.INVITATION_HOURS * 3_600_000
 
 
-def test_invitation_creates_the_named_account_if_needed(
-    context: Context,
-) -> None:
+def test_invitation_creates_the_named_account_if_needed(context: Context) -> None:
     invite(context, "owner")
     token = invite(context, " ada ").reveal()
 

@@ -57,9 +57,7 @@ def rows(store: Store) -> list[object]:
     return store.read(lambda tx: tx.all("select who from rates order by who"))
 
 
-def test_concurrent_servers_share_one_rate_limit(
-    stores: list[Store],
-) -> None:
+def test_concurrent_servers_share_one_rate_limit(stores: list[Store]) -> None:
     """The limit is that of one server: 15 at once, and one more every four seconds."""
     limiters = [RateLimiter("chat", 15, store=store) for store in stores]
     at_once, allowed, refused = threading.Barrier(SERVERS), [0] * SERVERS, [0] * SERVERS

@@ -27,13 +27,11 @@ EVENTS = [
 
 
 def test_ref_is_added_before_the_full_stop() -> None:
-    assert (
-        add_refs(
-            "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
-        )
-        == f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the"
-        " cabin "
-        f"(ref: {CABIN})!"
+    text = "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!"
+
+    assert add_refs(text, EVENTS, DAY) == (
+        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). "
+        f"Mrs Holm asks 840 euros for the cabin (ref: {CABIN})!"
     )
 
 
@@ -54,19 +52,14 @@ def test_ref_is_added_before_the_full_stop() -> None:
         "",
     ],
 )
-def test_unsupported_tagged_and_claimless_sentences_stay_unchanged(
-    text: str,
-) -> None:
+def test_unsupported_tagged_and_claimless_sentences_stay_unchanged(text: str) -> None:
     assert add_refs(text, EVENTS, DAY) == text
 
 
 def test_event_that_shares_most_words_is_cited() -> None:
-    other = EventEvidence(
-        "e_0000000000003",
-        "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever.",
-        DAY,
-    )
+    text = "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever."
+    other = EventEvidence("e_0000000000003", text, DAY)
 
-    assert add_refs("The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY).endswith(
-        f"as ever (ref: {other.event_id})."
-    )
+    cited = add_refs("The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY)
+
+    assert cited.endswith(f"as ever (ref: {other.event_id}).")

@@ -96,8 +96,7 @@ def test_sentence_is_compared_with_those_of_its_event(
 
 
 @pytest.mark.parametrize(
-    "draft",
-    ["The port is 8080 [general].", "Is the port 8080 (ref: a)?", "The port is 8080."],
+    "draft", ["The port is 8080 [general].", "Is the port 8080 (ref: a)?", "The port is 8080."]
 )
 def test_only_statements_with_a_ref_are_compared(draft: str) -> None:
     assert statement_checks("The port is not 8080.", draft) == []

@@ -153,10 +153,7 @@ class MessagesHandler(Handler):
 
     def _events(self, message: dict[str, Any]) -> Iterator[dict[str, Any]]:
         (block,) = message["content"]
-        yield {
-            "type": "message_start",
-            "message": {**message, "content": [], "stop_reason": None},
-        }
+        yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
         if block["type"] == "text":
             start: dict[str, Any] = {"type": "text", "text": ""}
             deltas = [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]

@@ -168,9 +168,7 @@ def test_failed_write_leaves_no_file(tmp_path: Path) -> None:
     assert files_in(tmp_path) == []
 
 
-def test_partial_file_of_a_killed_process_is_no_blob_and_is_removed(
-    tmp_path: Path,
-) -> None:
+def test_partial_file_of_a_killed_process_is_no_blob_and_is_removed(tmp_path: Path) -> None:
     blobs = LocalBlobs(tmp_path)
     put(blobs, b"whole")
     half = tmp_path / "new" / "0123456789abcdef.part"

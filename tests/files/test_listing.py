@@ -61,10 +61,7 @@ def test_newest_file_is_first_with_its_author_and_source(context: Context, owner
     assert [
         (file.filename, file.made_by, file.key_id, file.key, file.size_bytes, file.ext)
         for file in page.files
-    ] == [
-        (second, "program", 0, None, len(PNG), "png"),
-        (first, "file", 1, "for a test", 5, "txt"),
-    ]
+    ] == [(second, "program", 0, None, len(PNG), "png"), (first, "file", 1, "for a test", 5, "txt")]
     assert (page.count, page.used_bytes, page.bytes_max, page.next) == (2, 8_192, 100_000, None)
 
 

@@ -186,10 +186,7 @@ def test_reader_that_does_not_end_is_ended() -> None:
         ("<svg/>", "the root element is not <svg xmlns="),
         ("<html xmlns='http://www.w3.org/1999/xhtml'/>", "the root element is not"),
         ('<!DOCTYPE svg [<!ENTITY a "b">]>' + SVG.format("&a;"), "entities"),
-        (
-            '<!DOCTYPE svg [<!ENTITY a SYSTEM "/etc/passwd">]>' + SVG.format("&a;"),
-            "entities",
-        ),
+        ('<!DOCTYPE svg [<!ENTITY a SYSTEM "/etc/passwd">]>' + SVG.format("&a;"), "entities"),
         ('<!DOCTYPE svg [<!ENTITY % a SYSTEM "http://a/">%a;]>' + SVG.format(""), "entities"),
         (SVG.format("<g>" * 1_001 + "</g>" * 1_001), "nested"),
         (SVG.format("<g/>" * 500_001), "more than 500,000 elements"),

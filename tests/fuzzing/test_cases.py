@@ -36,8 +36,7 @@ def test_mutated_seeds_find_nothing(name: str) -> None:
     """The same mutations as in a run that coverage guides, from the same seeds each time."""
     target, checks, rng = TARGETS[name], checks_of(name), random.Random(21)
     mutator = Mutator(
-        lambda data, _: changed_bytes(data, rng),
-        keeps_first_line=target.keeps_first_line,
+        lambda data, _: changed_bytes(data, rng), keeps_first_line=target.keeps_first_line
     )
     seeds = list(checks.seeds())
 

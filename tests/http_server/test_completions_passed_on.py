@@ -160,10 +160,7 @@ def test_every_choice_is_returned_and_the_first_is_stored(serve: Callable[..., S
 
     answer = served.ask(n=2)
 
-    assert [(one.index, one.message.content) for one in answer.choices] == [
-        (0, "Aye."),
-        (1, "No."),
-    ]
+    assert [(one.index, one.message.content) for one in answer.choices] == [(0, "Aye."), (1, "No.")]
     assert served.model.requests[0]["n"] == 2
     assert events(served.context)[1][2] == "Aye."
 

@@ -74,32 +74,23 @@ def test_result_is_valid_json_with_the_other_values(text: str) -> None:
     assert {**before, "servers": before.get("servers", {})} == after
 
 
-@pytest.mark.parametrize("text", [None, "", "\n"])
-def test_new_file_is_formatted_and_disappears(text: str | None) -> None:
-    document = edited(text)
-    assert document.text == json.dumps({"servers": {"ours": SERVER}}, indent=2) + "\n"
-
-    document.remove(("servers", "ours"))
-
-    assert document.text is None
-
-
-def test_comments_stay_on_their_lines() -> None:
-    text = str(edited('{\n  "a": 1 // one\n}').text)
-
-    assert text.startswith('{\n  "a": 1, // one\n  "servers": {\n')
+def test_new_file_is_formatted_and_disappears() -> None:
+    for text in (None, "", "\n"):
+        document = edited(text)
+        assert document.text == json.dumps({"servers": {"ours": SERVER}}, indent=2) + "\n"
+        document.remove(("servers", "ours"))
+        assert document.text is None
 
 
 def test_changed_item_is_replaced_in_its_place() -> None:
-    document = edited('{"servers": {"ours": 1, "other": 2}}')
+    """An equal one changes nothing, and comments stay on their lines."""
+    replaced = edited('{"servers": {"ours": 1, "other": 2}}')
+    equal = '{"servers":{"ours":' + json.dumps(SERVER) + "}}"
+    commented = str(edited('{\n  "a": 1 // one\n}').text)
 
-    assert list(document.value("servers")) == ["ours", "other"]
-
-
-def test_equal_item_changes_nothing() -> None:
-    text = '{"servers":{"ours":' + json.dumps(SERVER) + "}}"
-
-    assert edited(text).text == text
+    assert list(replaced.value("servers")) == ["ours", "other"]
+    assert edited(equal).text == equal
+    assert commented.startswith('{\n  "a": 1, // one\n  "servers": {\n')
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from remembrancer.http.agent_instructions import files
 PATHS = re.compile(r"/api/v7/|\b(?:GET|POST|PUT|PATCH|DELETE) /")
 DUTIES_OF_HOOKS = re.compile(
     r"\b[Cc]all `?(?:remember|start_pack|second_look)\b|\bseal\b|READ \| VERIFY|service lines?\b"
-    r"|> draft > `?remember|check the answer with second_look|CUBE_NOTHING|\bRATE line",
+    r"|> draft > `?remember|check the answer with second_look|CUBE_NOTHING|\bRATE line"
 )
 SEAL = re.compile(r"READ \| VERIFY|Seal each reply|seal as its last line")
 TOOL_STEPS = re.compile(r"`(?:recall|remember|second_look|start_pack|save_cube|vote)`")

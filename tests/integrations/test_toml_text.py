@@ -54,28 +54,22 @@ def test_new_file_disappears(path: Path) -> None:
 
 def test_tables_that_codex_adds_survive_the_removal(path: Path) -> None:
     """Codex appends the trust in a folder and in hooks behind the last table."""
-    path.write_text("a = 1\n", "utf-8")
-    write([toml_change(path, NAMES, BODY)])
-    added = (
-        '\n[projects."/p"]\ntrust_level = "trusted"\n\n[hooks.state]\n'
-        '\n[hooks.state."/h/hooks.json:stop:0:0"]\ntrusted_hash = "1"\n'
-        '\n[hooks.state."/h/hooks.json:stop:0:1"]\ntrusted_hash = "2"\n'
-    )
-    path.write_text(path.read_text("utf-8") + added, "utf-8")
 
-    write([toml_change(path, NAMES, None, obsolete=TRUST)])
+    def trust(file: str, number: int) -> str:
+        return f'\n[hooks.state."/h/{file}.json:stop:0:{number}"]\ntrusted_hash = "1"\n'
 
-    assert path.read_text("utf-8") == 'a = 1\n\n[projects."/p"]\ntrust_level = "trusted"\n'
+    project = '\n[projects."/p"]\ntrust_level = "trusted"\n'
+    ours = trust("hooks", 0) + trust("hooks", 1)
+    for others in ("", trust("other", 0)):
+        path.write_text("a = 1\n", "utf-8")
+        write([toml_change(path, NAMES, BODY)])
+        added = f"{project}\n[hooks.state]\n{ours}{others}"
+        path.write_text(path.read_text("utf-8") + added, "utf-8")
 
+        write([toml_change(path, NAMES, None, obsolete=TRUST)])
 
-def test_trust_in_other_hooks_survives_the_removal(path: Path) -> None:
-    other = '\n[hooks.state."/h/other.json:stop:0:0"]\ntrusted_hash = "3"\n'
-    ours = '\n[hooks.state."/h/hooks.json:stop:0:0"]\ntrusted_hash = "1"\n'
-    path.write_text(f"a = 1\n\n[hooks.state]\n{ours}{other}", "utf-8")
-
-    write([toml_change(path, NAMES, None, obsolete=TRUST)])
-
-    assert path.read_text("utf-8") == f"a = 1\n\n[hooks.state]\n{other}"
+        kept = f"\n[hooks.state]\n{others}" if others else ""
+        assert path.read_text("utf-8") == f"a = 1\n{project}{kept}"
 
 
 def test_section_of_an_earlier_release_is_replaced_and_removed(path: Path) -> None:
@@ -101,25 +95,18 @@ def test_settings_within_our_table_survive_an_update(path: Path) -> None:
     assert (ours["command"], ours["tools"]) == ("python3", {"a": {"b": 1}})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_file_that_cannot_be_edited_is_refused(path: Path) -> None:
+    """A table of the user is not removed, either."""
+    own = "[servers.ours]\na = 1\n"
+    for text, message in (
         ("a = ", "not valid TOML"),
-        ("[servers.ours]\na = 1\n", "already has `servers.ours`"),
+        (own, "already has `servers.ours`"),
         ("servers = {ours = {a = 1}}\n", "already has"),
         ("servers = {other = {a = 1}}\n", "not valid TOML|cannot be edited"),
-    ],
-)
-def test_file_that_cannot_be_edited_is_refused(path: Path, text: str, message: str) -> None:
-    path.write_text(text, "utf-8")
-
-    with pytest.raises(ConfigUnreadable, match=message):
-        toml_change(path, NAMES, BODY)
-
-
-def test_table_of_the_user_is_not_removed(path: Path) -> None:
-    path.write_text("[servers.ours]\na = 1\n", "utf-8")
-
+    ):
+        path.write_text(text, "utf-8")
+        with pytest.raises(ConfigUnreadable, match=message):
+            toml_change(path, NAMES, BODY)
+    path.write_text(own, "utf-8")
     change = toml_change(path, NAMES, None)
-
     assert change.before == change.after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -62,35 +63,22 @@ def test_new_file_disappears(path: Path) -> None:
     assert not path.exists()
 
 
-def test_changed_entry_is_replaced(path: Path) -> None:
-    path.write_text("extensions:\n  other: {}\n  ours:\n    enabled: false\n", "utf-8")
-
-    write([yaml_change(path, NAMES, ENTRY)])
-
-    assert yaml.safe_load(path.read_bytes()) == {"extensions": {"ours": ENTRY, "other": {}}}
-
-
-def test_entry_that_goose_wrote_again_is_removed(path: Path) -> None:
-    """Goose drops comments, sorts keys and indents lists."""
-    text = yaml.safe_dump({"extensions": {"ours": ENTRY, "other": {}}, "z": 1})
-    path.write_text(text, "utf-8")
-
-    write([yaml_change(path, NAMES, None)])
-
-    assert yaml.safe_load(path.read_bytes()) == {"extensions": {"other": {}}, "z": 1}
+def test_entry_that_goose_wrote_again_is_replaced_or_removed(path: Path) -> None:
+    """Goose drops comments, sorts keys and indents lists; the last entry leaves a mapping."""
+    older = {"enabled": False}
+    other: dict[str, Any] = {"other": {}}
+    for extensions, entry, expected in (
+        ({"other": {}, "ours": older}, ENTRY, {"ours": ENTRY, **other}),
+        ({"ours": ENTRY, "other": {}}, None, other),
+        ({"ours": ENTRY}, None, {}),
+    ):
+        path.write_text(yaml.safe_dump({"extensions": extensions, "z": 1}), "utf-8")
+        write([yaml_change(path, NAMES, entry)])
+        assert yaml.safe_load(path.read_bytes()) == {"extensions": expected, "z": 1}
 
 
-def test_last_entry_leaves_an_empty_mapping(path: Path) -> None:
-    path.write_text(yaml.safe_dump({"extensions": {"ours": ENTRY}, "z": 1}), "utf-8")
-
-    write([yaml_change(path, NAMES, None)])
-
-    assert yaml.safe_load(path.read_bytes()) == {"extensions": {}, "z": 1}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_file_that_cannot_be_edited_is_refused(path: Path) -> None:
+    for text in (
         "extensions: {a: 1}\n",
         "extensions: &x\n  a: 1\n",
         "extensions:\n  a: 1\nextensions:\n  b: 1\n",
@@ -98,10 +86,7 @@ def test_last_entry_leaves_an_empty_mapping(path: Path) -> None:
         "extensions:\n    a: 1\n  b: 1\n",
         "{extensions: {}}\n",
         "just text\n",
-    ],
-)
-def test_file_that_cannot_be_edited_is_refused(path: Path, text: str) -> None:
-    path.write_text(text, "utf-8")
-
-    with pytest.raises(ConfigUnreadable, match="Nothing was written"):
-        yaml_change(path, NAMES, ENTRY)
+    ):
+        path.write_text(text, "utf-8")
+        with pytest.raises(ConfigUnreadable, match="Nothing was written"):
+            yaml_change(path, NAMES, ENTRY)

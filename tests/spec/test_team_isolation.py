@@ -25,14 +25,7 @@ CALLERS = (
     "other_user",
     "service_owner",
 )
-READERS = {
-    "owner",
-    "writer",
-    "reader",
-    "read_only_owner",
-    "pinned_writer",
-    "no_protocol_writer",
-}
+READERS = {"owner", "writer", "reader", "read_only_owner", "pinned_writer", "no_protocol_writer"}
 WRITERS = {"owner", "writer", "pinned_writer", "no_protocol_writer"}
 OWNERS = {"owner"}
 NO_MEMBERS = {"outsider", "removed", "other_user", "service_owner"}
@@ -162,10 +155,7 @@ MATRIX: dict[str, tuple[Request, set[str]]] = {
     "show_team": (of_team("GET", ""), READERS),
     "list_members": (of_team("GET", "/members"), READERS),
     "rename_team": (of_team("PATCH", "", {"name": "Club"}), OWNERS),
-    "change_member": (
-        of_team("PATCH", "/members", {"member_id": "m_0", "role": "reader"}),
-        OWNERS,
-    ),
+    "change_member": (of_team("PATCH", "/members", {"member_id": "m_0", "role": "reader"}), OWNERS),
     "remove_member": (of_team("DELETE", "/members", member_id="m_0"), OWNERS),
     "list_invitations": (of_team("GET", "/invitations"), OWNERS | {"read_only_owner"}),
     "invite_member": (of_team("POST", "/invitations", {}), OWNERS),

@@ -14,13 +14,7 @@ from anthropic import Anthropic, AsyncAnthropic
 from client.scripted_server import ScriptedServer, answer
 from openai import AsyncOpenAI, OpenAI
 from pydantic_ai import Agent, TextOutput
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from remembrancer.client import AsyncClient, Client, adapters
@@ -260,10 +254,6 @@ def test_sync_adapter_rejects_an_async_client() -> None:
         async def create(self, **_: Any) -> Any:
             raise AssertionError
 
-    for adapter in (
-        adapters.openai_chat,
-        adapters.openai_responses,
-        adapters.anthropic_messages,
-    ):
+    for adapter in (adapters.openai_chat, adapters.openai_responses, adapters.anthropic_messages):
         with pytest.raises(TypeError, match="async_"):
             adapter(Asynchronous(None), "m")(MESSAGES)

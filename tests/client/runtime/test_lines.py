@@ -301,11 +301,7 @@ def test_service_rebuilds_the_map_if_the_agent_wrote_none() -> None:
         steps.append((completed.steps, completed.reply.text, again))
 
     with_map = ["search", "start pack", "draft", "remember", "second look", "map"]
-    assert steps == [
-        (with_map, "A.", False),
-        (with_map, "A.", True),
-        (with_map[:-1], "A.", True),
-    ]
+    assert steps == [(with_map, "A.", False), (with_map, "A.", True), (with_map[:-1], "A.", True)]
 
 
 def test_cube_with_a_line_like_ours_is_left_out_and_the_turn_is_saved() -> None:
