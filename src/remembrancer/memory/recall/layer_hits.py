@@ -144,16 +144,18 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
                 score=round(one.score, 4),
             )
         )
-    _put_newer_first(hits.facts)
+    hits.facts = _exchanged(hits.facts)
 
 
-def _put_newer_first(facts: list[FactHit]) -> None:
-    """Move each fact to the place before the fact that it supersedes."""
-    for older in list(facts):
-        newer = next((one for one in facts if one.fact_id == older.superseded_by), None)
-        if newer is not None and facts.index(newer) > facts.index(older):
-            facts.remove(newer)
-            facts.insert(facts.index(older), newer)
+def _exchanged(facts: Sequence[FactHit]) -> list[FactHit]:
+    """Return the facts by score, after each superseded one gave its score to what replaced it."""
+    scores = {one.fact_id: one.score for one in facts}
+    for older in facts:
+        newer = older.superseded_by
+        if newer in scores and scores[newer] < scores[older.fact_id]:
+            scores[newer], scores[older.fact_id] = scores[older.fact_id], scores[newer]
+    scored = [one.model_copy(update={"score": scores[one.fact_id]}) for one in facts]
+    return sorted(scored, key=lambda one: (-one.score, one.status == "superseded"))
 
 
 def _add_instructions(
