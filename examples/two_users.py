@@ -127,7 +127,11 @@ def second_sessions(agent: Agent) -> None:
     query = "Is there a penicillin allergy?"
     search = {"query_text": query, "user_id": "ada", "session_id": "ada-2", "top_k": 1}
     result = agent.call("memory", search)
-    turn = {"query": query, "response": "Yes, says the first session [unverified].", "session_id": "ada-2"}
+    turn = {
+        "query": query,
+        "response": "Yes, says the first session [unverified].",
+        "session_id": "ada-2",
+    }
     agent.call("remember", turn)
     agent.write("\nThe lesson of another team is new to Ada. Her agent rates it.")
     for cube in result["shared_cubes"]:
