@@ -154,7 +154,8 @@ def test_show_option_prints_hits_checks_and_votes(cli: Cli, http: Http) -> None:
         "seal: REM | #1 | READ | VERIFY | CORRECT | OUTPUT\n"
     )
 
-    assert first.splitlines()[-1] == "check  none (1 draft), "
+    # by the ranking, the first message may find the turn about the ferry, and is answered with it
+    assert re.fullmatch(r"check  (none|pass) \(1 draft\), ", first.splitlines()[-1])
     assert re.search(
         r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE
     )
