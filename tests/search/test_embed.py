@@ -83,3 +83,20 @@ def test_query_vectors_are_cached():
         vectors(text)
 
     assert embedder.calls == 4  # a, b, c, and b again after its eviction
+
+
+@pytest.mark.parametrize(
+    ("text", "is_known"),
+    [
+        ("मुझे बिल्लियों से एलर्जी है।", False),
+        ("Ποιο αυτοκίνητο οδηγώ;", False),
+        ("The ferry to Αίγινα leaves at 9:40.", True),
+        ("أعمل محاسبة في مصنع ألبان.", True),
+        ("시부모님이 10월에 오세요.", True),
+    ],
+)
+def test_text_in_a_script_that_the_model_does_not_know_has_no_vector(multilingual, text, is_known):
+    """Its vector would be noise; such texts are found by their words."""
+    [vector] = multilingual.encode([text])
+
+    assert vector.any() == is_known
