@@ -218,7 +218,7 @@ class Executed(Message):
     signal: OrAbsent[str] = None
     """Signal that stopped the program."""
     usage: RunUsage
-    """Token usage."""
+    """Time and memory that the run used."""
     sandbox: Confinement
     """Confinement of the run."""
     duration_ms: Milliseconds
