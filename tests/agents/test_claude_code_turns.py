@@ -229,7 +229,7 @@ def test_session_goes_on_after_compaction(
 
 def test_end_of_a_background_task_is_not_the_users_words(claude: ClaudeCode, owned: Http) -> None:
     command = {"command": "true", "description": "task", "run_in_background": True}
-    prompt = "Start the Borealis indexer in the background."
+    prompt = "Start the index of the shop in the background."
     run = claude.run(prompt, [ToolCall("Bash", command), "It runs.", "It has ended.", "Good."])
     user_id = owned.get("/api/v7/key").json()["user_id"]
     hits = owned.memory(prompt, user_id=user_id, top_k=20)["hits"]

@@ -145,7 +145,7 @@ def call(codex: Codex, first: CodexRun) -> CodexRun:
     """A call of the tool `recall`."""
     replies: list[Reply] = [
         ToolCall("tool_search", {"query": "recall memory", "limit": 20}),
-        ToolCall("recall", {"query_text": "Cygnus staging port", "top_k": 1}, NAMESPACE),
+        ToolCall("recall", {"query_text": "Cygnus staging port", "top_k": 3}, NAMESPACE),
         "Over.",
     ]
     return codex.run("Use memory.", replies)
