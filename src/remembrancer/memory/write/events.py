@@ -66,19 +66,7 @@ def write_event(
     def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> EventWritten:
         return EventWritten(saved=True, event_id=stored.event_id, detail=notice)
 
-    turn = IncomingTurn(
-        user_id=event.user_id,
-        session_id=event.session_id,
-        named_session=event.named_session,
-        text=EventText(
-            query=event.query,
-            response=event.response,
-            topic=event.topic,
-            occurred_ms=milliseconds(event.occurred_at, context.clock()),
-        ),
-        offset_minutes=offset_minutes(event.occurred_at),
-        expires_ms=future_ms(context, event.expires_at),
-    )
+    turn = _incoming(context, event, event.user_id, event.session_id, event.named_session)
     return store_turn_idempotently(context, caller, turn, idempotency, EventWritten, answer)
 
 
@@ -217,10 +205,23 @@ def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[Incomi
 def _screened_turn(
     context: Context, caller: Caller, batch: TurnBatch, turn: BatchTurn
 ) -> IncomingTurn:
-    incoming = IncomingTurn(
-        user_id=turn.user_id or batch.user_id,
-        session_id=batch.session_of(turn),
-        named_session=batch.named_session_of(turn),
+    user_id, session_id = turn.user_id or batch.user_id, batch.session_of(turn)
+    incoming = _incoming(context, turn, user_id, session_id, batch.named_session_of(turn))
+    return screen_turn(context, caller, incoming)
+
+
+def _incoming(
+    context: Context,
+    turn: EventWrite | BatchTurn,
+    user_id: str | None,
+    session_id: str,
+    named_session: str | None,
+) -> IncomingTurn:
+    """Return a turn as it came in. Raises TimeNotInFuture."""
+    return IncomingTurn(
+        user_id=user_id,
+        session_id=session_id,
+        named_session=named_session,
         text=EventText(
             query=turn.query,
             response=turn.response,
@@ -230,7 +231,6 @@ def _screened_turn(
         offset_minutes=offset_minutes(turn.occurred_at),
         expires_ms=future_ms(context, turn.expires_at),
     )
-    return screen_turn(context, caller, incoming)
 
 
 def _entries(context: Context, turns: Sequence[IncomingTurn]) -> list[IndexEntry]:
