@@ -10,7 +10,6 @@ from remembrancer.search.index.entries import EntryDamaged, pack, unpack
 from remembrancer.search.text.analysis import (
     PIECE_CHARACTERS,
     QUESTION,
-    TIME,
     DateHint,
     analyze,
     contains,
@@ -102,7 +101,7 @@ def test_parts_have_date_speaker_and_question_flag():
 
     assert answer.speaker == term("ada")
     assert query.speaker == term("bob")
-    assert (answer.flags, query.flags) == (TIME, QUESTION)
+    assert (answer.flags, query.flags) == (0, QUESTION)
     assert {term("8"), term("2023"), term("month 5")} <= answer.terms.keys()
     assert answer.text == "Ada: I moved here last week."  # the date is not embedded
 

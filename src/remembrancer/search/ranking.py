@@ -413,9 +413,8 @@ SUSPECT_COST = 7.0  # of what looks like a prompt injection: ranks it below simi
 UNVERIFIED_COST = 7.0  # of a statement that says that it is not to be relied on
 HISTORY_LIFT = 3.0  # of a statement that changed, if the query asks for an earlier state
 REPLACED_COST = 7.0  # of a statement that a later one replaced for certain
-HINTED = (
-    0.9  # how surely a later statement is about the same if it probably replaced an earlier one
-)
+# How surely a later statement is about the same if it probably replaced an earlier one.
+HINTED = 0.9
 # Of an event that repeats a returned one, and of a passage that a program wrote. Scores differ by
 # less, so these come after everything else, in this order.
 REPEATED_COST, NOTICE_COST = 40.0, 80.0
@@ -577,9 +576,8 @@ class Scores:
     """The scores of the E events of a pool."""
 
     events: PoolEvents
-    match: Array  # (E,) by the ranker, in log odds
-    adjustments: dict[str, Array]  # what else adds to the score of each event, (E,) by name
-    total: Array  # (E,) the sum: the order of the hits
+    adjustments: dict[str, Array]  # what adds to the score by the ranker, (E,) by name
+    total: Array  # (E,) in log odds, with the adjustments: the order of the hits
 
     def place(self, event: int) -> int:
         """Return the place of an event of the pool."""
@@ -805,15 +803,14 @@ class Ranking:
     def _with_adjustments(self, ranker: Ranker, known: Known) -> Scores:
         pool = self.pool_events
         if not len(self.pool):
-            nothing = np.zeros(0, "f4")
-            return Scores(pool, nothing, {}, nothing)
+            return Scores(pool, {}, np.zeros(0, "f4"))
         match = self._match(ranker)
         if len(match) < len(pool.firsts):  # the others follow the candidates
             of_candidates = match
             match = float(match.min()) - 1 + pool.best - float(pool.best.max())
             match[pool.candidates] = of_candidates
         adjustments = dict(self._adjusted(known))
-        return Scores(pool, match, adjustments, sum(adjustments.values(), start=match))
+        return Scores(pool, adjustments, sum(adjustments.values(), start=match))
 
     def _adjusted(self, known: Known) -> Iterator[tuple[str, Array]]:
         """Yield what adds to the score of each event, whatever the other events say."""
@@ -871,7 +868,7 @@ class Ranking:
         if known.asks_history:
             gains[[place for pair in pairs for place in pair]] = HISTORY_LIFT
             adjustments["history"] = gains
-            return Scores(scores.events, scores.match, adjustments, total + gains)
+            return Scores(scores.events, adjustments, total + gains)
         for older, newer in pairs:
             gains[newer] = max(gains[newer], total[older] + gains[older] - total[newer])
             costs[older] = REPLACED_COST
@@ -879,7 +876,7 @@ class Ranking:
         hints = {older: newer.event for older, newer in changes.items() if not newer.certain}
         won, lost = self._exchanged(scores.events, total, hints)
         adjustments |= {"replaces": gains, "replaced": -costs, "newer": won, "outdated": -lost}
-        return Scores(scores.events, scores.match, adjustments, total + won - lost)
+        return Scores(scores.events, adjustments, total + won - lost)
 
     def _exchanged(
         self, events: PoolEvents, total: Array, hints: Mapping[int, int]
@@ -891,13 +888,13 @@ class Ranking:
         others probably replaced.
         """
         gains, costs = np.zeros(len(total), "f4"), np.zeros(len(total), "f4")
-        candidates = events.candidates
-        chosen = np.sort(_best_places(total[candidates], COMPARED_MAX))
+        candidates, of_candidates = events.candidates, total[events.candidates]
+        chosen = np.sort(_best_places(of_candidates, COMPARED_MAX))
         places, matched = candidates[chosen], self.features.words
         if matched is not None:
             matched = matched._replace(has=matched.has[:, chosen])
-        own = total[places]
-        near = candidates[_best_places(total[candidates], BESIDE_MAX)]
+        own = of_candidates[chosen]
+        near = candidates[_best_places(of_candidates, BESIDE_MAX)]
         beside = events.parts[events.places_of_best[near]]
         numbers = events.numbers[places].tolist()
         hinted = np.array([[hints.get(one) == other for other in numbers] for one in numbers])

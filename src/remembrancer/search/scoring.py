@@ -17,7 +17,7 @@ from .embedders.serving import quantize
 from .index.space_index import IndexView
 from .text.analysis import DateHint, ParsedQuery, QueryWord
 
-# --- Runs of equal values in arrays, and means: small steps that a search takes many times ---
+# --- Runs of equal values in arrays: small steps that a search takes many times --------------
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -28,11 +28,6 @@ def starts_of_runs(ordered: Array) -> Array:
     is_first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return np.flatnonzero(is_first)
-
-
-def mean_of(values: Array) -> float:
-    """Return the mean of some values, 0 of none; np.mean has a higher overhead."""
-    return float(np.add.reduce(values)) / max(len(values), 1)
 
 
 def lengths_of_runs(starts: Array, count: int) -> Array:

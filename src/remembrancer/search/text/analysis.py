@@ -334,11 +334,9 @@ def date_in(
 # of a space collide about once in 40,000 words; the extra match is tolerable in ranking.
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
-# flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader; a
-# program wrote it
-QUESTION, TIME, SUSPECT, NOTICE = 1, 2, 4, 8
-# it says that it is not to be relied on
-UNVERIFIED = 64
+# flags of a part: it asks something; it seems to give orders to its reader; a program wrote it; it
+# says that it is not to be relied on
+QUESTION, SUSPECT, NOTICE, UNVERIFIED = 1, 4, 8, 64
 # and of its event: it repeats an earlier one; near duplicates count within its session only
 REPEATED, IN_SESSION = 16, 32
 COUNT_MAX = 255  # maximum count of a word in one part: it is stored in one byte
@@ -388,7 +386,6 @@ class ParsedQuery:
 
     text: str
     words: tuple[QueryWord, ...]
-    asks_when: bool
     moment: DateHint | None
     required: tuple[frozenset[int], ...] = ()  # a text with this phrase has a term of each set
 
@@ -462,12 +459,8 @@ def _parts(side: int, text: str, date: datetime, event_flags: int) -> Iterator[P
         for date_term in (term(str(date.day)), MONTH_TERMS[date.month], term(str(date.year))):
             counts[date_term] = counts.get(date_term, 0) + 1
         length += 3
-        speaks_of_time = any(
-            word in language.time or word.isdigit() for word in passage_words
-        ) or _speaks_of_time(passage, language)
         flags = (
             (QUESTION if _QUESTION_END.search(passage) else 0)
-            | (TIME if speaks_of_time else 0)
             | (SUSPECT if instruction_like(passage) else 0)
             | (NOTICE if is_notice else event_flags)
             | (UNVERIFIED if side == QUERY and disclaims(passage) else 0)
@@ -494,13 +487,6 @@ def _identifier_terms(text: str, language: Language) -> Iterator[int]:
 
 def _name_term(name: str) -> int:
     return term(f"`{name}")  # the sign makes it different from every word of a text
-
-
-def _speaks_of_time(passage: str, language: Language) -> bool:
-    """Return True if a text in a script without spaces has a word about time."""
-    return bool(UNSPACED.search(passage) or HANGUL.search(passage)) and any(
-        word in passage for word in language.time
-    )
 
 
 def words(text: str) -> list[str]:
@@ -588,22 +574,9 @@ def parse_query(
             parsed.append(_word(word, match[0], numbers))
         starts += [match.start()] * (len(parsed) - len(starts))
     _add_identifiers(text, parsed, starts, candidates)
-    asks_when = _asks_when(query_words, text, candidates)
     moment = date_in(query_words, text, candidates)
     required = _required(query_words, candidates) if is_phrase else ()
-    return ParsedQuery(text, tuple(parsed), asks_when, moment, required)
-
-
-def _asks_when(query_words: Sequence[str], text: str, languages: Sequence[Language]) -> bool:
-    distinct = set(query_words)
-    if any(not language.when.isdisjoint(distinct) for language in languages):
-        return True
-    if text.isascii():
-        return False
-    compact = normalize(text)
-    return any(
-        not word.isascii() and word in compact for language in languages for word in language.when
-    )
+    return ParsedQuery(text, tuple(parsed), moment, required)
 
 
 def _required(

@@ -34,8 +34,6 @@ class Language:
     script: str
     compounds: bool
     stop: frozenset[str]
-    time: frozenset[str]
-    when: frozenset[str]
     months: dict[str, int]  # name or abbreviation -> 1..12
 
 
@@ -60,8 +58,6 @@ def _load() -> tuple[Language, ...]:
             script=row["script"],
             compounds=row["compounds"],
             stop=_words(row["stop"]),
-            time=_words(row["time"]),
-            when=_words(row["when"]),
             months={
                 normalize(name): month
                 for month, names in enumerate(row["months"], 1)
