@@ -21,13 +21,6 @@ from remembrancer.protocol.memory import Turn
 from remembrancer.store import Transaction
 
 
-def test_acceptable_cube_is_published(ada: Agent) -> None:
-    cube = ada.make(publish=True)
-
-    assert (cube.visibility, cube.refused) == ("published", None)
-    assert cube.cube_id.startswith("c_")
-
-
 @pytest.mark.parametrize(
     ("more", "why"),
     [

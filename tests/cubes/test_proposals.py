@@ -69,20 +69,6 @@ def test_clearer_wording_takes_the_place(http: Http) -> None:
     assert vote(http, first["cube_id"]).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        "- MUST boil one part vinegar with two parts water.\n- SHALL NOT rinse before use.",
-        "- MUST boil 3 parts vinegar with two parts water.\n- SHALL rinse twice before use.",
-    ],
-)
-def test_other_rules_stay_a_cube_of_their_own(http: Http, rules: str) -> None:
-    first, second = create(http), create(http, rules=rules)
-
-    assert "merged_into" not in second
-    assert set(served(http)) == {first["cube_id"], second["cube_id"]}
-
-
 def test_proposal_of_another_account_confirms_the_published_cube(http: Http) -> None:
     """A merged proposal counts as a vote of its account (specification.md#cube-proposed-again)."""
     original = publish(http)["cube"]["cube_id"]

@@ -70,12 +70,6 @@ def test_upkeep_renews_cubes_after_the_events(folder: Path) -> None:
     context.close()
 
 
-def test_new_cube_is_not_stale(ada: Agent) -> None:
-    ada.publish()
-
-    assert not reindex_cubes(ada.context)
-
-
 def test_queries_for_stale_or_new_cubes_use_an_index(ada: Agent) -> None:
     """The first query runs constantly during a renewal, the second with every search."""
     only_sqlite()

@@ -27,17 +27,6 @@ STATUSES = st.sampled_from(["private", "published", "trusted", "retired"])
 ORDER = ("retired", "published", "trusted")
 
 
-@pytest.mark.parametrize(
-    ("turns", "last_cube_turn", "may"),
-    [(1, None, True), (50, None, True), (1, 1, False), (3, 1, False), (4, 1, True)],
-)
-def test_one_cube_is_allowed_in_three_turns(
-    turns: int, last_cube_turn: int | None, *, may: bool
-) -> None:
-    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
-    assert may_propose(turns, last_cube_turn) is may
-
-
 @given(st.lists(st.booleans(), max_size=200))
 def test_three_consecutive_turns_never_create_two_cubes(proposals: list[bool]) -> None:
     created: list[int] = []

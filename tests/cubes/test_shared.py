@@ -12,14 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer import testing
-from remembrancer.context import Context
-from remembrancer.cubes import outcomes
 from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import SQL
 from remembrancer.protocol.limits import CUBES_SHOWN_MAX
 from remembrancer.search import open_embedder
 from remembrancer.search.embedders.port import NoEmbedder
-from remembrancer.store import Transaction
 
 
 def test_own_cube_is_returned_with_all_fields(ada: Agent) -> None:
@@ -80,21 +77,6 @@ def test_trusted_cube_precedes_equal_matches(ada: Agent, bob: Agent, cleo: Agent
 
     assert visible[0].cube_id == cubes[1]
     assert visible[1].score == visible[2].score <= visible[0].score <= 1
-
-
-def test_retired_cube_is_hidden_until_votes_restore_it(ada: Agent, bob: Agent, cleo: Agent) -> None:
-    """A retired cube is not served (specification.md#cube-retired-hidden)."""
-    cube_id = ada.publish()
-    other = ada.publish(essence="A kettle is descaled with lemon, or with vinegar.")
-    voters = [bob, cleo, Agent(ada.context, "dora")]
-    for agent in voters:
-        agent.vote(cube_id, -1)
-    retired = [agent.shown_ids() for agent in (ada, bob)]
-    for agent in voters:
-        agent.vote(cube_id, 1)
-
-    assert retired == [[other], [other]]
-    assert set(ada.shown_ids()) == set(bob.shown_ids()) == {cube_id, other}
 
 
 def test_retired_cubes_do_not_displace_candidates(ada: Agent, bob: Agent) -> None:
@@ -248,96 +230,6 @@ def test_multilingual_embedder_finds_cubes_by_meaning(folder: Path) -> None:
     for question, expected in TOPICS_BY_QUESTION.items():
         assert next((cube.topic for cube in ada.matching_cubes(question)), None) == expected
     context.close()
-
-
-class TestDueRatings:
-    """A cube shown as new needs a rating in that session."""
-
-    @pytest.fixture(autouse=True)
-    def session(self, context: Context, ada: Agent, bob: Agent) -> None:
-        """Prepare a session of Bob in which two cubes were shown at step 3."""
-        self.cubes = [ada.publish() for _ in range(2)]
-        self.ada, self.bob, self.context = ada, bob, context
-
-        def make(tx: Transaction) -> None:
-            tx.run(
-                "insert into spaces (id, account_id, user_id, created_ms) "
-                "values (1, :account_id, 'bob', 0)"
-            )
-            for number in (7, 8):
-                tx.run(
-                    "insert into sessions (account_id, id, space_id, session_id, created_ms) "
-                    "values (:account_id, :n, 1, :name, 0)",
-                    n=number,
-                    name=str(number),
-                )
-
-        context.store.write(make, account_id=bob.caller.account_id)
-        self.see(step=3)
-
-    def see(self, *, step: int, session: int = 7) -> None:
-        """Run an interacting search."""
-        cubes, account_id = self.bob.matching_cubes(), self.bob.caller.account_id
-        self.context.store.write(
-            lambda tx: outcomes.record_exposures(
-                tx, session=session, step=step, cubes=cubes, now_ms=1
-            ),
-            account_id=account_id,
-        )
-
-    def unrated(self, before_step: int = 99, session: int = 7) -> list[str]:
-        """Return the ids of the cubes that are not rated."""
-        account_id = self.bob.caller.account_id
-        return self.context.store.read(
-            lambda tx: shared.unrated_cubes(tx, session=session, before_step=before_step),
-            account_id=account_id,
-        )
-
-    def close(self, session: int = 7) -> list[str]:
-        """Send the duty `vote_nothing`."""
-        account_id = self.bob.caller.account_id
-        return self.context.store.write(
-            lambda tx: shared.close_ratings(tx, session=session, reason="not needed", now_ms=5),
-            account_id=account_id,
-        )
-
-    def test_rating_is_due_from_the_step_after_the_first_display(self) -> None:
-        self.see(step=4)
-
-        assert self.unrated(before_step=3) == []
-        assert sorted(self.unrated(before_step=4)) == sorted(self.cubes)
-
-    def test_own_vote_settles_the_rating_in_every_session(self) -> None:
-        self.see(step=1, session=8)
-        self.ada.vote(self.cubes[0], 1)
-        before = self.unrated()
-        self.bob.vote(self.cubes[0], 1)
-
-        assert sorted(before) == sorted(self.cubes)
-        assert self.unrated() == self.unrated(session=8) == [self.cubes[1]]
-
-    def test_vote_nothing_rates_the_rest_zero_without_a_vote(self) -> None:
-        """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
-        self.bob.vote(self.cubes[0], 1)
-
-        closed = self.close()
-
-        assert closed == [self.cubes[1]]
-        assert (self.unrated(), self.close()) == ([], [])
-        notes = {cube.note.partition(" by")[0] for cube in self.bob.matching_cubes()}
-        assert notes == {"rated +1", "rated 0, not needed"}
-        assert self.ada.vote(self.cubes[1], 1).votes.model_dump() == {"useful": 0, "useless": 0}
-
-    def test_vote_nothing_applies_only_to_its_session(self) -> None:
-        assert self.close(session=8) == []
-        assert sorted(self.unrated()) == sorted(self.cubes)
-
-    def test_rated_cube_needs_no_rating_again_and_takes_a_later_vote(self) -> None:
-        self.close()
-        self.see(step=9)
-
-        assert self.unrated() == []
-        assert self.bob.vote(self.cubes[0], 1).votes.useful == 1
 
 
 def test_cubes_are_loaded_in_batches(ada: Agent, monkeypatch: pytest.MonkeyPatch) -> None:

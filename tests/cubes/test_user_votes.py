@@ -111,44 +111,6 @@ def test_rejected_cube_of_another_account_is_hidden_from_that_user_only(
     assert len(search(anna)) == 1
 
 
-def test_users_of_one_account_cannot_change_the_status(ada: Agent, bob: Agent) -> None:
-    """An account counts once (specification.md#vote-one-per-account)."""
-    cube_id = ada.publish()
-    users = [Agent(bob.context, "bob", f"user {n}") for n in range(5)]
-
-    answers = [user.vote(cube_id, -1) for user in users]
-
-    assert {answer.cube_status for answer in answers} == {"published"}
-    assert answers[-1].votes.model_dump() == {"useful": 0, "useless": 1}
-
-
-def test_majority_of_the_users_decides_the_side_of_an_account(
-    ada: Agent, anna: Agent, ben: Agent, carl: Agent
-) -> None:
-    """A tie and a 0 count for neither side (specification.md#vote-one-per-account)."""
-    cube_id = ada.publish()
-    search(ben, interact=True)
-    memory_of(ben).add(duty="vote_nothing", duty_reason="not about kettles")
-
-    counts = [
-        tuple(user.vote(cube_id, vote).votes.model_dump().values())
-        for user, vote in ((anna, 1), (carl, -1), (ben, 1), (anna, -1))
-    ]
-
-    assert counts == [(1, 0), (0, 0), (1, 0), (0, 1)]
-
-
-def test_three_accounts_make_a_cube_trusted_against_a_minority_of_their_users(ada: Agent) -> None:
-    """Trust counts accounts (specification.md#cube-trusted)."""
-    cube_id = ada.publish()
-    status = "published"
-    for account in ("b", "c", "d"):
-        for user_id, vote in (("x", -1), ("y", 1), ("z", 1)):
-            status = Agent(ada.context, account, user_id).vote(cube_id, vote).cube_status
-
-    assert status == "trusted"
-
-
 def test_vote_nothing_rates_for_the_user_of_the_session(
     ada: Agent, anna: Agent, ben: Agent
 ) -> None:

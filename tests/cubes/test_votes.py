@@ -14,7 +14,6 @@ from together import together
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.cubes.lessons import CubeUnknown
 from remembrancer.cubes.rules import status_of
 
 
@@ -22,15 +21,6 @@ def vote_counts(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
     """Vote; return the status and the counts of the response."""
     answer = agent.vote(cube_id, vote)
     return answer.cube_status, answer.votes.useful, answer.votes.useless
-
-
-def test_new_vote_replaces_the_previous_one(ada: Agent, bob: Agent) -> None:
-    """Voting again replaces the vote (specification.md#vote-one-per-user)."""
-    cube_id = ada.publish()
-
-    results = [vote_counts(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
-
-    assert results == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
 
 
 def test_author_vote_is_stored_but_not_counted(ada: Agent, bob: Agent, cleo: Agent) -> None:
@@ -48,32 +38,6 @@ def test_author_vote_keeps_a_private_cube_private(ada: Agent) -> None:
 
     assert vote_counts(ada, cube_id, -1) == ("private", 0, 0)
     assert Agent(ada.context, "ada", "anna").shown_ids() == [cube_id]
-
-
-def test_invisible_cube_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
-    """An invisible cube is a 404 (specification.md#vote-unknown)."""
-    for cube_id in (
-        ada.make().cube_id,
-        "c_0000000000000",
-        "c_\ud800".encode("utf-8", "replace").decode(),
-        "",
-    ):
-        with pytest.raises((CubeUnknown, ValueError)):
-            bob.vote(cube_id, 1)
-    assert bob.context.store.read(lambda tx: tx.one("select count(*) as n from ratings")).n == 0
-
-
-def test_three_agreeing_accounts_change_the_status_and_votes_can_undo_it(ada: Agent) -> None:
-    voters = [Agent(ada.context, f"voter {n}") for n in range(6)]
-    cube_id = ada.publish()
-
-    up = [vote_counts(voter, cube_id, 1)[0] for voter in voters[:3]]
-    down = [vote_counts(voter, cube_id, -1)[0] for voter in voters[:3]]
-    back = [vote_counts(voter, cube_id, 1)[0] for voter in voters]
-
-    assert up == ["published", "published", "trusted"]
-    assert down == ["published", "published", "retired"]
-    assert back == ["published", "published", "trusted", "trusted", "trusted", "trusted"]
 
 
 @settings(max_examples=20, deadline=None)

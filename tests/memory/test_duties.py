@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from architecture.tree import ROOT
 
-from remembrancer.memory.duties import RULES, SessionCounts, check_duties
+from remembrancer.memory.duties import RULES, SessionCounts
 from remembrancer.protocol.seal import render
 
 GOOD = SessionCounts(step=4, remembered_step=4, last_seal=render(4))
@@ -33,15 +33,6 @@ def test_each_case_applies_only_to_its_own_state(case: object) -> None:
     assert holding == [case.word]  # type: ignore[attr-defined]
 
 
-def test_session_without_open_duties_gets_no_messages() -> None:
-    assert check_duties(GOOD) == (None, [])
-
-
-@pytest.mark.parametrize("last_seal", [None, "", "sealed", render(0), render(9), render(1, "SVC")])
-def test_first_search_of_a_session_has_no_duties(last_seal: str | None) -> None:
-    assert check_duties(SessionCounts(step=0, last_seal=last_seal)) == (None, [])
-
-
 @pytest.mark.parametrize(
     ("standing", "word"),
     [
@@ -57,23 +48,6 @@ def test_first_search_of_a_session_has_no_duties(last_seal: str | None) -> None:
 )
 def test_cases_apply_at_their_boundaries(standing: SessionCounts, word: str | None) -> None:
     assert [case.word for case in RULES if case.applies(standing)] == ([word] if word else [])
-
-
-def test_missed_and_due_duties_are_listed_separately() -> None:
-    report = check_duties(
-        replace(
-            GOOD,
-            remembered_step=2,
-            last_seal=render(1),
-            turns_without_l1=15,
-            unrated=("c_1", "c_2"),
-        )
-    )
-
-    assert report.duty_error is not None
-    assert "since step 3" in report.duty_error
-    assert render(4) in report.duty_error
-    assert [reminder.split(" ")[0] for reminder in report.reminders] == ["Rate", "An"]
 
 
 def test_documentation_lists_every_case() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.memory.files.commands import format_size
 from remembrancer.protocol import limits
 from remembrancer.protocol.files import InvalidMemoryPath, memory_path
 
@@ -82,11 +81,3 @@ def test_accepted_paths_stay_within_the_root(tail: str) -> None:
 
     assert Path(result).resolve() == Path(result)
     assert not {"..", ".", ""} & set(result.split("/")[1:])
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [(0, "0B"), (1023, "1023B"), (1024, "1K"), (1536, "1.5K"), (5 << 20, "5M"), (1 << 42, "4096G")],
-)
-def test_sizes_are_formatted_for_people(count: int, expected: str) -> None:
-    assert format_size(count) == expected

@@ -83,16 +83,6 @@ class TestMasked:
         ] == []
 
 
-def test_secret_is_stored_verbatim_and_flagged_by_default(http: Http) -> None:
-    answer = http.post(
-        "/api/v7/event/write", {"query": SECRET_TEXT, "response": "", "user_id": "owner"}
-    ).json()
-    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
-
-    assert (event["query"], event["flags"]) == (SECRET_TEXT, ["secret"])
-    assert "revoke it" in answer["detail"]
-
-
 def test_event_with_only_text_of_the_service_is_refused(http: Http) -> None:
     """Text that is not stored is reported, never dropped silently."""
     pack = http.get("/api/v7/memory/start").json()["prompt_text"]

@@ -98,13 +98,6 @@ def test_first_items_are_kept_and_can_be_shown_last() -> None:
     assert visible == list(range(left_out, 100))
 
 
-def test_unread_items_count_as_omitted() -> None:
-    text, left_out = pack(section("Ada gets seasick."), unread=7)
-
-    assert left_out == 7
-    assert "(7 more items did not fit: search for them.)" in text
-
-
 def stored_that_forges() -> list[str]:
     """Return turns that imitate lines of the pack."""
     return [

@@ -158,14 +158,6 @@ def test_outdated_words_are_renewed_without_an_embedder(folder: Path) -> None:
         assert memory.best("hound").response == "The hound is called Argos."
 
 
-def test_new_events_are_not_pending(folder: Path) -> None:
-    with opened(folder, embedder=NEW) as memory:
-        memory.tell("When does the ferry leave?", "At noon.")
-
-        assert pending(memory.context) == 0
-        assert not Maintenance(memory.context).step()
-
-
 def test_event_erased_during_renewal_is_skipped(folder: Path) -> None:
     fill(folder, events=2)
 

@@ -56,16 +56,6 @@ def test_pure_writes_leave_no_compliance_figure(
     assert 'remembrancer_duties_due{duty="searched"} 0.0' in http.get("/metrics").text
 
 
-def test_turns_of_remember_make_an_l1_due_before_any_search(http: Http) -> None:
-    """`remember` is a call of the protocol (specification.md#duty-l1-due)."""
-    remember_turns(http, "s")
-
-    answer = http.memory("question", session_id="s")
-
-    assert "duty_error" not in answer
-    assert [line.split(":")[0] for line in answer["reminders"]] == ["An L1 is due"]
-
-
 @pytest.mark.parametrize(
     "write",
     [write for write in WRITES if write is not remember_turns],

@@ -172,14 +172,6 @@ def test_layers_narrow_the_answer(filled: Http, layer: str) -> None:
     assert filled_layers == [layer]
 
 
-@pytest.mark.parametrize("wrong", [[], ["turns"], "facts", ["facts"] * 5])
-def test_wrong_layers_are_refused(http: Http, wrong: object) -> None:
-    body = {"query_text": "boat", "user_id": "owner", "layers": wrong}
-    answer = http.post("/api/v7/memory", body)
-
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"][:7]) == (422, "/layers")
-
-
 def test_tokens_are_spent_on_instructions_facts_hits_summaries(filled: Http) -> None:
     """At most a third each on instructions and facts; see specification.md#search-max-tokens."""
     query = "What about the boat and its hull?"

@@ -138,13 +138,21 @@ def test_old_versions_are_listed_and_readable(http: Http) -> None:
     """
     output(http, **NOTE)
     output(http, command="str_replace", path=ELBA, old_str="9:40", new_str="10:40")
-    output(http, command="delete", path=ELBA)
+    output(http, command="rename", old_path=ELBA, new_path="/memories/trip.md")
 
     now = http.get(FILES, params={"path": ELBA}).json()
     first = http.get(FILES, params={"path": ELBA, "version": 1}).json()
 
-    versions = [(one["version"], one["change"], one["is_gone"]) for one in now["versions"]]
-    assert versions == [(3, "delete", True), (2, "str_replace", False), (1, "create", False)]
+    renamed = http.get(FILES, params={"path": "/memories/trip.md"}).json()["versions"]
+
+    names = ("version", "change", "is_gone", "other_path")
+    versions = [tuple(one.get(name) for name in names) for one in (*now["versions"], *renamed)]
+    assert versions == [
+        (3, "rename", True, "/memories/trip.md"),
+        (2, "str_replace", False, None),
+        (1, "create", False, None),
+        (1, "rename", False, ELBA),
+    ]
     assert ("text" in now, now["version"]) == (False, 3)
     assert (first["text"], first["version"]) == (NOTE["file_text"], 1)
     for unknown in (

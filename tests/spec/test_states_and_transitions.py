@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cubes.agents import Agent
+from cubes.agents import QUESTION, Agent
 from service import Http
 
 from remembrancer.context import Context
-from remembrancer.cubes import outcomes
-from remembrancer.cubes import serving as shared
 
 
 def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
@@ -62,52 +60,47 @@ def test_retired_cube_is_not_served(http: Http, context: Context) -> None:
 
 
 def test_cube_shown_as_new_awaits_a_rating(http: Http, context: Context) -> None:
-    """A cube shown as new awaits a rating (specification.md#cube-rating-duty)."""
-    cube_id = Agent(context, "author").publish()
-    reader = Agent(context, "reader")
-    http.as_account("reader").memory("a", user_id="reader")
-    session = context.store.read(lambda tx: tx.one("select id from sessions")).id
-    cubes = reader.matching_cubes()
-    context.store.write(
-        lambda tx: outcomes.record_exposures(tx, session=session, step=1, cubes=cubes, now_ms=1),
-        account_id=reader.caller.account_id,
-    )
-    before = context.store.read(
-        lambda tx: shared.unrated_cubes(tx, session=session, before_step=2),
-        account_id=reader.caller.account_id,
-    )
+    """Until the user of the session votes, from the next search on.
 
+    See specification.md#cube-rating-duty, specification.md#cube-note-new.
+    """
+    cube_id = Agent(context, "author").publish()
+    reader = http.as_account("reader")
+    [shown] = reader.memory(QUESTION, "reader")["shared_cubes"]
+    owing = [reader.memory(QUESTION, "reader")["reminders"] for _ in range(2)]
+
+    vote(http, "author", cube_id, 1)
+    after_others = reader.memory(QUESTION, "reader")["reminders"]
     vote(http, "reader", cube_id, 1)
 
-    assert cubes[0].note.startswith("new")
-    assert before == [cube_id]
-    assert (
-        context.store.read(
-            lambda tx: shared.unrated_cubes(tx, session=session, before_step=2),
-            account_id=reader.caller.account_id,
-        )
-        == []
-    )
-    assert not reader.matching_cubes()[0].note.startswith("new")
+    assert shown["note"].startswith("new")
+    for reminders in (*owing, after_others):
+        assert any(cube_id in text for text in reminders)
+    assert not any(cube_id in text for text in reader.memory(QUESTION, "reader")["reminders"])
+    [rated] = reader.memory(QUESTION, "reader", session_id="t")["shared_cubes"]
+    assert rated["note"].startswith("rated +1 by you")
 
 
-def test_rating_of_zero_is_not_a_vote(context: Context, http: Http) -> None:
-    """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
-    author, reader = Agent(context, "author"), Agent(context, "reader")
-    cube_id = author.publish()
-    http.as_account("reader").memory("a", user_id="reader")
-    session = context.store.read(lambda tx: tx.one("select id from sessions")).id
-    cubes = reader.matching_cubes()
-    context.store.write(
-        lambda tx: outcomes.record_exposures(tx, session=session, step=1, cubes=cubes, now_ms=1),
-        account_id=reader.caller.account_id,
-    )
+def test_rating_of_zero_is_not_a_vote(http: Http, context: Context) -> None:
+    """`vote_nothing` rates the cubes of its session; a vote may follow.
 
-    account_id = reader.caller.account_id
-    closed = context.store.write(
-        lambda tx: shared.close_ratings(tx, session=session, reason="no use", now_ms=1),
-        account_id=account_id,
-    )
+    See specification.md#cube-rating-zero.
+    """
+    cube_id = Agent(context, "author").publish()
+    reader = http.as_account("reader")
+    reader.memory(QUESTION, "reader", session_id="s")
+    duty = {"duty": "vote_nothing", "duty_reason": "no use"}
+    reader.post("/api/v7/remember", {**duty, "session_id": "t"})
+    elsewhere = reader.memory(QUESTION, "reader", session_id="s")["reminders"]
+    reader.post("/api/v7/remember", {**duty, "session_id": "s"})
 
-    assert closed == [cube_id]
-    assert author.vote(cube_id, 1).votes.model_dump() == {"useful": 0, "useless": 0}
+    settled = reader.memory(QUESTION, "reader", session_id="s")["reminders"]
+    [cube] = reader.memory(QUESTION, "reader", session_id="u")["shared_cubes"]
+
+    assert any(cube_id in text for text in elsewhere)
+    assert not any(cube_id in text for text in settled)
+    assert cube["note"].startswith("rated 0, not needed by you")
+    body = {"cube_id": cube_id, "user_id": "reader", "vote": 1}
+    before = context.store.read(lambda tx: tx.one("select useful, useless from cubes"))
+    voted = reader.post("/api/v7/experience/vote", body).json()
+    assert (tuple(before), voted["votes"]) == ((0, 0), {"useful": 1, "useless": 0})

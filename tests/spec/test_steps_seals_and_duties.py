@@ -99,6 +99,7 @@ def test_wrong_seal_is_a_duty_error_and_a_missing_one_a_reminder(http: Http) -> 
 
 def test_read_only_search_counts_no_step_and_checks_no_duty(http: Http) -> None:
     """Only interacting searches are checked (specification.md#search-read-only)."""
+    http.remember(**FERRY)
     http.memory("ferry")
     read, other = (
         http.memory("ferry", interact=False),
@@ -107,6 +108,7 @@ def test_read_only_search_counts_no_step_and_checks_no_duty(http: Http) -> None:
 
     assert [answer["step"] for answer in (read, other)] == [1, 1]
     assert not {"duty_error", "reminders"} & {*read, *other}
+    assert [hit["response"] for hit in other["hits"]] == [FERRY["response"]]
     assert http.memory("ferry")["step"] == 2
 
 
