@@ -38,13 +38,6 @@ def create_private(reader: Reader, topic: str = "Secret saws") -> str:
     return str(reader.http.post("/api/v7/experience/create", body).json()["cube_id"])
 
 
-def test_empty_board_explains_how_to_create_a_lesson(owner: Reader) -> None:
-    page = owner.get(HERE)
-
-    assert "No lessons yet" in page.text
-    assert "Connect an agent" in page.text
-
-
 def test_board_lists_own_and_public_lessons_by_status(owner: Reader, ada: Reader) -> None:
     create_public(owner)
     create_private(owner)

@@ -18,14 +18,6 @@ from remembrancer.testing import FrozenClock
 # The list.
 
 
-def test_empty_page_explains_how_to_add_a_fact(owner: Reader) -> None:
-    page = owner.get(HERE).text
-
-    assert "No current facts" in page
-    assert "Add a fact" in page
-    assert "curl" not in page
-
-
 def test_facts_are_listed_newest_first_with_times_writer_and_turn(
     owner: Reader, clock: FrozenClock
 ) -> None:
@@ -209,12 +201,6 @@ def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
 
     for fact_id in ("", "f_none"):
         assert owner.send(f"{HERE}/{form}", fact_id=fact_id, **entered).status_code == 404
-
-
-def test_unknown_action_is_rejected(owner: Reader) -> None:
-    fact = add(owner, "Ada sails.")
-
-    assert owner.send(f"{HERE}/state", fact_id=fact["fact_id"], do="burn").status_code == 422
 
 
 # In a real browser.

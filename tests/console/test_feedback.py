@@ -120,13 +120,6 @@ def test_feedback_rate_limit_is_per_account(ada: Reader, owner: Reader, context:
     assert owner.send(f"{PATH}/give", **BUG).status_code == 303
 
 
-def test_empty_inbox_explains_how_to_send_feedback(owner: Reader) -> None:
-    page_text = words_of(owner.get(PATH).text)
-
-    assert "No open reports Agents report problems and suggestions here" in page_text
-    assert "New report" in page_text
-
-
 class TestClosing:
     """The owner closes reports with an answer, which the sender sees; others cannot."""
 

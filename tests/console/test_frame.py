@@ -80,6 +80,33 @@ class TestEveryPage:
         assert owner.ask("GET", path, headers=key).status_code == 303  # a key opens no page
 
 
+EMPTY = {
+    "/console/audit": "No entries yet",
+    "/console/cubes": "No lessons yet",
+    "/console/facts": "No current facts",
+    "/console/feedback": "No open reports",
+    "/console/files": "Ask a connected agent for a file",
+    "/console/map": "No profile yet",
+    "/console/memory": "No turns of owner yet",
+    "/console/permissions": "No grants in force",
+    "/console/searches": 'href="/console/import"',
+    "/console/sessions": "Import your chats",
+    "/console/teams": "No teams yet",
+    "/console/timeline": 'href="/console/import"',
+    "/console/usage": "No usage yet",
+    "/console/users": 'href="/console/import"',
+    "/profile": "REMEMBRANCER_KEY=sk_...",
+}
+
+
+def test_page_without_data_says_how_to_begin(owner: Reader) -> None:
+    """None shows a command, which a reader of the page may have no shell for."""
+    pages_of = {path: owner.get(path).text for path in EMPTY}
+
+    assert {path for path, text in EMPTY.items() if text not in pages_of[path]} == set()
+    assert [path for path, page in pages_of.items() if "curl" in page] == ["/profile"]
+
+
 def test_browser_takes_the_turns_of_its_account(app: Starlette, owner: Reader) -> None:
     """Until it signs out; others are strangers (specification.md#limit-fair)."""
     groups = app.state.dispatcher.groups

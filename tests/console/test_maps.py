@@ -20,14 +20,6 @@ def send_maps(reader: Reader, *texts: str) -> None:
         assert reader.http.post("/api/v7/remember", {"l2_map": text}).status_code == 200
 
 
-def test_empty_page_explains_how_to_create_a_map(owner: Reader) -> None:
-    page = owner.get(HERE)
-
-    assert "No profile yet" in page.text
-    assert "curl" not in page.text
-    assert "Rebuild from the summaries" not in page.text
-
-
 def test_newest_map_is_shown_with_links_to_all_versions(owner: Reader) -> None:
     send_maps(owner, "- one", "- two", "- three")
     page = owner.get(HERE)

@@ -38,13 +38,6 @@ def ids_of(page: str) -> list[str]:
 
 
 class TestNewestTurns:
-    def test_empty_memory_explains_how_to_fill_it(self, owner: Reader) -> None:
-        page = get_page(owner)
-
-        assert "No turns of owner yet" in page.text
-        assert 'href="/console/import"' in page.text
-        assert "curl" not in page.text
-
     def test_turns_are_listed_newest_first_in_pages(self, owner: Reader) -> None:
         event_ids = [
             store_turn(owner, f"q{n}", f"r{n}", occurred_at=f"2025-01-01T00:{n % 60:02}:00Z")

@@ -34,14 +34,6 @@ def write(http: Http, user_id: str, query: str, response: str, **more: Any) -> s
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_page_without_data_says_how_to_begin(ada: Reader, path: str) -> None:
-    page = ada.get(path).text
-
-    assert "/console/import" in page
-    assert "curl" not in page
-
-
-@pytest.mark.parametrize("path", PATHS)
 def test_page_shows_nothing_of_another_account(http: Http, ada: Reader, path: str) -> None:
     where = {"session_id": "night-train", "topic": "covert"}
     for n in range(3):

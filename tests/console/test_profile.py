@@ -167,12 +167,6 @@ class TestSetUp:
 
         return run
 
-    def test_curl_example_stores_and_finds_a_turn(self, shell: Callable[[str], str]) -> None:
-        text = shell("paste-curl")
-
-        assert '"saved":true' in text
-        assert text.count("At 9:40 from Piombino, pier 3.") == 1
-
     def test_python_example_stores_and_finds_a_turn(self, shell: Callable[[str], str]) -> None:
         assert shell("paste-python") == "At 9:40 from Piombino, pier 3.\n"
 
@@ -217,9 +211,6 @@ class TestSetUp:
         assert f"user_id={_json(name)}" in python
         compile(python, "try.py", "exec")
 
-    def test_set_up_shows_a_placeholder_until_a_key_is_created(self, owner: Reader) -> None:
-        assert "REMEMBRANCER_KEY=sk_..." in owner.get("/profile").text
-
 
 def _bare() -> dict[str, str]:
     return {
@@ -245,13 +236,6 @@ class TestPrompt:
         assert "Answer in Latin.\n&lt;b&gt;Bo&lt;/b&gt; is an architect.</textarea>" in page.text
         assert "Answer in Latin" not in owner.get("/profile").text
         assert "Answer in Latin" not in ada.get("/profile?user_id=bo").text
-
-    def test_empty_prompt_removes_the_stored_prompt(self, owner: Reader) -> None:
-        owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
-        page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt=""))
-
-        assert "Your part of the prompt is removed." in page.text
-        assert rows(owner.context)["prompts"] == 0
 
     def test_too_long_prompt_is_reported_and_stays_in_the_form(self, owner: Reader) -> None:
         for prompt in ("x" * 20_001, "計" * 20_001):

@@ -20,13 +20,6 @@ def wait(reader: Reader) -> None:
     reader.context.clock.advance(1000)
 
 
-def test_empty_page_explains_how_to_start_a_session(owner: Reader) -> None:
-    page = owner.get(HERE)
-
-    assert "No sessions yet" in page.text
-    assert "Import your chats" in page.text
-
-
 def test_sessions_are_listed_newest_first_with_counts_and_state(owner: Reader) -> None:
     http = owner.http
     for n in range(SESSIONS_LISTED_MAX + 1):

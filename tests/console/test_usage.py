@@ -55,10 +55,6 @@ def test_owner_sees_total_usage_and_members_their_own(
         assert text not in own
 
 
-def test_empty_page_shows_a_hint(ada: Reader) -> None:
-    assert "No usage yet" in ada.get(PATH).text
-
-
 @given(
     lists(integers(0, 10**9), min_size=1, max_size=40),
     lists(integers(0, 10**9), min_size=1, max_size=40),

@@ -10,8 +10,7 @@ from memory.plans import plan
 
 from remembrancer.context import Context
 from remembrancer.cubes import board
-from remembrancer.cubes.board import CARDS_LISTED_MAX
-from remembrancer.cubes.lessons import CubeUnknown, vote
+from remembrancer.cubes.lessons import vote
 from remembrancer.cubes.proposals import create
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.cubes import CubeCreate, CubeMade, CubeVote
@@ -58,34 +57,6 @@ def ada(context: Context) -> Memory:
 def bob(context: Context, ada: Memory) -> Memory:
     """Return the memory of another account."""
     return memory_in(context, "bob")
-
-
-def test_an_account_sees_its_own_and_published_cubes(ada: Memory, bob: Memory) -> None:
-    mine, shared = private(ada), published(ada)
-    for one, own in ((ada, [mine]), (bob, [])):
-        hidden, _ = board.page(one.context, one.caller, "private")
-        visible, _ = board.page(one.context, one.caller, "published")
-        assert [card.cube_id for card in hidden] == own
-        assert [card.cube_id for card in visible] == [shared]
-    counts = board.counts(bob.context, bob.caller)
-    assert counts == {"private": 0, "published": 1, "trusted": 0, "retired": 0}
-    assert [card.own for card in board.page(bob.context, bob.caller, "published")[0]] == [False]
-    assert board.page(bob.context, bob.caller, "published", own=True) == ([], None)
-    with pytest.raises(CubeUnknown):
-        board.cube_detail(bob.context, bob.caller, mine)
-
-
-def test_board_is_paged_and_filtered_by_kind(ada: Memory) -> None:
-    created = [
-        private(ada, f"t{n}", "code" if n % 2 else "fact") for n in range(2 * CARDS_LISTED_MAX)
-    ]
-    first, below = board.page(ada.context, ada.caller, "private")
-    rest, end = board.page(ada.context, ada.caller, "private", below=below)
-    code, _ = board.page(ada.context, ada.caller, "private", kind="code")
-
-    assert [card.cube_id for card in [*first, *rest]] == created[::-1]
-    assert end is None
-    assert [card.cube_id for card in code] == created[::-2]
 
 
 def test_evidence_of_a_cube_is_visible_only_to_its_account(ada: Memory, bob: Memory) -> None:
@@ -141,32 +112,6 @@ def used_cube(memory: Memory, sessions: tuple[str, ...], then: str) -> str:
         memory.tell(question, answer, session_id=session_id)
         memory.ask(then, session_id=session_id, interact=True)
     return created.cube_id
-
-
-def test_detail_has_the_record_and_the_latest_exposures(ada: Memory) -> None:
-    cube_id = used_cube(ada, ("s", "t"), "No, that is wrong.")
-
-    detail = board.cube_detail(ada.context, ada.caller, cube_id)
-
-    record = detail.card.record
-    assert record is not None
-    assert (record.exposures, record.helped, record.outcomes) == (2, 0, 2)
-    assert sorted(one.session_id for one in detail.exposures) == ["s", "t"]
-    for one in detail.exposures:
-        assert (one.user_id, one.used, one.is_good) == ("ada", "followed", False)
-        assert one.signals == ("corrected",)
-
-
-def test_list_has_the_record_and_the_status_within_the_account(ada: Memory) -> None:
-    cube_id = private(ada)
-    for user in ("ben", "cleo"):
-        own = CubeVote(cube_id=cube_id, user_id=user, vote=-1, reason="It was wrong.")
-        vote(ada.context, ada.caller, own)
-
-    [card], _ = board.page(ada.context, ada.caller, "private")
-
-    assert card.record is not None
-    assert (card.status, card.record.status, card.record.outcomes) == ("private", "retired", 0)
 
 
 def test_exposures_of_other_accounts_and_users_are_hidden(ada: Memory, bob: Memory) -> None:

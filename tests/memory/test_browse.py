@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
 
-from remembrancer.accounts import PinnedToOtherUser
 from remembrancer.cubes.proposals import create
 from remembrancer.files.files import create_file
 from remembrancer.memory.history import browse
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, LISTED_CHARACTERS_MAX
-from remembrancer.memory.history.forget import erase_event, forget
+from remembrancer.memory.history.forget import forget
 from remembrancer.memory.spaces import PageCursor
 from remembrancer.memory.summaries.l1 import summarize
-from remembrancer.memory.write.events import EventUnknown
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.files import FileCreate
 from remembrancer.protocol.forget import Forget
@@ -53,33 +50,6 @@ def test_stored_items_of_a_user_are_counted(memory: Memory) -> None:
         events=2, sessions=2, facts=1, summaries=1, maps=1, flagged=1
     )
     assert browse.user_counts(memory.context, memory.caller, "nobody") == browse.UserCounts()
-
-
-def test_events_are_paged_newest_first_by_occurred_at(memory: Memory) -> None:
-    event_ids = [
-        memory.tell(f"q{n}", f"r{n}", occurred_at=f"2026-01-{1 + n % 28:02}T00:00:00Z")
-        for n in range(60)
-    ]
-    expected = sorted(range(60), key=lambda n: (n % 28, n), reverse=True)
-    visible, behind = [], None
-    for _ in range(3):
-        events, behind = browse.newest_events(memory.context, memory.caller, "ada", behind=behind)
-        visible += [event.event_id for event in events]
-
-    assert behind is None
-    assert visible == [event_ids[n] for n in expected]
-
-
-def test_event_time_range_includes_its_start_and_excludes_its_end(memory: Memory) -> None:
-    event_ids = [
-        memory.tell(f"q{n}", "r", occurred_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)
-    ]
-    day = 86_400_000
-    events, _ = browse.newest_events(
-        memory.context, memory.caller, "ada", after_ms=START_MS + day, before_ms=START_MS + 3 * day
-    )
-
-    assert [event.event_id for event in events] == [event_ids[2], event_ids[1]]
 
 
 def test_long_events_in_a_list_are_truncated_with_an_ellipsis(memory: Memory) -> None:
@@ -128,42 +98,6 @@ def test_event_context_has_neighbours_facts_cubes_summaries_and_files(memory: Me
     assert [card.cube_id for card in detail.cubes] == [cube.cube_id]
     assert [(row.session_id, row.step) for row in detail.shown_in] == [("later", 1)]
     assert [row.filename for row in detail.files] == [created.filename]
-
-
-def test_only_turn_of_a_session_has_no_neighbours(memory: Memory) -> None:
-    event_id = memory.tell("q", "r")
-    memory.tell("q", "r", session_id="other")
-    detail = browse.event_context(memory.context, memory.caller, event_id)
-
-    assert (detail.before, detail.after) == (None, None)
-    assert (detail.facts, detail.cubes, detail.told_in) == ([], [], [])
-    assert (detail.shown_in, detail.files) == ([], [])
-
-
-def test_data_of_other_accounts_and_users_is_hidden(memory: Memory) -> None:
-    event_id = memory.tell("q", "r")
-    stranger = memory_in(memory.context, "stranger", "ada")
-    pinned = replace(memory.caller, pinned_user_id="bob")
-
-    assert browse.list_users(stranger.context, stranger.caller) == []
-    assert browse.newest_events(stranger.context, stranger.caller, "ada")[0] == []
-    assert browse.list_flagged(stranger.context, stranger.caller, "ada")[0] == []
-    assert browse.user_counts(stranger.context, stranger.caller, "ada") == browse.UserCounts()
-    for caller in (stranger.caller, pinned):
-        with pytest.raises(EventUnknown):
-            browse.event_context(memory.context, caller, event_id)
-    for look in (browse.newest_events, browse.list_flagged, browse.user_counts):
-        with pytest.raises(PinnedToOtherUser):
-            look(memory.context, pinned, "ada")
-
-
-def test_dry_run_lists_the_items_to_erase_and_erases_nothing(memory: Memory) -> None:
-    event_id = memory.tell("q", "r", critical="a fact", l1_summary="r")
-    preview = erase_event(memory.context, memory.caller, event_id, dry_run=True)
-
-    assert (preview.erased, preview.facts, len(preview.told_in)) == (False, 1, 1)
-    assert browse.event_context(memory.context, memory.caller, event_id).facts == ["a fact"]
-    assert memory.hit_ids("q") == [event_id]
 
 
 def test_lists_are_read_in_index_order(memory: Memory) -> None:

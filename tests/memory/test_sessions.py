@@ -9,24 +9,19 @@ from typing import Any
 import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
-from service import rows
 
 from remembrancer.accounts.usage import usage_of
 from remembrancer.cubes.lessons import vote
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.history import browse
 from remembrancer.memory.history.browse import (
-    SESSIONS_LISTED_MAX,
     TURNS_SHOWN_MAX,
-    SessionUnknown,
     Timeline,
     list_sessions,
     timeline,
 )
-from remembrancer.memory.history.forget import forget
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.cubes import CubeMade, CubeVote
-from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.seal import render
 from remembrancer.testing import FrozenClock
@@ -98,15 +93,6 @@ def test_seal_status_is_set_by_the_next_search(
     assert [one.seal for one in session_page(memory).entries] == [seal, ""]
 
 
-def test_due_duties_are_listed_with_any_seal(memory: Memory) -> None:
-    memory.ask("q", interact=True)
-    duties = session_page(memory).next_duties
-    memory.tell("q", "r")
-
-    assert "No turn was remembered" in (duties.duty_error or "")
-    assert session_page(memory).next_duties == (None, [])
-
-
 def test_summaries_facts_and_lessons_are_listed_in_order(memory: Memory, later: Any) -> None:
     memory.tell("q1", "r1", cube_topic="t", cube_essence="e", cube_rules="- MUST")
     later()
@@ -140,50 +126,11 @@ def test_long_session_is_paged_without_gaps(memory: Memory, later: Any) -> None:
     assert [one.row.response for one in answer[1::2]] == [f"r{n}" for n in range(many)]
 
 
-def test_sessions_are_paged_by_their_newest_turn(memory: Memory, later: Any) -> None:
-    for n in range(SESSIONS_LISTED_MAX + 3):
-        memory.tell(f"q{n}", "r", session_id=f"s{n}", topic="t")
-        later()
-    memory.tell("again", "r", session_id="s0", task_done=True)
-    first, behind = list_sessions(memory.context, memory.caller, "ada")
-    rest, end = list_sessions(memory.context, memory.caller, "ada", behind=behind)
-    names = [one.session_id for one in [*first, *rest]]
-
-    assert names == ["s0", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX + 2, 0, -1))]
-    assert end is None
-    newest = first[0]
-    assert (newest.turns, newest.query, newest.topic) == (2, "again", None)
-    assert (newest.task_open, newest.is_l1_due) == (False, False)
-    assert not first[1].task_open  # no turn spoke of a task
-
-
 def test_session_with_only_searches_is_listed(memory: Memory) -> None:
     memory.ask("q", interact=True, session_id="asked")
     [one], _ = list_sessions(memory.context, memory.caller, "ada")
 
     assert (one.session_id, one.turns, one.steps, one.query) == ("asked", 0, 1, "")
-
-
-def test_sessions_of_other_accounts_are_hidden(memory: Memory) -> None:
-    memory.tell("q", "r")
-    stranger = memory_in(memory.context, "stranger", "ada")
-
-    assert list_sessions(stranger.context, stranger.caller, "ada") == ([], None)
-    for one in (stranger, memory.of("nobody")):
-        with pytest.raises(SessionUnknown):
-            session_page(one)
-    with pytest.raises(SessionUnknown):
-        session_page(memory, "nowhere")
-
-
-def test_forgotten_session_leaves_no_steps(memory: Memory) -> None:
-    memory.ask("q", interact=True)
-    memory.ask("q", interact=True, session_id="other")
-    forget(memory.context, memory.caller, Forget(user_id="ada", session_id="default"))
-
-    assert rows(memory.context)["steps"] == 1
-    forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
-    assert rows(memory.context)["steps"] == 0
 
 
 def test_lists_are_read_in_index_order(memory: Memory) -> None:
