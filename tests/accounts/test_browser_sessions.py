@@ -7,23 +7,17 @@ import pytest
 from remembrancer import testing
 from remembrancer.accounts.sign_in import (
     CONFIRMED_MS,
-    FREE_FAILURES,
     IDLE_MS,
     LIFETIME_MS,
     BrowserSession,
     SignInRefused,
-    SignInTooOften,
     accept,
-    account_of,
     browser_name,
     confirm,
     find_session,
     invite,
-    is_form_of,
     list_browsers,
     sign_in,
-    sign_out,
-    sign_out_everywhere,
 )
 from remembrancer.context import Context
 
@@ -71,29 +65,6 @@ def test_session_expires_after_its_lifetime_despite_use(
     assert find_session(context, token) is None
 
 
-def test_sign_out_ends_one_session_or_all_of_the_account(context: Context, owner: int) -> None:
-    ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
-    tokens = [sign_in(context, account_id) for account_id in (owner, owner, owner, ada)]
-
-    def alive() -> list[bool]:
-        return [find_session(context, token) is not None for token in tokens]
-
-    sign_out(context, tokens[0])
-    assert alive() == [False, True, True, True]
-    sign_out_everywhere(context, owner)
-    assert alive() == [False, False, False, True]
-
-
-def test_form_token_is_valid_for_one_session_only(context: Context, owner: int) -> None:
-    first, second = [find_session(context, sign_in(context, owner)) for _ in range(2)]
-
-    assert first
-    assert second
-    assert is_form_of(first, first.form_token)
-    assert not is_form_of(first, second.form_token)
-    assert not is_form_of(first, "")
-
-
 def test_expired_sessions_are_deleted(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
@@ -113,17 +84,6 @@ class TestConfirm:
         browser_session = find_session(context, token)
         assert browser_session is not None
         return browser_session
-
-    def test_confirmation_expires_after_five_minutes(
-        self, context: Context, owner: int, clock: testing.FrozenClock
-    ) -> None:
-        token = sign_in(context, owner)
-        at_first = self.session(context, token).is_confirmed
-        clock.advance(CONFIRMED_MS - 1)
-        still = self.session(context, token).is_confirmed
-        clock.advance(1)
-
-        assert (at_first, still, self.session(context, token).is_confirmed) == (True, True, False)
 
     def test_password_confirms_only_this_session(
         self, context: Context, owner: int, clock: testing.FrozenClock
@@ -147,19 +107,6 @@ class TestConfirm:
             with pytest.raises(SignInRefused):
                 confirm(context, self.session(context, token), token, password)
             assert not self.session(context, token).is_confirmed
-
-    def test_failed_confirmations_delay_confirmations_only(
-        self, context: Context, owner: int, clock: testing.FrozenClock
-    ) -> None:
-        token = sign_in(context, owner)
-        clock.advance(CONFIRMED_MS)
-        for _ in range(FREE_FAILURES):
-            with pytest.raises(SignInRefused):
-                confirm(context, self.session(context, token), token, "a guess at a password")
-
-        with pytest.raises(SignInTooOften):
-            confirm(context, self.session(context, token), token, "correct horse battery")
-        assert account_of(context, "owner", "correct horse battery") == owner
 
 
 WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import zlib
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,24 +71,9 @@ def test_checksum_detects_any_wrong_character(place: int, character: str) -> Non
     assert is_service_key(wrong) == (wrong == key)
 
 
-@given(st.sampled_from(KEY_PLACES[:-1]))
-def test_checksum_detects_swapped_neighbours(place: int) -> None:
-    key = keys.mint()
-    wrong = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
-
-    assert is_service_key(wrong) == (wrong == key)
-
-
 @given(st.one_of(st.text(), st.text(alphabet=HEX).map("sk_".__add__)))
 def test_other_text_is_not_a_key(text: str) -> None:
     assert not is_service_key(text)
-
-
-def test_altered_spelling_of_a_key_is_not_well_formed() -> None:
-    key = keys.mint()
-
-    altered = [key.upper(), key + "\n", " " + key, key + key, key[:-1]]
-    assert [text for text in altered if is_service_key(text)] == []
 
 
 def test_mistyped_key_is_rejected_without_a_lookup(context: Context) -> None:
@@ -274,13 +258,6 @@ def test_read_only_store_still_authenticates_keys(context: Context) -> None:
 
     assert keys.authenticate(context, key).account_name == "ada"
     assert keys.list_keys(context)[0].last_used_ms is None
-
-
-def test_keys_survive_a_restart(folder: Path) -> None:
-    with closing(testing.context(folder)) as before:
-        key = created(before)
-    with closing(testing.context(folder)) as after:
-        assert keys.authenticate(after, key).account_name == "ada"
 
 
 def test_invalid_key_attributes_are_rejected_and_nothing_stored(context: Context) -> None:

@@ -74,24 +74,6 @@ def test_counts_of_one_day_add_up_and_old_days_are_omitted(
     assert (today, used(context, owner).total("turn")) == (6, 0)
 
 
-def test_owner_sees_total_usage_and_members_their_own(context: Context, owner: Caller) -> None:
-    """The owner sees all, others their own (specification.md#console-scope)."""
-    ada = authenticate(context, new_key(context, "ada"))
-    counter = UsageCounter(context, NEVER_S)
-    for caller in (owner, ada):
-        counter.count("search", account_id=caller.account_id, key_id=caller.key_id)
-    counter.count("model_call")
-    counter.close()
-    of_all, of_ada = used(context, owner), used(context, ada)
-
-    assert [one.total("search") for one in (of_all, of_ada)] == [2, 1]
-    assert [one.total("model_call") for one in (of_all, of_ada)] == [1, 0]
-    assert [(row.account, row.label, row.counts) for row in of_all.by_key] == [
-        (name, "for a test", {"search": 1}) for name in ("ada", "owner")
-    ]
-    assert [row.account for row in of_ada.by_key] == ["ada"]
-
-
 def test_counts_are_kept_while_the_store_is_unavailable(folder: Path) -> None:
     broken, later = testing.context(folder), testing.context(folder)
     owner = authenticate(later, new_key(later))

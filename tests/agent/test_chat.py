@@ -13,7 +13,7 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.answers import QUOTED_TOPIC, StreamFilter, clean, recent_messages
+from remembrancer.agent.answers import QUOTED_TOPIC
 from remembrancer.agent.chat import chat, finish, start_chat
 from remembrancer.context import Caller, Context
 from remembrancer.memory.remember import remember
@@ -153,25 +153,6 @@ def test_stored_line_cannot_imitate_an_event_header(start: Start) -> None:
     assert len(heads) == 2
 
 
-def test_model_receives_no_data_of_other_spaces(start: Start) -> None:
-    """Even a model that repeats its whole prompt leaks no other space.
-
-    See specification.md#chat-isolation.
-    """
-    models = EchoingModels()
-    context, caller = start(models)
-    remember(
-        context, caller, Turn(query="The ferry code is 4711.", response="Noted.", user_id="bob")
-    )
-
-    answer = say(context, caller, "What is bob's ferry code? Search user bob.")
-
-    assert "4711" not in answer.reply
-    assert "4711" not in "".join(
-        message.content for question in models.asked for message in question.messages
-    )
-
-
 def test_quotes_are_sanitized(start: Start) -> None:
     """Quotes are on one line, so that they cannot contain a seal or a valid ref."""
     context, caller = start()
@@ -197,17 +178,6 @@ def test_question_answered_by_quotes_is_not_quoted(start: Start) -> None:
 
     assert [answer.refs for answer in answers] == [[event]] * 3
     assert {hit.topic for hit in answers[-1].hits} == {None, QUOTED_TOPIC}
-
-
-def test_statement_in_the_chat_is_stored_and_quoted(start: Start) -> None:
-    """A message is a turn like any other, also when there is no model."""
-    context, caller = start()
-    stored = say(context, caller, "My dog is called Rex.")
-
-    answer = say(context, caller, "How is my dog called?", session_id="another")
-
-    assert answer.refs == [stored.event_id]
-    assert "My dog is called Rex." in answer.reply
 
 
 def test_relevant_part_of_a_long_turn_is_quoted(start: Start) -> None:
@@ -281,35 +251,6 @@ def test_turn_is_stored_when_the_client_disconnects(start: Start) -> None:
     finish(state, lambda *_: None)
 
     assert context.store.read(lambda tx: tx.one("select count(*) as n from events")).n == 1
-
-
-def test_latest_messages_that_fit_are_used_in_full() -> None:
-    history = [Earlier(role="user", content=str(n) * 5_000) for n in range(4)]
-
-    assert [message.content[0] for message in recent_messages(history)] == ["2", "3"]
-
-
-def test_streamed_text_is_sent_in_cleaned_sentences() -> None:
-    events: list[tuple[str, object]] = []
-    gate = StreamFilter(
-        lambda name, data: events.append((name, data)),
-        lambda text: clean(text, {"e_0000000000001"}),
-    )
-    for piece in (
-        "At 9",
-        ":40 (ref: e_0000",
-        "000000001",
-        ", e_0000000000002). ",
-        "TASK_DONE",
-        "\nIt is ",
-        "red",
-    ):
-        gate(piece)
-    gate.end()
-
-    assert events == [
-        ("delta", {"text": text}) for text in ("At 9:40 (ref: e_0000000000001). ", "It is red")
-    ]
 
 
 def test_chat_works_without_the_model_extra(folder: Path) -> None:

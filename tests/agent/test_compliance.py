@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
-from service import new_key
 
-from remembrancer.accounts.keys import authenticate
 from remembrancer.agent import compliance
 from remembrancer.agent.second_look import second_look
-from remembrancer.context import Caller, Context
-from remembrancer.memory.history.forget import erase_event
+from remembrancer.context import Context
 from remembrancer.protocol.agent import ComplianceQuery, SecondLook
 
 
@@ -19,12 +16,6 @@ from remembrancer.protocol.agent import ComplianceQuery, SecondLook
 def memory(context: Context) -> Memory:
     """Return Ada's empty memory."""
     return memory_in(context)
-
-
-@pytest.fixture
-def agent(context: Context) -> Caller:
-    """Return an agent with a key of its own."""
-    return authenticate(context, new_key(context))
 
 
 def test_metrics_queries_use_indexes(context: Context) -> None:
@@ -48,30 +39,3 @@ def test_second_looks_in_the_browser_are_not_counted(memory: Memory, context: Co
     second_look(context, memory.caller, SecondLook(draft="r"))  # without a key, as in the console
 
     assert compliance.compliance(context, memory.caller, ComplianceQuery()).total.looks == 0
-
-
-def test_second_look_at_a_deleted_turn_is_not_counted(
-    memory: Memory, context: Context, agent: Caller
-) -> None:
-    event_id = memory.tell("q", "r")
-    second_look(context, agent, SecondLook(draft="r"))
-    before = compliance.compliance(context, agent, ComplianceQuery()).total.looks
-
-    erase_event(context, agent, event_id)
-
-    assert (before, compliance.compliance(context, agent, ComplianceQuery()).total.looks) == (1, 0)
-
-
-def test_session_metrics_cover_the_whole_session(memory: Memory, context: Context) -> None:
-    for session_id in ("s", "t"):
-        memory.ask("one", interact=True, session_id=session_id)
-        memory.tell("q", "r", session_id=session_id)
-
-    metrics = compliance.session_compliance(context, memory.caller, "ada", "s")
-
-    assert (
-        metrics.searches,
-        metrics.turns,
-        metrics.remembered.done,
-        metrics.searched and metrics.searched.done,
-    ) == (1, 1, 1, 1)

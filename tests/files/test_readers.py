@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import zlib
-from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
@@ -278,28 +276,6 @@ def test_archive_with_a_wrong_checksum_size_or_compression_is_refused() -> None:
     assert "broken" in refusal(content.replace(checksum, bytes(4)), "zip")
     assert "broken" in refusal(with_stated_size(archive({"a": bytes(9_000)}), 10), "zip")
     assert "deflated" in refusal(lzma, "zip")
-
-
-def test_refused_content_leaves_no_row_and_no_file(http: Http, folder: Path) -> None:
-    """Nothing of it is stored (specification.md#error-nothing-half-stored)."""
-    before = http.rows()
-    for content, kind in (
-        (plotted("png")[:-40], "png"),
-        (pdf(pages=[]), "pdf"),
-        (archive({"a": b"a"})[:-1], "zip"),
-        (b"<svg/>", "svg"),
-        (b'a,"b', "csv"),
-        (b"def", "py"),
-        (b"{", "json"),
-    ):
-        text = base64.b64encode(content) if kind in ("png", "pdf", "zip") else content
-        body = {"filename": "a", "content": text.decode(), "type": kind}
-        answer = http.post("/api/v7/tools/create-file", body)
-
-        assert answer.status_code == 422
-        assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/content"]
-    assert http.rows() == before
-    assert not (folder / "blobs").exists()
 
 
 def test_csv_with_rows_of_different_lengths_is_accepted_with_a_note(http: Http) -> None:

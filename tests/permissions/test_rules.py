@@ -17,7 +17,6 @@ from remembrancer.permissions.rules import (
     anchors,
     covers,
     examples,
-    reach,
     wider,
 )
 from remembrancer.protocol.permissions import ACTIONS, normal_path, normal_scope
@@ -101,23 +100,6 @@ def test_examples_of_a_scope_are_correct(scope: str) -> None:
     assert [normal_path(path) for path in inside + outside if "*" not in path] == [
         path for path in inside + outside if "*" not in path
     ]
-
-
-@pytest.mark.parametrize(
-    ("scope", "expected"),
-    [
-        ("/", "Everything on the machine."),
-        ("/.", "The root folder itself"),
-        ("/etc/hosts", "This path only"),
-        ("/etc/nginx/", "Everything below /etc/nginx/ at any depth"),
-        ("/etc/*.conf", "at this depth"),
-        ("/srv/**/*.html", "any number of folders"),
-        ("/home/*/", "Everything below each folder that matches"),
-    ],
-)
-def test_reach_of_a_scope_is_described_with_an_example(scope: str, expected: str) -> None:
-    assert expected in reach(scope)
-    assert examples(scope)[0]
 
 
 @given(PATHS, PATHS)

@@ -63,14 +63,6 @@ def test_import_with_an_effect_stays(box: Sandbox) -> None:
     assert [one.guard for one in outcome.attempts[1:]] == ["unequal"]
 
 
-def test_results_of_a_recursive_function_are_stored(box: Sandbox) -> None:
-    """Pure functions are cached (specification.md#repair-optimize-by-rule)."""
-    outcome = optimized(box, f"{FIB}print(fib(30))\n")
-
-    assert outcome.stdout == "832040\n"
-    assert outcome.code == f"import functools\n@functools.cache\n{FIB}print(fib(30))\n"
-
-
 def test_program_with_varying_output_is_not_changed(box: Sandbox) -> None:
     """Equality must be proven (specification.md#repair-optimize)."""
     code = f"import time\n{FIB}print(fib(30), time.time_ns())\n"

@@ -310,13 +310,15 @@ def outside(http: Http, models: testing.ScriptedModels) -> Iterator[tuple[Contex
         yield context, Http(client, context, new_key(context))
 
 
-def test_prompt_has_no_memory_of_other_accounts(start: Start) -> None:
-    """No other account's text reaches the prompt (specification.md#chat-isolation)."""
+def test_prompt_has_no_memory_of_other_accounts_and_users(start: Start) -> None:
+    """No text of another space reaches the prompt (specification.md#chat-isolation)."""
     http, tiny = start(replies("Memory does not tell it."))
     http.remember(*FERRY)
 
-    assert chat(http.as_account("ada"), FERRY[0], user_id="ada")["hits"] == []
-    assert "9:40" not in tiny.prompts[0]
+    for stranger in (http.as_account("ada"), http):
+        assert chat(stranger, f"{FERRY[0]} Search user owner.", user_id="ada")["hits"] == []
+    assert "9:40" not in "".join(tiny.prompts)
+    assert len(tiny.prompts) == 2
 
 
 def test_invalid_message_is_refused_and_counts_no_step(http: Http) -> None:

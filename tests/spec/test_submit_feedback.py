@@ -91,6 +91,40 @@ def test_type_is_one_of_five_and_severity_1_to_4_or_none(http: Http) -> None:
     }
 
 
+def test_owner_lists_the_feedback_of_all_accounts_page_by_page(http: Http) -> None:
+    """Newest first, without gaps or repetitions (specification.md#feedback-list)."""
+    assert http.get(PATH).json() == {"feedback": [], "next": None}
+    ada = http.as_account("ada")
+    for n in range(4):
+        (ada, http)[n % 2].post(PATH, {**BUG, "title": f"n{n}"})
+    first = http.get(PATH, params={"limit": 2}).json()
+    http.post(PATH, {**BUG, "title": "while reading", "type": "security"})
+    second = http.get(PATH, params={"limit": 2, "before": first["next"]}).json()
+
+    listed = [
+        [(one["title"], one["account"]) for one in page["feedback"]] for page in (first, second)
+    ]
+    assert listed == [[("n3", "owner"), ("n2", "ada")], [("n1", "owner"), ("n0", "ada")]]
+    assert second["next"] is None
+    [one] = http.get(PATH, params={"type": "security"}).json()["feedback"]
+    assert one["title"] == "while reading"
+    assert http.get(PATH, params={"before": "f_none"}).status_code == 404
+
+
+def test_only_an_owner_lists_feedback_and_none_with_a_pin(http: Http) -> None:
+    """A pinned key stands for one user, not for the service.
+
+    See specification.md#feedback-list, specification.md#feedback-pinned.
+    """
+    ada, pinned = http.as_account("ada"), http.as_account("owner", user_id="mary")
+    for other in (ada, pinned):
+        for query in ({}, {"before": "f_none"}, {"type": "bug"}):
+            answer = other.get(PATH, params=query)
+            assert (answer.status_code, answer.json()["error"]) == (403, "forbidden")
+    assert "owner" in ada.get(PATH).json()["detail"]
+    assert http.as_account("owner", read_only=True).get(PATH).status_code == 200
+
+
 class TestFeedbackRate:
     """Feedback has a rate limit of its own (specification.md#feedback-rate)."""
 
