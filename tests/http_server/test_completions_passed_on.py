@@ -91,18 +91,6 @@ def test_tool_calls_are_streamed_in_pieces(serve: Callable[..., Served]) -> None
     assert len(events(served.context)) == 1
 
 
-def test_sdk_collects_a_streamed_tool_call(serve: Callable[..., Served]) -> None:
-    """The SDK's own accumulator reads the stream (specification.md#completions-stream)."""
-    served = serve(calls_tools(CALL))
-
-    with served.client.chat.completions.stream(
-        model="memory", messages=MESSAGES, tools=[TOOL]
-    ) as stream:
-        message = stream.get_final_completion().choices[0].message
-
-    assert message.tool_calls[0].function.arguments == CALL[2]
-
-
 def test_sampling_and_unknown_fields_reach_the_model(serve: Callable[..., Served]) -> None:
     """All other fields are passed on (specification.md#completions-passed-on)."""
     served = serve(replies("Aye."))

@@ -216,21 +216,6 @@ def test_large_file_is_streamed_over_a_real_connection(
     assert body == content
 
 
-def test_download_is_documented_in_openapi(http: Http) -> None:
-    """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
-    operation = http.get("/openapi.json").json()["paths"]["/download/{filename}"]["get"]
-
-    assert operation["responses"].keys() >= {"200", "206", "304", "401", "404", "416", "422"}
-    assert {row["name"] for row in operation["parameters"]} == {
-        "filename",
-        "exp",
-        "sig",
-        "Range",
-        "If-None-Match",
-    }
-    assert operation["security"] == [{}, {"key": []}]
-
-
 def make_orphan(context: Context) -> None:
     """Store a blob without a row."""
     with open_blobs(context.settings).hold(b"orphan"):

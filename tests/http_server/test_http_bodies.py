@@ -47,6 +47,7 @@ NOT_JSON = {
 
 
 def test_invalid_json_is_400(shared: Http) -> None:
+    """Deep nesting, too (specification.md#limit-nested-json)."""
     before = shared.rows()
     for name, body in NOT_JSON.items():
         for path in PATHS:

@@ -112,17 +112,6 @@ def test_small_chunks_form_one_body(connect: Connect, key: str) -> None:
     assert (status, json.loads(body)["saved"]) == (200, True)
 
 
-def test_deeply_nested_json_is_400(connect: Connect, key: str) -> None:
-    """Deep nesting is a 400 (specification.md#limit-nested-json)."""
-    body = b'{"query":' * 100_000 + b"1" + b"}" * 100_000
-    connection = connect()
-    connection.sendall(post_turn(f"Content-Length: {len(body)}", key=key) + body)
-
-    status, _, answer = read_answer(connection)
-
-    assert (status, json.loads(answer)["error"]) == (400, "invalid_json")
-
-
 def test_two_authorization_headers_are_401(connect: Connect, key: str) -> None:
     """A second key header is a 401 (specification.md#auth-bearer)."""
     for second in ("Bearer sk_00", "Basic YTpi", ""):

@@ -199,15 +199,6 @@ def test_requests_over_capacity_are_503(context: Context) -> None:
     assert problem(answer)["error"] == "unavailable"
 
 
-def test_oversized_content_length_is_413_before_other_checks(shared: Http) -> None:
-    """413 precedes every other check (specification.md#limit-413-first)."""
-    for path in ("/healthz", "/nothing", "/api/v7/remember", "/api/v7/status"):
-        answer = shared.with_key(None).ask(
-            "POST", path, content=b"x", headers={"Content-Length": "99999999999"}
-        )
-        assert (answer.status_code, problem(answer)["error"]) == (413, "too_large")
-
-
 def test_access_log_has_a_line_per_request_and_no_query_string(
     shared: Http, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,7 +16,6 @@ from remembrancer.context import Context
 from remembrancer.http import openapi
 from remembrancer.http.bodies import parse_query
 from remembrancer.http.dispatch import Call, handles
-from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import InvalidRequest
 from remembrancer.protocol.message import Id, Message, example
 from remembrancer.protocol.operation import QueryOperation
@@ -67,15 +66,11 @@ def parsed(http: Http, query: str) -> dict[str, Any]:
 RIGHT = [
     ("who=ada", "who", "ada"),
     ("who=a%20b+c", "who", "a b c"),
-    ("who=%D0%B0%D0%B4%D0%B0", "who", "ада"),
     ("who=%F0%9F%A6%94", "who", "🦔"),
-    ("who=5", "who", "5"),
-    ("who=true", "who", "true"),
     ("who=a%3Db%26c%25", "who", "a=b&c%"),
     ("who=a=b", "who", "a=b"),
     ("w%68o=ada", "who", "ada"),
     ("who=ada&most=7", "most", 7),
-    ("who=ada&most=100", "most", 100),
     ("who=ada", "most", 5),
     ("who=ada&whole=true", "whole", True),
     ("who=ada&whole=false", "whole", False),
@@ -107,34 +102,21 @@ WRONG = [
     ("who=%C0%AF", "who"),  # an overlong encoding of a slash
     ("who=50%", "who"),
     ("who=%zz", "who"),
-    ("who=%u0041", "who"),
     ("who=ada&who=bo", "who"),
-    ("who=ada&who=ada", "who"),
     ("who=ada&w%68o=bo", "who"),
     ("who=ada&most=0", "most"),
     ("who=ada&most=101", "most"),
-    ("who=ada&most=-5", "most"),
     ("who=ada&most=5.0", "most"),
-    ("who=ada&most=5e0", "most"),
-    ("who=ada&most=0x5", "most"),
     ("who=ada&most=%205", "most"),
-    ("who=ada&most=5%0A", "most"),
     ("who=ada&most=+5", "most"),
-    ("who=ada&most=%2B5", "most"),
     ("who=ada&most=5_0", "most"),
     ("who=ada&most=%D9%A5", "most"),  # an Arabic five
-    ("who=ada&most=%EF%BC%95", "most"),  # a full-width five
     ("who=ada&most=" + "9" * 5_000, "most"),
     ("who=ada&most=", "most"),
-    ("who=ada&most=null", "most"),
-    ("who=ada&most=true", "most"),
     ("who=ada&most=5&most=5", "most"),
     ("who=ada&whole=1", "whole"),
-    ("who=ada&whole=True", "whole"),
-    ("who=ada&whole=yes", "whole"),
     ("who=ada&whole=", "whole"),
     ("who=ada&kind=Code", "kind"),
-    ("who=ada&kind=", "kind"),
     ("who=ada&about=" + "x" * 41, "about"),
     ("who=ada&since=1700000000", "since"),
     ("who=ada&since=2026-03-01T09:30:00+01:00", "since"),  # an unescaped plus is a space
@@ -200,15 +182,3 @@ def test_openapi_describes_each_parameter(http: Http) -> None:
     assert rows["most"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 5}
     assert rows["kind"]["schema"] == {"type": "string", "enum": ["fact", "code"]}
     assert "422" in operation["responses"]
-
-
-def test_docs_page_shows_parameters_and_a_curl_example(context: Context) -> None:
-    docs = [one for one in ROUTES if one.operation.path.startswith("/docs")]
-    with TestClient(
-        make_app(context, [*ENDPOINTS, *docs]), base_url="http://127.0.0.1:8460"
-    ) as client:
-        text = client.get("/docs/api/ask_back").text
-
-    assert "<td>query</td><td>integer from 1 to 100, default 5</td><td>How many.</td>" in text
-    assert "<td>&#34;fact&#34; or &#34;code&#34;</td>" in text
-    assert "/asked?who=ada+%26+bo&#34;" in text

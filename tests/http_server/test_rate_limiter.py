@@ -43,29 +43,6 @@ def test_request_after_retry_after_is_allowed() -> None:
     assert limiter.take(1) is not None
 
 
-def test_keys_have_separate_limits() -> None:
-    limiter = RateLimiter("memory", 1, Clock())
-    limiter.take(1)
-
-    assert limiter.take(2) is not None
-
-
-def test_zero_means_no_limit() -> None:
-    limiter = RateLimiter("memory", 0, Clock())
-
-    assert [limiter.take(1) for _ in range(1000)] == [None] * 1000
-
-
-def test_headers_state_the_remaining_requests() -> None:
-    allowance = RateLimiter("memory", 60, Clock()).take(1)
-
-    assert allowance is not None
-    assert allowance.headers() == {
-        "RateLimit-Policy": '"memory";q=60;w=60',
-        "RateLimit": '"memory";r=59;t=1',
-    }
-
-
 @given(st.integers(1, 200), st.lists(st.integers(0, 5 * SECOND), max_size=300))
 def test_rate_limit_allows_at_most_twice_the_limit_in_any_minute(
     per_minute: int, waits: list[int]
