@@ -19,7 +19,6 @@ from remembrancer.client.errors import (
     error_from_response,
 )
 from remembrancer.protocol.errors import PROBLEMS
-from remembrancer.protocol.openai_api import Embed, ResponseRequest
 from remembrancer.protocol.search import MemoryQuery
 
 KEY = "sk_" + "ab" * 32
@@ -115,11 +114,6 @@ def test_key_appears_in_no_repr_error_or_log(url: str, caplog: pytest.LogCapture
     assert KEY not in "".join(texts) + caplog.text
 
 
-def test_unknown_key_is_rejected(url: str) -> None:
-    with Client(url, KEY) as client, pytest.raises(UnauthorizedError):
-        client.get_map()
-
-
 def test_invalid_address_and_key_are_rejected_without_quoting_the_key() -> None:
     wrong = [
         "",
@@ -170,16 +164,6 @@ def test_errors_under_v1_have_the_classes_of_the_other_paths(url: str, client: C
 
     assert "GET /v1/models" in unknown.value.detail
     assert (refused.value.error, refused.value.status) == ("unauthorized", 401)
-
-
-def test_client_embeds_and_responds(client: Client) -> None:
-    """The endpoints of OpenAI's API by the client (specification.md#embeddings-request)."""
-    vectors = client.embed(Embed(input=["a", "b"]))
-    answer = client.respond(ResponseRequest(input="When does the ferry leave?"))
-
-    assert [len(item.embedding) for item in vectors.data] == [64, 64]
-    assert answer.model == "memory-quotes"
-    assert client.show_model("memory").id == "memory"
 
 
 def test_a_field_that_the_detail_names_is_not_repeated() -> None:

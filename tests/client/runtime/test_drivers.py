@@ -13,7 +13,6 @@ from remembrancer.client import AsyncClient, Client, Retry
 from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
 from remembrancer.client.runtime.turn import NOTE_LATER, NOTE_NOT_SAVED
 from remembrancer.context import Context
-from remembrancer.protocol.agent import PromptQuery
 from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
@@ -229,18 +228,6 @@ def test_error_of_the_model_reaches_the_caller(client: Client) -> None:
 
     with pytest.raises(ConnectionError, match="no model"):
         Runtime(client, draft, user_id="ada").turn("q")
-
-
-def test_agent_prompt_of_the_service_can_be_the_instructions(client: Client) -> None:
-    draft, prompts = scripted("A.")
-    Runtime(
-        client,
-        draft,
-        user_id="ada",
-        instructions=client.get_prompt(PromptQuery(user_id="ada")).user_part or "Be brief.",
-    ).turn("q")
-
-    assert prompts[0][0]["content"].startswith("Be brief.")
 
 
 @pytest.mark.parametrize("awaited", [False, True])

@@ -249,16 +249,6 @@ def test_due_summary_is_requested_and_sent() -> None:
     assert (conversation.counts.summaries_due, conversation.counts.summaries_written) == (2, 1)
 
 
-def test_reminders_announce_a_due_summary() -> None:
-    completed = run_turn(
-        new_conversation(),
-        "A.",
-        search=search_answer(reminders=["An L1 is due: 15 turns are not summarised."]),
-    )
-
-    assert "an L1 line" in completed.prompts[0][-1]["content"]
-
-
 def test_summary_length_is_a_share_of_the_dialogue_since_the_last_one() -> None:
     conversation = new_conversation()
 

@@ -117,8 +117,3 @@ def test_results_of_tools_need_no_ref(client: Client) -> None:
     reply = Runtime(client, lambda _: draft, user_id="ada").turn("When does it leave today?")
 
     assert (reply.passed, reply.drafts) == (True, 1)
-
-
-def test_second_look_option_is_validated(client: Client) -> None:
-    with pytest.raises(ValueError, match="second_look must be"):
-        Runtime(client, lambda _: "", user_id="ada", second_look="sometimes")

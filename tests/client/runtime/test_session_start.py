@@ -8,7 +8,7 @@ from __future__ import annotations
 from client.runtime.scripted_turn import new_conversation, run_turn, search_answer
 
 from remembrancer.client.errors import UnreachableError
-from remembrancer.client.runtime.session import CallFailed, RuntimeOptions, SessionState
+from remembrancer.client.runtime.session import CallFailed, RuntimeOptions
 from remembrancer.protocol.search import FactHit
 from remembrancer.protocol.summaries import StartPack, StartParts
 
@@ -78,13 +78,3 @@ def test_failed_search_stops_the_turn_by_default() -> None:
     assert turn.reply.failures
     assert conversation.counts.turns_stopped == 1
     assert RuntimeOptions(user_id="ada").without_memory == "stop"
-
-
-def test_unknown_choice_without_memory_is_refused() -> None:
-    options = RuntimeOptions(user_id="ada", without_memory="hope")  # type: ignore[arg-type]
-    try:
-        SessionState(options)
-    except ValueError as error:
-        assert str(error) == 'without_memory must be "stop" or "continue"'
-    else:
-        raise AssertionError

@@ -27,7 +27,6 @@ from remembrancer.protocol.agent import SecondLook
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.search import MemoryQuery
-from remembrancer.protocol.text import tokens
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 FULL = (
@@ -269,6 +268,9 @@ def test_invalid_input_is_rejected_at_once() -> None:
     assert conversation.counts.turns == 0
     with pytest.raises(TypeError, match="a draft must be a string or a Draft, not NoneType"):
         run_turn(new_conversation(), nothing)
+    for choice in ("second_look", "without_memory"):
+        with pytest.raises(ValueError, match=f"{choice} must be "):
+            new_conversation(**{choice: "sometimes"})
     options: list[dict[str, Any]] = [{"user_id": ""}, {"top_k": 0}, {"session_id": "x" * 257}]
     for one in options:
         with pytest.raises(ValueError):  # noqa: PT011 - the message is pydantic's
@@ -346,7 +348,3 @@ def test_counts_are_none_before_the_first_turn() -> None:
     counts = new_conversation().counts
 
     assert set(counts.compliance().values()) == set(counts.overhead().values()) == {None}
-
-
-def test_tokens_are_estimated() -> None:
-    assert [tokens(text) for text in ("", "abcd", "abcde", "渡轮")] == [0, 1, 2, 2]
