@@ -21,7 +21,6 @@ from service import Http, new_key, serving
 from starlette.applications import Starlette
 
 from remembrancer.accounts.accounts import OWNER
-from remembrancer.cli.app import chat
 from remembrancer.context import Context
 
 FERRY_NOTE = "The ferry to Elba leaves Piombino at 9:40."
@@ -257,10 +256,6 @@ def test_missing_key_error_names_the_variable(folder: Path) -> None:
 
     assert process.returncode == 2
     assert "Set REMEMBRANCER_KEY" in process.stderr
-
-
-def test_no_command_line_option_takes_a_key() -> None:
-    assert [name for name in chat.__annotations__ if "key" in name] == ["key_env"]
 
 
 def test_terminal_shows_a_prompt_and_ctrl_d_ends_the_chat(cli: Cli) -> None:

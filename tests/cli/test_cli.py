@@ -197,14 +197,6 @@ def test_named_sqlite_file_that_does_not_exist_is_no_store(cli: Cli, folder: Pat
     assert cli("keys list", STORE=named).returncode == 0
 
 
-def test_first_key_says_that_it_created_the_store(cli: Cli, folder: Path) -> None:
-    first = cli("keys create --account ada")
-    second = cli("keys create --account ada")
-
-    assert f"created a new store in {folder}" in first.stderr
-    assert "created" not in second.stderr
-
-
 def test_revoking_an_unknown_key_fails_in_one_line(cli: Cli) -> None:
     cli("keys create --account ada")
     process = cli("keys revoke 7")

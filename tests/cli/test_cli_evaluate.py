@@ -152,23 +152,18 @@ def test_evaluation_owes_nothing_and_changes_nothing(
         ('{"question": "a", "expected": []}\n{"question": "", "expected": []}\n', "line 2"),
         ('{"question": "a", "expected": [], "answer": "b"}\n', "line 1: answer"),
         ("\udcff", "UTF-8"),
+        (None, "questions.jsonl: no such file"),
     ],
 )
 def test_invalid_file_is_refused_with_the_line(
-    cli: Cli, folder: Path, content: str, message: str
+    cli: Cli, folder: Path, content: str | None, message: str
 ) -> None:
     path = folder / "questions.jsonl"
-    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    if content is not None:
+        path.write_bytes(content.encode("utf-8", "surrogateescape"))
 
     result = cli("evaluate", str(path))
 
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
-
-
-def test_a_missing_file_is_named(cli: Cli, folder: Path) -> None:
-    result = cli("evaluate", str(folder / "missing.jsonl"))
-
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.endswith(f"{folder / 'missing.jsonl'}: no such file\n")

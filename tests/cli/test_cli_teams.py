@@ -35,32 +35,15 @@ def test_team_is_created_joined_and_left(cli: Cli) -> None:
     assert cli("teams members", team, "--account", "bo").returncode == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (("teams", "members", "team_0"), 1),
-        (("teams", "invite", "team_0", "--role", "king"), 2),
-        (("teams", "invite", "team_0", "--hours", "0"), 2),
-        (("teams", "accept", "tmi_0"), 1),
-        (("teams", "create", " "), 2),
-    ],
-)
-def test_wrong_use_is_one_line(cli: Cli, words: tuple[str, ...], status: int) -> None:
-    answer = cli(*words)
-
-    assert answer.returncode == status, answer.stderr
-    assert answer.stdout == ""
-    assert "Traceback" not in answer.stderr
-
-
-def test_an_invalid_option_is_named_as_it_is_written(cli: Cli) -> None:
-    assert "for --hours:" in cli("teams invite team_0 --hours 0").stderr
-    assert "for --role:" in cli("teams invite team_0 --role king").stderr
-
-
-def test_key_without_protocol_is_listed_as_such(cli: Cli) -> None:
-    cli("keys create --account bo --label importer --no-protocol")
-
-    row = next(line for line in cli("keys list").stdout.splitlines() if "importer" in line)
-
-    assert row.split("\t")[5] == "write, no protocol"
+def test_wrong_use_is_one_line(cli: Cli) -> None:
+    for words, status, message in (
+        ("members team_0", 1, "no such team"),
+        ("invite team_0 --role king", 2, "for --role:"),
+        ("invite team_0 --hours 0", 2, "for --hours:"),
+        ("accept tmi_0", 1, "invitation"),
+        ("create ' '", 2, "name"),
+    ):
+        answer = cli(f"teams {words}")
+        assert (answer.returncode, answer.stdout) == (status, ""), answer.stderr
+        assert message in answer.stderr
+        assert "Traceback" not in answer.stderr

@@ -26,34 +26,19 @@ def write_key(path: Path, text: str, mode: int = 0o600) -> None:
     path.chmod(mode)
 
 
-def test_key_is_read_from_the_file(key_file: Path) -> None:
-    write_key(key_file, "sk_file\n")
-
-    assert read_service_key() == "sk_file"
-
-
-def test_environment_comes_before_the_file(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_key(key_file, "sk_file")
-    monkeypatch.setenv("REMEMBRANCER_KEY", "sk_environment")
-
-    assert read_service_key() == "sk_environment"
-
-
-def test_variable_names_another_file(
+def test_the_nearest_key_is_read(
     key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_key(key_file, "sk_file")
-    write_key(tmp_path / "other", "sk_other")
-    monkeypatch.setenv("REMEMBRANCER_KEY_FILE", str(tmp_path / "other"))
-
-    assert read_service_key() == "sk_other"
-
-
-def test_key_of_the_agent_comes_before_the_key_of_the_login(key_file: Path) -> None:
-    write_key(key_file, "sk_login")
+    """That of the login, then of the agent, of the file in a variable, and of the environment."""
+    write_key(key_file, "sk_login\n")
     write_key(key_file.with_name("zed.key"), "sk_zed")
-
+    write_key(tmp_path / "other", "sk_other")
     assert (read_service_key("zed"), read_service_key("codex")) == ("sk_zed", "sk_login")
+
+    monkeypatch.setenv("REMEMBRANCER_KEY_FILE", str(tmp_path / "other"))
+    assert read_service_key() == "sk_other"
+    monkeypatch.setenv("REMEMBRANCER_KEY", "sk_environment")
+    assert read_service_key() == "sk_environment"
 
 
 def test_file_that_others_can_read_is_refused(key_file: Path) -> None:
