@@ -72,14 +72,6 @@ def test_no_test_cites_a_private_document() -> None:
     assert private == []
 
 
-def test_specification_test_files_cite_a_rule() -> None:
-    """Each file of tests/spec proves at least one rule of the specification."""
-    cited = {place.partition(":")[0] for place, _ in citations("tests/spec")}
-    files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "spec").glob("test_*.py")}
-
-    assert files - cited == set()
-
-
 def test_each_test_that_the_documentation_names_exists() -> None:
     missing = [
         f"{path}::{name}"

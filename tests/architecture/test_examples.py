@@ -22,77 +22,54 @@ needs_langgraph = pytest.mark.skipif(
 )
 
 
-def test_forty_turns_example_matches_its_page(served: RunningServer, tmp_path: Path) -> None:
-    """The page is the transcript of this run. If it differs, review the new one and copy it."""
+def run(served: RunningServer, name: str, **accounts: list[str]) -> str:
+    """Run an example with a new key for each account, by variable; return its output."""
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
-    agent, *voters = [keys.create(records, account=f"forty-{n}").key.reveal() for n in range(4)]
+    own = {
+        variable: " ".join(keys.create(records, account=one).key.reveal() for one in names)
+        for variable, names in accounts.items()
+    }
     records.close()
-    script = ROOT / "examples" / "forty_turns.py"
-    environment = {**os.environ, "KEY": agent, "VOTERS": " ".join(voters)}
-
     process = subprocess.run(
-        [sys.executable, str(script), served.url],
-        env=environment,
+        [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), served.url],
+        env={**os.environ, **own},
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-
-    transcript = tmp_path / "forty-turns.md"
-    transcript.write_text(process.stdout, "utf-8")
-    assert process.returncode == 0, process.stderr
-    assert process.stdout == (ROOT / "docs" / "tutorial" / "forty-turns.md").read_text("utf-8"), (
-        f"the new transcript is {transcript}"
-    )
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout
 
 
-def test_two_users_match_their_page(served: RunningServer, tmp_path: Path) -> None:
-    """The page is the output of this run. If it differs, review the new one and copy it."""
-    records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
-    agent, other = (keys.create(records, account=f"two-{n}").key.reveal() for n in range(2))
-    records.close()
-    script = ROOT / "examples" / "two_users.py"
+def shown(page: str) -> str:
+    """Return the last output that a page of docs/ shows."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    return text.rpartition("```text\n")[2].partition("```\n")[0]
 
-    process = subprocess.run(
-        [sys.executable, str(script), served.url],
-        env={**os.environ, "KEY": agent, "OTHER": other},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
 
-    page = tmp_path / "two-users-two-sessions.md"
-    page.write_text(process.stdout, "utf-8")
-    expected = (ROOT / "docs" / "tutorial" / page.name).read_text("utf-8")
-    assert process.returncode == 0, process.stderr
-    assert process.stdout == expected, f"the new page is {page}"
+@pytest.mark.parametrize(
+    ("name", "title", "accounts"),
+    [
+        ("forty_turns", "forty-turns", {"KEY": ["a"], "VOTERS": ["b", "c", "d"]}),
+        ("two_users", "two-users-two-sessions", {"KEY": ["two"], "OTHER": ["other"]}),
+    ],
+)
+def test_page_is_the_output_of_its_example(
+    served: RunningServer, tmp_path: Path, name: str, title: str, accounts: dict[str, list[str]]
+) -> None:
+    """If it differs, review the new page and copy it."""
+    page = tmp_path / f"{title}.md"
+    page.write_text(run(served, name, **accounts), "utf-8")
+
+    written = ROOT / "docs" / "tutorial" / page.name
+    assert page.read_text("utf-8") == written.read_text("utf-8"), f"the new page is {page}"
 
 
 def test_memory_tool_example_matches_its_page(served: RunningServer) -> None:
-    page = (ROOT / "docs" / "guides" / "mcp.md").read_text("utf-8")
-    expected = page.rpartition("```text\n")[2].partition("```\n")[0]
-    records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
-    key = keys.create(records, account="memory-tool").key.reveal()
-    records.close()
+    output = run(served, "anthropic_memory_tool", KEY=["memory-tool"])
 
-    process = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "error",
-            str(ROOT / "examples" / "anthropic_memory_tool.py"),
-            served.url,
-        ],
-        env={**os.environ, "KEY": key},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-
-    assert (process.stderr, process.stdout) == ("", expected)
+    assert output == shown("guides/mcp.md")
 
 
 @pytest.mark.parametrize(
@@ -107,20 +84,6 @@ def test_memory_tool_example_matches_its_page(served: RunningServer) -> None:
     ],
 )
 def test_every_adapter_prints_the_same_conversation(served: RunningServer, name: str) -> None:
-    page = (ROOT / "docs" / "tutorial" / "examples.md").read_text("utf-8")
-    expected = page.rpartition("```text\n")[2].partition("```\n")[0]
-    records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
-    key = keys.create(records, account=name).key.reveal()
-    records.close()
+    output = run(served, name, KEY=[name])
 
-    process = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), served.url],
-        env={**os.environ, "KEY": key},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-
-    assert process.stderr == ""
-    assert re.sub(r"e_\w+", "e_1", process.stdout) == expected
+    assert re.sub(r"e_\w+", "e_1", output) == shown("tutorial/examples.md")

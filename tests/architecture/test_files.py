@@ -68,10 +68,6 @@ def _name(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9.-]", requirement)[0].lower()
 
 
-def test_uv_lock_does_not_exist() -> None:
-    assert not (ROOT / "uv.lock").exists()
-
-
 def test_make_has_the_documented_targets() -> None:
     text = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):.*## \S", text, re.MULTILINE))
