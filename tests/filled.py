@@ -20,6 +20,7 @@ TURN = {
     "query": "When does the ferry leave?",
     "response": "At 9:40 from Piombino, pier 3.",
     "session_id": "trip",
+    "metadata": {"project": "holidays"},
 }
 LEARNED = {
     "critical": "Ada gets seasick.",

@@ -1,4 +1,4 @@
-"""A later version of the program, with one more migration: this one's files and a `0002_next.sql`."""
+"""A later version of the program, with one more migration than this one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import remembrancer
+from remembrancer.store.schema import migrations
 
+NEXT_NUMBER = len(migrations("sqlite")) + 1
 NEXT = {
     "sqlite": "alter table accounts add column colour text not null default 'blue';",
     "postgresql": "alter table accounts add column colour text not null default 'blue';",
@@ -26,8 +28,8 @@ def next_version(folder: Path, sql: dict[str, str] | None = None) -> Path:
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     for engine, text in (sql or NEXT).items():
-        migrations = folder / "next/remembrancer/store/migrations" / engine
-        (migrations / "0002_next.sql").write_text(text, "utf-8")
+        place = folder / "next/remembrancer/store/migrations" / engine
+        (place / f"{NEXT_NUMBER:04}_next.sql").write_text(text, "utf-8")
     return folder / "next"
 
 

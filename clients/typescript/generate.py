@@ -63,6 +63,13 @@ def object_of(schema: Mapping[str, Any]) -> str:
     return "{ " + "; ".join(fields) + " }"
 
 
+def _schema_of(parameter: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a parameter; an object has it in its content, which is JSON."""
+    content = parameter.get("content", {}).get("application/json", parameter)
+    schema: Mapping[str, Any] = content["schema"]
+    return schema
+
+
 def parameters_of(operation: Mapping[str, Any], place: str) -> str:
     """Return the type of the parameters in one place, or an empty text if there are none."""
     rows = [row for row in operation.get("parameters", ()) if row["in"] == place]
@@ -70,7 +77,7 @@ def parameters_of(operation: Mapping[str, Any], place: str) -> str:
         return ""
     required = any(row["required"] for row in rows)
     fields = "; ".join(
-        f"{row['name']}{'' if row['required'] else '?'}: {type_of(row['schema'])}" for row in rows
+        f"{row['name']}{'' if row['required'] else '?'}: {type_of(_schema_of(row))}" for row in rows
     )
     return f"{place}{'' if required else '?'}: {{ {fields} }}"
 

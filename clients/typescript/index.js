@@ -38,7 +38,7 @@ export class Remembrancer {
       return encodeURIComponent(path[name]);
     });
     const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
-    const search = pairs.length ? `?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}` : "";
+    const search = pairs.length ? `?${new URLSearchParams(pairs.map(([k, v]) => [k, textOf(v)]))}` : "";
     const headers = { Authorization: `Bearer ${this.#key}`, Accept: "application/json" };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     // The same key with every attempt: a write whose answer was lost is not repeated.
@@ -94,4 +94,9 @@ async function problemOf(response) {
   } catch {
     return {};
   }
+}
+
+/** A value of a query: an object, such as filters, is sent as JSON. */
+function textOf(value) {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

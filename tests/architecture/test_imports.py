@@ -85,7 +85,7 @@ def test_import_rule_finds_violations(
             ["write/turns.py:2 imports history"],
         ),
         ("spaces.py", "from .recall.recall import recall", ["spaces.py:1 imports recall"]),
-        ("layers.py", "from .intake import Intake", ["layers.py:1 imports intake"]),
+        ("layers.py", "from .links import withdraw", ["layers.py:1 imports links"]),
         ("plugins/one.py", "", ["plugins/one.py is in no part that the order of `memory` names"]),
         ("history/forget.py", "from ..write import turns\nfrom . import sessions", []),
         ("__init__.py", "", []),

@@ -62,6 +62,20 @@ def test_message_with_its_answer_is_one_turn(cli: Cli, client: Client) -> None:
     assert event.occurred_at == "2026-03-01T00:00:00.000Z"
 
 
+def test_metadata_is_remembered_and_filtered_by(cli: Cli, client: Client) -> None:
+    for tool, project in (("axe", "garden"), ("saw", "house")):
+        words = ("--metadata", f"project={project}", "--metadata", "priority=2")
+        cli("remember", f"The {tool} is in the shed.", *words)
+    filters = ("--filter", "project=house", "--filter", '{"priority": {"gte": 2}}')
+
+    [row] = cli.table("search", "what is in the shed", *filters)
+
+    assert row["text"] == "The saw is in the shed."
+    assert client.get_event(row["id"]).metadata == {"project": "house", "priority": 2}
+    for wrong in ("house", '{"a": {}}', "{"):
+        assert cli("search", "shed", "--filter", wrong).returncode == 2
+
+
 def test_text_is_read_from_stdin(cli: Cli, client: Client) -> None:
     process = cli.apart("remember -", stdin="A note of\ntwo lines.")
 

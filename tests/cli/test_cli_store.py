@@ -13,7 +13,7 @@ import pytest
 from command import PROGRAM, Cli
 from engines import ENGINES, server
 from filled import fill
-from next_version import next_version, schema_in
+from next_version import NEXT_NUMBER, next_version, schema_in
 from rounds import rounds
 
 from remembrancer import testing
@@ -190,10 +190,11 @@ def test_store_with_an_older_schema_is_not_migrated_by_copy(
 
     assert (process.returncode, process.stdout) == (1, "")
     assert re.search(
-        r"has schema 1, this version has 2: start a server of this version on it once",
+        rf"has schema {NEXT_NUMBER - 1}, this version has {NEXT_NUMBER}: start a server of this "
+        "version on it once",
         process.stderr,
     )
-    assert schema_in(folder / "remembrancer.sqlite3") == 1
+    assert schema_in(folder / "remembrancer.sqlite3") == NEXT_NUMBER - 1
 
 
 def test_interrupted_copy_can_be_continued(

@@ -68,7 +68,7 @@ def test_operations_and_integers_are_described() -> None:
         (f"{path} {parameter['name']}", schema)
         for _, path, operation in EVERY_OPERATION
         for parameter in operation.get("parameters", [])
-        for schema in [parameter["schema"], *parameter["schema"].get("anyOf", [])]
+        for schema in [openapi.schema_of(parameter), *openapi.schema_of(parameter).get("anyOf", [])]
         if schema.get("type") == "integer"
     ]
 

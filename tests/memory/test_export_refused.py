@@ -100,7 +100,7 @@ def manifest_with(**changes: Any) -> Change:
     [
         (without("facts.jsonl"), "facts.jsonl is missing"),
         (without(MANIFEST), "manifest.json is missing"),
-        (manifest_with(version=2), "manifest.json: version 2 of the format is newer than 1"),
+        (manifest_with(version=3), "manifest.json: version 3 of the format is newer than 2"),
         (manifest_with(format="other"), "manifest.json: format: "),
         (manifest_with(members={}), "manifest.json: it must list users.jsonl"),
         (manifest_with(blobs=7), "blobs/: 1 members; the manifest says 7"),

@@ -39,12 +39,12 @@ COLUMNS = {
     "layers_made revision user_id",
     "sessions": "account_id created_ms cube_turn id last_turn_ms remembered_step session_id "
     "space_id step task_open turns turns_summarised turns_without_cube turns_without_l1",
-    "events": "account_id author_account author_user created_ms event_id expires_ms flags id occurred_ms occurred_offset pinned "
+    "events": "account_id author_account author_user created_ms event_id expires_ms flags id metadata occurred_ms occurred_offset pinned "
     "query repeats response "
     "session step superseded_by topic twin withdrawn_by",
     "looks": "account_id event failed key_id last_passed looked_ms passed session",
     "origins": "account_id event origin space_id",
-    "facts": "account_id author_account author_user condition created_ms event expires_ms fact_id id key_id kind origin "
+    "facts": "account_id author_account author_user condition created_ms event expires_ms fact_id id key_id kind metadata origin "
     "pinned session space_id status superseded_by text used_ms uses valid_from_ms valid_to_ms",
     "fact_sources": "account_id event fact",
     "summaries": "account_id created_ms id l1_id message_count ratio session space_id text topic "
@@ -377,6 +377,33 @@ def test_every_table_and_column_is_exported_or_says_why_not(target: Context) -> 
     assert NOT_EXPORTED.keys() >= OF_ONE_STORE
     assert {name: " ".join(sorted(columns[name])) for name in COLUMNS} == COLUMNS
     assert COLUMNS.keys() == EXPORTED.keys()
+
+
+def test_export_of_what_passes_filters_is_an_export_of_its_own(
+    target: Context, tmp_path: Path
+) -> None:
+    """It has the turns and facts that pass, with their sessions, and names nothing else."""
+    memory = memory_in(target)
+    garden = {"metadata": {"project": "garden", "tags": ["a", "b"]}}
+    memory.tell("Where is the axe?", "In the shed.", session_id="s1", **garden)
+    memory.tell("Which colour?", "Red.", session_id="s1", critical="The axe is red.", **garden)
+    memory.tell("Where is the saw?", "In the barn.", session_id="s2", metadata={"project": "house"})
+    memory.add(session_id="s2", l1_summary="The saw is in the barn.", l2_map="Tools: saw.")
+    path = exported(target, tmp_path / "garden.zip", filters={"project": "garden"})
+
+    with closing(testing.context(tmp_path / "other")) as other:
+        result = restore(other, caller_for(other), path)
+        again = exported(other, tmp_path / "again.zip", filters={"tags": {"contains": "b"}})
+
+    assert {name: len(records(path, name)) for name in MEMBERS if records(path, name)} == {
+        "users.jsonl": 1,
+        "sessions.jsonl": 1,
+        "events.jsonl": 2,
+        "facts.jsonl": 1,
+    }
+    assert result.stored == 5
+    assert records(again, "events.jsonl") == records(path, "events.jsonl")
+    assert records(again, "facts.jsonl") == records(path, "facts.jsonl")
 
 
 def test_export_of_repeated_text_is_written_so_that_it_can_be_imported(

@@ -187,7 +187,11 @@ QUERIES = [
 
 def wrong_words(parameter: dict[str, Any]) -> Iterator[str]:
     """Yield values of a query parameter that its schema refuses."""
-    schema = parameter["schema"]
+    schema = openapi.schema_of(parameter)
+    if schema["type"] == "object":
+        yield from ("", "x", "[]", "{}", "%7B%22a%22%3A1e999%7D")
+        yield f"%7B%22a%22%3A1%7D&{parameter['name']}=%7B%22a%22%3A1%7D"
+        return
     if schema["type"] == "string":
         yield from (quote(text, errors="surrogatepass") for text in texts_beyond(schema))
         yield from ("%FF", "a%00")

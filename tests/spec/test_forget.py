@@ -332,7 +332,7 @@ class TestReplacing:
 @pytest.mark.parametrize(
     ("method", "path", "body", "field"),
     [
-        ("POST", FORGET, {"user_id": "owner", "confirm": "owner"}, "filters"),
+        ("POST", FORGET, {"user_id": "owner", "confirm": "owner"}, "filter"),
         ("PATCH", "/api/v7/event/{event_id}", {"withdrawn": True}, "expire_at"),
         ("PATCH", "/api/v7/memory/facts/{fact_id}", {"clear": ["expires_at"]}, "when"),
         ("PUT", "/api/v7/memory/retention", {"events": 1}, "user"),

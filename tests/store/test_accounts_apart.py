@@ -22,6 +22,7 @@ from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
+    "metadata_values",
     "answers", "closed_duties", "event_changes", "event_index", "event_keys", "events", "fact_keys", "fact_sources", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
     "layer_index", "prompts", "retention", "session_users", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries", "sweeps",
     "team_audit", "team_invitations", "team_members",

@@ -10,7 +10,7 @@ import gc
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,7 @@ from . import (
 from .commands import (
     NO_OPTIONS,
     DataFolder,
+    FilterOptions,
     ImportOptions,
     ServiceUrl,
     error_line,
@@ -40,6 +41,7 @@ from .commands import (
     load_settings,
     open_context,
     open_store_records,
+    options_of,
     print_table,
     say_created,
     service_key,
@@ -203,19 +205,22 @@ def export_file(
     account: Annotated[
         str | None, typer.Option(help="Account to export. Default: the owner's.")
     ] = None,
+    filters: FilterOptions = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Write the memory of an account to a file.
 
-    With --user-id, only that of some of its users. Works while a server is running. `remembrancer
-    import` reads the file.
+    With --user-id, only that of some of its users. With --filter, only turns and facts that pass,
+    with their sessions. Works while a server is running. `remembrancer import` reads the file.
     """
+    from ..protocol.filters import filters_of
     from .exchange import export_to
 
+    chosen: dict[str, Any] = {"user_ids": user_id or (), "filters": options_of(filters_of, filters)}
     with open_store_records(context, data) as records:
-        report = export_to(records, file, account=account, user_ids=user_id or (), force=force)
+        report = export_to(records, file, account=account, force=force, **chosen)
     print(report.rendered(as_json=as_json))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,15 @@ ServiceUrl = Annotated[
     typer.Option(help="Address of the service. Default: REMEMBRANCER_URL, else that of the login."),
 ]
 
+FilterOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter",
+        metavar="KEY=VALUE",
+        help="Only what has this metadata, or passes filters in JSON. Can be repeated.",
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
@@ -49,6 +58,18 @@ class ImportOptions:
 
 
 NO_OPTIONS = ImportOptions()
+
+
+def options_of(
+    read: Callable[[Sequence[str]], dict[str, Any] | None], options: Sequence[str] | None
+) -> dict[str, Any] | None:
+    """Return what `pairs_of` or `filters_of` reads from options. Raises SettingInvalid."""
+    from ..settings import SettingInvalid
+
+    try:
+        return read(options or ())
+    except ValueError as error:
+        raise SettingInvalid(str(error)) from error
 
 
 def fail(message: str, status: int = 1) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ def export_to(
     *,
     account: str | None = None,
     user_ids: Sequence[str] = (),
+    filters: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> ExchangeReport:
     """Write an export and report it.
@@ -48,9 +49,10 @@ def export_to(
     Raises AccountUnknown, UserUnknown, ExportExists, ExportStopped, StoreUnavailable.
     """
     caller = caller_for(records, account)
+    chosen: dict[str, Any] = {"user_ids": user_ids, "filters": filters}
     try:
         with progress("exporting", count_events(records, caller, user_ids)) as advance:
-            result = export(records, caller, path, user_ids=user_ids, force=force, advance=advance)
+            result = export(records, caller, path, force=force, advance=advance, **chosen)
     except KeyboardInterrupt as error:
         raise ExportStopped from error
     text = f"{_counts(result)} (account {caller.account_name}, {result.bytes:,} bytes)"

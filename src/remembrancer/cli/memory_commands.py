@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 from pydantic import BaseModel
 
-from .commands import ServiceUrl, service_key, service_url
+from ..protocol.filters import filters_of, pairs_of
+from .commands import FilterOptions, ServiceUrl, options_of, service_key, service_url
 from .output import AsJson, Output, OutputFormat, print_list, takes_options
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class SearchScope:
 
     after: After = None
     before: Before = None
+    filters: FilterOptions = None
     teams: Annotated[
         list[str] | None,
         typer.Option(help="Team to search besides your own memory, or `all`. Can be repeated."),
@@ -60,7 +62,12 @@ class SearchScope:
     def fields(self) -> dict[str, Any]:
         """Return the arguments of `Client.search`."""
         teams = "all" if "all" in (self.teams or ()) else self.teams
-        return {"after": self.after, "before": self.before, **({"teams": teams} if teams else {})}
+        fields = {
+            "after": self.after,
+            "before": self.before,
+            "filters": options_of(filters_of, self.filters),
+        }
+        return {**fields, **({"teams": teams} if teams else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,31 @@ class TurnOptions:
     session_id: Annotated[str, typer.Option(help="Session of the turn.")] = "default"
     topic: Annotated[str | None, typer.Option(help="Topic: a word or a line.")] = None
     occurred_at: OccurredAt = None
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Metadata to find it by. Can be repeated."),
+    ] = None
     team: Team = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactsChosen:
+    """Options that say which facts to list."""
+
+    status: Annotated[
+        Literal["current", "superseded", "expired", "removed", "all"],
+        typer.Option(help="Only facts with this status."),
+    ] = "current"
+    filters: FilterOptions = None
+    team: Team = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the arguments of `Client.facts`."""
+        return {
+            "status": self.status,
+            "filters": options_of(filters_of, self.filters),
+            "team": self.team,
+        }
 
 
 @takes_options
@@ -142,6 +173,7 @@ def remember(
             session_id=turn.session_id,
             topic=turn.topic,
             occurred_at=turn.occurred_at,
+            metadata=options_of(pairs_of, turn.metadata),
             team=turn.team,
         )
     document = {
@@ -158,17 +190,14 @@ def remember(
         print(note, file=sys.stderr)
 
 
+@takes_options
 def facts(
     user_id: User = None,
-    status: Annotated[
-        Literal["current", "superseded", "expired", "removed", "all"],
-        typer.Option(help="Only facts with this status."),
-    ] = "current",
     instructions: Annotated[
         bool,
         typer.Option("--instructions", help="List standing instructions and preferences instead."),
     ] = False,
-    team: Team = None,
+    chosen: FactsChosen = FactsChosen(),
     limit: Limit = 50,
     url: ServiceUrl = None,
     output: Output = OutputFormat.TABLE,
@@ -180,7 +209,7 @@ def facts(
     """
     with service_client(url) as client:
         items = client.instructions if instructions else client.facts
-        listed = _first(items(user_id=user_id, status=status, team=team), limit)
+        listed = _first(items(user_id=user_id, **chosen.fields()), limit)
     rows = [{**fact, "date": fact["valid_from"][:10]} for fact in listed]
     if not rows:
         print("There are no such facts of this user.", file=sys.stderr)

@@ -163,6 +163,7 @@ class Client(Operations, SynchronousCaller):
         topic: str | None = None,
         occurred_at: Time = None,
         expires_at: Time = None,
+        metadata: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> AddResult:
         """Store what was said: a text, a pair (query, response), or the messages of a chat.
@@ -178,6 +179,7 @@ class Client(Operations, SynchronousCaller):
             topic=topic,
             occurred_at=occurred_at,
             expires_at=expires_at,
+            metadata=metadata,
             team=team,
         )
         user = self._user(user_id)
@@ -195,6 +197,7 @@ class Client(Operations, SynchronousCaller):
         focus_words: list[str] | None = None,
         after: Time = None,
         before: Time = None,
+        filters: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> SearchResult:
         """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
@@ -203,6 +206,7 @@ class Client(Operations, SynchronousCaller):
         `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
         """
         options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
+        user_id, options["filters"] = verbs.without_user(filters, user_id)
         body = verbs.search_query(query, user_id=user_id, options=options)
         user = self._user(user_id)
         return SearchResult(self.search_memory(body.model_copy(update={"user_id": user})), user)
@@ -225,10 +229,11 @@ class Client(Operations, SynchronousCaller):
         user_id: str | None = None,
         session_id: str | None = None,
         limit: int = 100,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> list[ListedEvent]:
         """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
-        pages = self.events(user_id=user_id, session_id=session_id, team=team)
+        pages = self.events(user_id=user_id, session_id=session_id, filters=filters, team=team)
         return list(islice(pages, limit))
 
     def update(self, fact_id: str, text: str, *, team: str | None = None) -> FactStored:
@@ -249,9 +254,11 @@ class Client(Operations, SynchronousCaller):
         *,
         user_id: str | None = None,
         session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> Forgotten:
-        """Erase the whole memory of a user or of a team, or one session of it, for good.
+        """Erase the whole memory of a user or of a team, one session of it, or what passes
+        `filters`, for good.
 
         Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
         what all members stored there is erased, for which the role `owner` is needed. Raises
@@ -261,7 +268,7 @@ class Client(Operations, SynchronousCaller):
         if team is not None:
             user_id = self._user(None)  # the member that acts
             team = self.show_team(team).team_id
-        return self.forget_memory(verbs.erased_scope(user_id, session_id, team))
+        return self.forget_memory(verbs.erased_scope(user_id, session_id, team, filters))
 
     def history(
         self, fact_id: str, *, user_id: str | None = None, team: str | None = None
@@ -284,10 +291,13 @@ class Client(Operations, SynchronousCaller):
         after: Time = None,
         before: Time = None,
         order: Literal["newest", "oldest"] = "newest",
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> Iterator[ListedEvent]:
         """Iterate over the turns of a user, complete, in the order of their times."""
-        fields = {"session_id": session_id, "after": after, "before": before, "order": order}
+        user_id, filters = verbs.without_user(filters, user_id)
+        fields: dict[str, Any] = {"session_id": session_id, "order": order, "filters": filters}
+        fields |= {"after": after, "before": before}
         query = verbs.valid(
             EventsQuery, user_id=self._user(user_id), limit=verbs.PAGE_MAX, team=team, **fields
         )
@@ -300,12 +310,11 @@ class Client(Operations, SynchronousCaller):
         user_id: str | None = None,
         status: FactStatus = "current",
         as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> Iterator[Fact]:
         """Iterate over the facts of a user, newest first."""
-        yield from self._facts(
-            "facts", user_id=self._user(user_id), status=status, as_of=as_of, team=team
-        )
+        yield from self._facts("facts", filters, user_id, status=status, as_of=as_of, team=team)
 
     def instructions(
         self,
@@ -313,11 +322,12 @@ class Client(Operations, SynchronousCaller):
         user_id: str | None = None,
         status: FactStatus = "current",
         as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> Iterator[Fact]:
         """Iterate over the standing instructions and preferences of a user, newest first."""
         yield from self._facts(
-            "instructions", user_id=self._user(user_id), status=status, as_of=as_of, team=team
+            "instructions", filters, user_id, status=status, as_of=as_of, team=team
         )
 
     def sessions(
@@ -330,8 +340,12 @@ class Client(Operations, SynchronousCaller):
         for page in self._pages(self.list_sessions, query, "cursor"):
             yield from page.sessions
 
-    def _facts(self, which: str, **fields: Any) -> Iterator[Fact]:
-        query = verbs.valid(FactsQuery, which=which, limit=verbs.PAGE_MAX, **fields)
+    def _facts(
+        self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any
+    ) -> Iterator[Fact]:
+        user_id, fields["filters"] = verbs.without_user(filters, user_id)
+        fields |= {"which": which, "user_id": self._user(user_id), "limit": verbs.PAGE_MAX}
+        query = verbs.valid(FactsQuery, **fields)
         for page in self._pages(self.list_facts, query, "below"):
             yield from page.facts
 
@@ -346,7 +360,7 @@ class Client(Operations, SynchronousCaller):
             query = query.model_copy(update={place: page.next})
 
     def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
-        return list(self._facts("all", user_id=user_id, status="all", team=team))
+        return list(self._facts("all", None, user_id, status="all", team=team))
 
     def _user(self, user_id: str | None) -> str:
         """Return the user of a call. Ask the service once if neither call nor client names one."""
@@ -448,6 +462,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         topic: str | None = None,
         occurred_at: Time = None,
         expires_at: Time = None,
+        metadata: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> AddResult:
         """Store what was said: a text, a pair (query, response), or the messages of a chat.
@@ -463,6 +478,7 @@ class AsyncClient(Operations, AsynchronousCaller):
             topic=topic,
             occurred_at=occurred_at,
             expires_at=expires_at,
+            metadata=metadata,
             team=team,
         )
         user = await self._user(user_id)
@@ -481,6 +497,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         focus_words: list[str] | None = None,
         after: Time = None,
         before: Time = None,
+        filters: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> SearchResult:
         """Search memory, best hit first. It is a pure read: it counts no step and owes no duties.
@@ -489,6 +506,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         `as_of`. `teams="all"` or a list of names searches the memory of those teams, too.
         """
         options |= {"top_k": top_k, "focus_words": focus_words, "after": after, "before": before}
+        user_id, options["filters"] = verbs.without_user(filters, user_id)
         body = verbs.search_query(query, user_id=user_id, options=options)
         user = await self._user(user_id)
         answer = await self.search_memory(body.model_copy(update={"user_id": user}))
@@ -513,10 +531,11 @@ class AsyncClient(Operations, AsynchronousCaller):
         user_id: str | None = None,
         session_id: str | None = None,
         limit: int = 100,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> list[ListedEvent]:
         """Return the newest turns of a user, at most `limit`. `events` reads all of them lazily."""
-        pages = self.events(user_id=user_id, session_id=session_id, team=team)
+        pages = self.events(user_id=user_id, session_id=session_id, filters=filters, team=team)
         events: list[ListedEvent] = []
         async for event in pages:
             if len(events) == limit:
@@ -542,9 +561,11 @@ class AsyncClient(Operations, AsynchronousCaller):
         *,
         user_id: str | None = None,
         session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> Forgotten:
-        """Erase the whole memory of a user or of a team, or one session of it, for good.
+        """Erase the whole memory of a user or of a team, one session of it, or what passes
+        `filters`, for good.
 
         Returns the signed receipt. Name either `user_id`, which has no default here, or `team`:
         what all members stored there is erased, for which the role `owner` is needed. Raises
@@ -554,7 +575,7 @@ class AsyncClient(Operations, AsynchronousCaller):
         if team is not None:
             user_id = await self._user(None)  # the member that acts
             team = (await self.show_team(team)).team_id
-        return await self.forget_memory(verbs.erased_scope(user_id, session_id, team))
+        return await self.forget_memory(verbs.erased_scope(user_id, session_id, team, filters))
 
     async def history(
         self, fact_id: str, *, user_id: str | None = None, team: str | None = None
@@ -577,10 +598,13 @@ class AsyncClient(Operations, AsynchronousCaller):
         after: Time = None,
         before: Time = None,
         order: Literal["newest", "oldest"] = "newest",
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> AsyncIterator[ListedEvent]:
         """Iterate over the turns of a user, complete, in the order of their times."""
-        fields = {"session_id": session_id, "after": after, "before": before, "order": order}
+        user_id, filters = verbs.without_user(filters, user_id)
+        fields: dict[str, Any] = {"session_id": session_id, "order": order, "filters": filters}
+        fields |= {"after": after, "before": before}
         query = verbs.valid(
             EventsQuery,
             user_id=await self._user(user_id),
@@ -598,11 +622,12 @@ class AsyncClient(Operations, AsynchronousCaller):
         user_id: str | None = None,
         status: FactStatus = "current",
         as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> AsyncIterator[Fact]:
         """Iterate over the facts of a user, newest first."""
-        user = await self._user(user_id)
-        facts = self._facts("facts", user_id=user, status=status, as_of=as_of, team=team)
+        fields = {"status": status, "as_of": as_of, "team": team}
+        facts = self._facts("facts", filters, user_id, **fields)
         async for fact in facts:
             yield fact
 
@@ -612,11 +637,12 @@ class AsyncClient(Operations, AsynchronousCaller):
         user_id: str | None = None,
         status: FactStatus = "current",
         as_of: Time = None,
+        filters: Mapping[str, Any] | None = None,
         team: str | None = None,
     ) -> AsyncIterator[Fact]:
         """Iterate over the standing instructions and preferences of a user, newest first."""
-        user = await self._user(user_id)
-        facts = self._facts("instructions", user_id=user, status=status, as_of=as_of, team=team)
+        fields = {"status": status, "as_of": as_of, "team": team}
+        facts = self._facts("instructions", filters, user_id, **fields)
         async for fact in facts:
             yield fact
 
@@ -631,8 +657,12 @@ class AsyncClient(Operations, AsynchronousCaller):
             for session in page.sessions:
                 yield session
 
-    async def _facts(self, which: str, **fields: Any) -> AsyncIterator[Fact]:
-        query = verbs.valid(FactsQuery, which=which, limit=verbs.PAGE_MAX, **fields)
+    async def _facts(
+        self, which: str, filters: Mapping[str, Any] | None, user_id: str | None, **fields: Any
+    ) -> AsyncIterator[Fact]:
+        user_id, fields["filters"] = verbs.without_user(filters, user_id)
+        fields |= {"which": which, "user_id": await self._user(user_id), "limit": verbs.PAGE_MAX}
+        query = verbs.valid(FactsQuery, **fields)
         async for page in self._pages(self.list_facts, query, "below"):
             for fact in page.facts:
                 yield fact
@@ -648,7 +678,7 @@ class AsyncClient(Operations, AsynchronousCaller):
             query = query.model_copy(update={place: page.next})
 
     async def _all_facts(self, user_id: str, team: str | None) -> list[Fact]:
-        facts = self._facts("all", user_id=user_id, status="all", team=team)
+        facts = self._facts("all", None, user_id, status="all", team=team)
         return [fact async for fact in facts]
 
     async def _user(self, user_id: str | None) -> str:

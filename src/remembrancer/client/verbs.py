@@ -45,10 +45,12 @@ def turn_batches(
     topic: str | None,
     occurred_at: Time,
     expires_at: Time,
+    metadata: Mapping[str, Any] | None,
     team: str | None,
 ) -> list[TurnBatch]:
     """Return the requests that store a content, for a user who is named later."""
-    fields = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
+    fields: dict[str, Any] = {"topic": topic, "occurred_at": occurred_at, "expires_at": expires_at}
+    fields["metadata"] = None if metadata is None else dict(metadata)
     try:
         turns = turns_of(content, **_present(fields))
     except ValidationError as error:
@@ -82,6 +84,32 @@ def search_query(query: str, *, user_id: str | None, options: Mapping[str, Any])
     return valid(MemoryQuery, query_text=query, user_id=user, interact=False, **options)
 
 
+def without_user(
+    filters: Mapping[str, Any] | None, user_id: str | None
+) -> tuple[str | None, dict[str, Any] | None]:
+    """Return the user that filters name, as those of mem0 do, and the filters without it.
+
+    The user is a condition of its own, alone or in an `and`. Raises ValueError if two are named.
+    """
+    if not filters:
+        return user_id, None
+    parts = [
+        part
+        for name, value in filters.items()
+        for part in (
+            value if name.lower() == "and" and isinstance(value, list) else [{name: value}]
+        )
+    ]
+    named = {one["user_id"] for one in parts if isinstance(one, Mapping) and "user_id" in one}
+    if not named:
+        return user_id, dict(filters)
+    if len(named | ({user_id} if user_id is not None else set())) > 1:
+        raise ValueError("filters: they name another user_id than the call")
+    left = [{name: value for name, value in one.items() if name != "user_id"} for one in parts]
+    left = [one for one in left if one]
+    return named.pop(), {"and": left} if left else None
+
+
 def fact_change(fact_id: str, text: str, team: str | None) -> FactChange:
     """Return the message that changes the wording of a fact. Raises ValueError for a turn."""
     if not isinstance(text, str):
@@ -94,10 +122,22 @@ def fact_change(fact_id: str, text: str, team: str | None) -> FactChange:
     return valid(FactChange, text=text, team=team)
 
 
-def erased_scope(user_id: str | None, session_id: str | None, team_id: str | None) -> Forget:
-    """Return the message that erases a user, a team, or one session of it."""
-    confirm = (team_id or user_id) if session_id is None else None
-    return valid(Forget, user_id=user_id, session_id=session_id, confirm=confirm, team=team_id)
+def erased_scope(
+    user_id: str | None,
+    session_id: str | None,
+    team_id: str | None,
+    filters: Mapping[str, Any] | None,
+) -> Forget:
+    """Return the message that erases a user, a team, or a part of it."""
+    is_whole = session_id is None and filters is None
+    return valid(
+        Forget,
+        user_id=user_id,
+        session_id=session_id,
+        filters=None if filters is None else dict(filters),
+        confirm=(team_id or user_id) if is_whole else None,
+        team=team_id,
+    )
 
 
 def check_scope(user_id: str | None, team: str | None) -> None:

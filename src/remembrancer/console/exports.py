@@ -38,13 +38,12 @@ from ..protocol.feedback import FeedbackQuery
 from ..protocol.line import CubeKind
 from ..protocol.memory import EventsQuery
 from ..protocol.permissions import GrantsQuery
-from ..protocol.search import MemoryQuery
 from ..protocol.text import rfc3339
 from . import layout, users
 from .browser_session import BrowserRequest, Page
 from .hits import search_scope
 from .layout import parse_filters
-from .memory import TOP_K_CHOICES
+from .memory import search_fields, search_query
 
 PATH = "/console/export"
 SEARCHES_PAGE = 100
@@ -186,24 +185,16 @@ def _turns(browser: BrowserRequest, position: Any) -> ItemsPage:
 
 def _hits(browser: BrowserRequest, _: Any) -> ItemsPage:
     params = browser.request.query_params
-    top_k = layout.number(params, "top_k") or TOP_K_CHOICES[1]
-    focus = (word.strip() for word in params.get("focus", "").split(","))
-    values = {
-        "query_text": layout.text(params, "query", limits.QUERY_CHARACTERS_MAX),
-        "focus_words": [word for word in focus if word],
-        "after": layout.parse_day(params, "after"),
-        "before": layout.parse_day(params, "before"),
-        "top_k": top_k,
-    }
+    fields = search_fields(params)
     rows: list[dict[str, Any]] = []
     scope = search_scope(browser, _chosen_user(browser), params)
     for memory in scope.memories:
-        query = layout.parse(MemoryQuery, {**values, "user_id": memory.user_id})
+        query = search_query(fields, memory.user_id)
         place = {"user_id": memory.user_id, "team": memory.team or ""}
         hits = explain(browser.context, memory.caller, query).hits
         rows += [place | _row(hit, every=True) for hit in hits]
     if len(scope.memories) > 1:  # as the page shows them
-        rows = sorted(rows, key=lambda row: -row["score"])[:top_k]
+        rows = sorted(rows, key=lambda row: -row["score"])[: fields["top_k"]]
     return rows, None
 
 

@@ -17,7 +17,8 @@ from ..memory.recall.explain import explain
 from ..permissions.teams import list_teams
 from ..protocol import limits
 from ..protocol.agent import SecondLook
-from ..protocol.errors import Problem
+from ..protocol.errors import InvalidRequest, Problem
+from ..protocol.filters import filters_of
 from ..protocol.forget import Forget
 from ..protocol.search import Author, Explanation, MemoryQuery
 from . import layout
@@ -36,12 +37,7 @@ def show(browser: BrowserRequest) -> Response:
         return _turn(browser, event_id)
     caller, context = browser.caller(), browser.context
     users = layout.users(context, caller, params)
-    fields = {
-        "query": layout.text(params, "query", limits.QUERY_CHARACTERS_MAX),
-        "focus": layout.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
-        "after": layout.parse_day(params, "after"),
-        "before": layout.parse_day(params, "before"),
-        "top_k": layout.number(params, "top_k") or TOP_K_CHOICES[1],
+    fields = search_fields(params) | {
         "noticed": "yes" if params.get("noticed") == "yes" else "",
         "users": EVERYONE if params.get("users") == EVERYONE else "",
         "teams": WITH_TEAMS if params.get("teams") == WITH_TEAMS else "",
@@ -65,14 +61,31 @@ def show(browser: BrowserRequest) -> Response:
     )
 
 
+def search_fields(params: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a search from the parameters of a page."""
+    return {
+        "query": layout.text(params, "query", limits.QUERY_CHARACTERS_MAX),
+        "focus": layout.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
+        "filters": layout.text(params, "filters", limits.METADATA_TEXT_CHARACTERS_MAX),
+        "after": layout.parse_day(params, "after"),
+        "before": layout.parse_day(params, "before"),
+        "top_k": layout.number(params, "top_k") or TOP_K_CHOICES[1],
+    }
+
+
 def search_query(fields: Mapping[str, Any], user_id: str) -> MemoryQuery:
     """Return the search of the fields of a page, for one user. Raises InvalidRequest."""
-    focus = [word.strip() for word in fields["focus"].split(",") if word.strip()]
     values = {name: fields[name] for name in ("after", "before", "top_k")}
-    return layout.parse(
-        MemoryQuery,
-        {"query_text": fields["query"], "user_id": user_id, "focus_words": focus, **values},
-    )
+    values["focus_words"] = _words(fields["focus"])
+    try:
+        values["filters"] = filters_of(_words(fields["filters"]))
+    except ValueError as error:
+        raise InvalidRequest(f"Metadata: {error}.") from error
+    return layout.parse(MemoryQuery, {"query_text": fields["query"], "user_id": user_id, **values})
+
+
+def _words(field: str) -> list[str]:
+    return [word.strip() for word in field.split(",") if word.strip()]
 
 
 def _search(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:

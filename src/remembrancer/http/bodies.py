@@ -294,6 +294,9 @@ def _convert(kinds: frozenset[str], text: str) -> Any:
         return int(text)
     if "boolean" in kinds:
         return _BOOLEANS.get(text, text)
+    if "object" in kinds:
+        with suppress(ValueError):
+            return from_json(text, allow_inf_nan=False)
     return text
 
 

@@ -205,10 +205,21 @@ def _query_parameters(operation: AnyOperation) -> list[dict[str, Any]]:
             "in": "query",
             "required": name in schema.get("required", []),
             "description": part["description"],
-            "schema": plain,
         }
+        # An object is sent as JSON: the default of OpenAPI would be a parameter for each member.
+        is_object = plain.get("type") == "object"
+        row |= (
+            {"content": {"application/json": {"schema": plain}}} if is_object else {"schema": plain}
+        )
         parameters.append(row | ({"example": example[name]} if name in example else {}))
     return parameters
+
+
+def schema_of(parameter: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter of the document."""
+    content = parameter.get("content", {}).get("application/json", parameter)
+    schema: dict[str, Any] = content["schema"]
+    return schema
 
 
 def _examples(model: type[BaseModel]) -> dict[str, Any]:

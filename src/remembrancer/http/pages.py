@@ -22,6 +22,7 @@ from starlette.responses import Response
 from ..protocol.errors import NotFound
 from ..protocol.operations import Operations
 from . import problems
+from .openapi import schema_of
 
 # --- Template filters for times, numbers and sizes -------------------------------------------
 
@@ -253,7 +254,7 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "needs_key": bool(operation["security"]),
                     "body": _fields(document, body.get("schema", {})),
                     "parameters": [
-                        {**row, "kind": _kind(document, row["schema"])}
+                        {**row, "kind": _kind(document, schema_of(row))}
                         for row in operation.get("parameters", [])
                     ],
                     "answer": _fields(document, answer),

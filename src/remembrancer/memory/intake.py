@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..protocol.errors import InvalidRequest
 from ..protocol.fence import unfenced
@@ -50,6 +53,20 @@ class Intake:
         if text is None or not text.strip():
             return None
         return self.take(text) or None
+
+    def take_metadata(self, metadata: Mapping[str, Any] | None) -> str | None:
+        """Return metadata as it is stored, with its texts screened; None for none."""
+        if not metadata:
+            return None
+        screened = {
+            self.screen(key): [self.screen(one) for one in value]
+            if isinstance(value, list)
+            else self.screen(value)
+            if isinstance(value, str)
+            else value
+            for key, value in metadata.items()
+        }
+        return json.dumps(screened, ensure_ascii=False)
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ They have one index for each space, updated from its rows before each search, li
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from ..context import Context
@@ -25,9 +26,10 @@ from ..search import (
 )
 from ..store import Row, Transaction, embedder_id, load_queries
 from .changes import change_keys
+from .filters import passing
 from .instructions import Instruction, standing_instruction
 from .spaces import SQL as SPACES
-from .spaces import ErasedEvents, layers_key, number_of, row_id, space_of
+from .spaces import ErasedEvents, layers_key, number_of, revised, row_id, space_of
 
 SQL = load_queries("remembrancer.memory", "layers.sql")
 BATCH = 16  # entries renewed per step; a search waits for their embedding
@@ -123,9 +125,7 @@ def drop_layer(tx: Transaction, space_id: int, item: int) -> ErasedEvents | None
     """
     if not tx.run(SQL.drop_fact_layer, item=item):
         return None
-    tx.run(SPACES.revise_space, space_id=space_id)
-    revision = tx.one(SPACES.space_by_id, id=space_id).revision
-    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=())
+    return revised(tx, space_id)
 
 
 def prune_layers(tx: Transaction, space_id: int) -> bool:
@@ -184,6 +184,24 @@ def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
         end=space.layers_made << _KIND_BITS,
         fill=fill,
     )
+
+
+def passing_layers(
+    tx: Transaction, space: Row, view: IndexView, filters: Mapping[str, Any]
+) -> npt.NDArray[np.bool_]:
+    """Return which events of a layers view pass filters: (size,) bool.
+
+    An L1 passes if a turn of its session does; the map, which tells of all turns, never does.
+    """
+    facts, turns = passing(filters, "facts"), passing(filters, "events")
+    rows = tx.all(
+        SQL.passing_layers.replace("true", facts.sql).replace("1 = 1", turns.sql),
+        space_id=space.id,
+        **_all_of(space.id),
+        **(facts.values | turns.values),
+    )
+    numbers = [number_of(row.id) for row in rows]
+    return np.isin(view["event"] >> _KIND_BITS, numbers)
 
 
 def layer_of(number: int) -> Layer:

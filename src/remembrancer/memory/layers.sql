@@ -28,7 +28,7 @@ from layer_index where account_id = :account_id and id >= :low and id < :high or
 
 -- layer_texts: Facts, L1s and newest maps by the ids of their index entries, a JSON array
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, facts.metadata, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
@@ -41,7 +41,7 @@ where layer_index.account_id = :account_id and layer_index.id in (select value f
 
 -- layer_texts [postgresql]: as an array, which makes the planner use the key whatever row count it expects
 select layer_index.id, layer_index.kind, layer_index.item, coalesce(facts.text, summaries.text, maps.text) as text,
-    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
+    facts.fact_id, facts.kind as fact_kind, facts.condition, facts.origin, facts.status, facts.valid_to_ms, facts.expires_ms, facts.metadata, newer.fact_id as superseded_by, summaries.l1_id, coalesce(sessions.session_id, '') as session_id, summaries.topic, events.event_id,
     coalesce(facts.valid_from_ms, summaries.created_ms, maps.created_ms) as since_ms
 from layer_index
 left join facts on layer_index.kind not in (1, 2) and facts.account_id = :account_id and facts.id = layer_index.item
@@ -108,3 +108,11 @@ insert into fact_keys (account_id, space_id, key, fact) values (:account_id, :sp
 
 -- set_layer: Replace the index entry of a fact, an L1 or a map
 update layer_index set kind = :kind, words = :words, embedder = :embedder, vectors = :vectors where account_id = :account_id and id = :id;
+
+-- passing_layers: The index entries of the facts of a space that pass filters, and of the L1s of sessions with a turn that does; the conditions stand for `true` and `1 = 1`
+select layer_index.id from layer_index join facts on facts.account_id = :account_id and facts.id = layer_index.item
+where layer_index.account_id = :account_id and layer_index.id >= :low and layer_index.id < :high and layer_index.kind not in (1, 2) and true
+union all
+select layer_index.id from layer_index join summaries on summaries.account_id = :account_id and summaries.id = layer_index.item
+where layer_index.account_id = :account_id and layer_index.id >= :low and layer_index.id < :high and layer_index.kind = 1
+    and exists (select 1 from events where events.account_id = :account_id and events.session = summaries.session and 1 = 1);

@@ -33,11 +33,12 @@ class EraseRange:
     session: int | None = None
     after_ms: int = ALL_TIME_MS[0]
     before_ms: int = ALL_TIME_MS[1]
+    only: str | None = None  # of these rows alone, a JSON array
 
     @property
-    def values(self) -> dict[str, int | None]:
+    def values(self) -> dict[str, int | str | None]:
         """The values for the statements."""
-        rows = {"low": self.low, "high": self.high, "session": self.session}
+        rows = {"low": self.low, "high": self.high, "session": self.session, "only": self.only}
         return {**rows, "after_ms": self.after_ms, "before_ms": self.before_ms}
 
 
@@ -252,7 +253,15 @@ def _end_facts(
             tx.run(SQL.end_fact, id=row.id, now_ms=now_ms)
 
 
-def erase_links(tx: Transaction, values: dict[str, int | None]) -> None:
-    """Erase what turns are about and their changes; `values` are those of an EraseRange."""
-    for statement in (SQL.erase_keys_of_turns, SQL.erase_changed, SQL.erase_changing):
+def erase_links(tx: Transaction, values: dict[str, int | str | None]) -> None:
+    """Erase what turns are about, their changes and the values of their metadata.
+
+    `values` are those of an EraseRange.
+    """
+    for statement in (
+        SQL.erase_keys_of_turns,
+        SQL.erase_values_of_turns,
+        SQL.erase_changed,
+        SQL.erase_changing,
+    ):
         tx.run(statement, **values)

@@ -56,17 +56,23 @@ update events set withdrawn_by = null where account_id = :account_id and id = :i
 -- erase_keys_of_turns: Erase what turns are about
 delete from event_keys where event_keys.account_id = :account_id and event in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
+);
+
+-- erase_values_of_turns: Erase the values of the metadata of turns
+delete from metadata_values where metadata_values.account_id = :account_id and kind = 0 and item in (
+    select id from events
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );
 
 -- erase_changed: Erase the changes of turns by newer ones
 delete from event_changes where event_changes.account_id = :account_id and older in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );
 
 -- erase_changing: Erase the changes by turns of older ones
 delete from event_changes where event_changes.account_id = :account_id and newer in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );

@@ -51,6 +51,7 @@ class PreparedParts:
     layer_entries: dict[str, IndexEntry]  # of the texts for layers, by part
     named_ms: int | None  # the time of the turn, if the request names one
     expires_ms: int | None  # when the turn and its fact are erased, ms since 1970
+    metadata: str | None  # of the turn and its fact, as it is stored
     cube_expires_ms: int | None
     notices: dict[str, str]  # by part
     echoed_parts: frozenset[str]  # parts that contained only text of this service
@@ -89,6 +90,12 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
         "duty": turn.duty_reason,
     }
     texts = {part: screen(part, text)[0] for part, text in said.items()}
+    metadata = None
+    if turn.metadata:
+        intake = Intake(settings=context.settings)
+        metadata = intake.take_metadata(turn.metadata)
+        if intake.notice:
+            notices["turn"] = " ".join(filter(None, (notices.get("turn"), intake.notice)))
     cube = _prepare_cube(context, turn) if turn.has_cube else None
     if cube is not None and cube.notice:
         notices["cube"] = cube.notice
@@ -101,6 +108,7 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
         layer_entries=_layer_entries(context, topic, texts),
         named_ms=None if turn.occurred_at is None else milliseconds(turn.occurred_at, 0),
         expires_ms=expires_ms,
+        metadata=metadata,
         cube_expires_ms=cube_expires_ms,
         notices=notices,
         echoed_parts=frozenset(echoed_parts),
@@ -257,6 +265,7 @@ class _TurnWrite:
             **address,
             offset_minutes=offset_minutes(self.turn.occurred_at),
             expires_ms=self.parts.expires_ms,
+            metadata=self.parts.metadata,
         )
         return begin_turn(
             self.context,
@@ -428,6 +437,7 @@ class _TurnWrite:
             session=session.id,
             event=self.event_row,
             expires_ms=self.parts.expires_ms,
+            metadata=self.parts.metadata,
         )
         stored = store_fact(
             self.context, self.tx, self.caller, session.space_id, fact, replaces=replaces

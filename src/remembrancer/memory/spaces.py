@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from ..accounts import space_user_id
 from ..context import Caller, Context
@@ -225,6 +227,18 @@ class ErasedEvents:
 def space_of(row: int) -> int:
     """Return the id of the space of an event. `row` is its row id."""
     return row >> NUMBER_BITS
+
+
+def read_metadata(column: str | None) -> dict[str, Any] | None:
+    """Return the metadata of a turn or a fact from the column of its row."""
+    return None if column is None else json.loads(column)
+
+
+def revised(tx: Transaction, space_id: int) -> ErasedEvents:
+    """Give a space a new revision for a change that leaves its index as it is."""
+    tx.run(SQL.revise_space, space_id=space_id)
+    revision = tx.one(SQL.space_by_id, id=space_id).revision
+    return ErasedEvents(space_id=space_id, since=revision - 1, revision=revision, numbers=())
 
 
 def flag_names(column: str) -> list[str]:

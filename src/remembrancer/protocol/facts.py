@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
+from .filters import ItsMetadata, OfTurn, OnlyPassing, ReplacedMetadata
 from .message import (
     Body,
     Detail,
@@ -65,6 +66,7 @@ class Fact(Message):
     """Label of the key that stored it, if it is known."""
     created_at: str
     """Time it was stored (RFC 3339, UTC)."""
+    metadata: ItsMetadata = None
     author: OrAbsent[Author] = None
     """Who wrote it into the memory of a team; absent for one's own."""
 
@@ -85,6 +87,7 @@ class FactsQuery(Message):
     those recognised in turns."""
     as_of: Moment | None = None
     """The facts that held at this time (RFC 3339), not in the future."""
+    filters: OnlyPassing = None
     limit: Annotated[int, Field(ge=1, le=limits.FACTS_LISTED_MAX)] = 50
     """Facts on a page."""
     below: RowNumber | None = None
@@ -134,6 +137,7 @@ class FactAdd(Body):
     valid_to: Annotated[Moment | None, Field(description=_TO)] = None
     expires_at: Annotated[Moment | None, Field(description=_EXPIRES)] = None
     pinned: Annotated[bool, Field(description=_PINNED)] = False
+    metadata: OfTurn = None
     replaces: Id | None = None
     """Fact of the same user whose place this one takes."""
     team: InTeam = None
@@ -156,6 +160,7 @@ class FactChange(ExactBody):
     valid_to: Annotated[Moment | None, Field(description=_TO)] = None
     expires_at: Annotated[Moment | None, Field(description=_EXPIRES)] = None
     pinned: Annotated[bool | None, Field(description=_PINNED)] = None
+    metadata: ReplacedMetadata = None
     status: Literal["current"] | None = None
     """`current`: a superseded fact holds again, as if it had no successor."""
     clear: Annotated[list[Literal["valid_to", "expires_at"]], Field(max_length=2)] = []  # noqa: RUF012 - pydantic copies it

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
+from .filters import OnlyPassing
 from .message import ABSENT_IF_NONE, ExactBody, Id, InTeam, Message, Misfit, OrAbsent, example
 from .text import Moment, Text
 
@@ -23,14 +24,16 @@ class ErasureScope(Message):
     line feeds, in hex. Who knows a name can check that the receipt is about it.
     """
 
-    kind: Literal["event", "session", "period", "files", "user", "account"]
-    """What was erased; `files`: memory files."""
+    kind: Literal["event", "session", "period", "filters", "files", "user", "account"]
+    """What was erased; `filters`: what passed filters; `files`: memory files."""
     user: OrAbsent[str] = None
     """Hash of the user_id."""
     session: OrAbsent[str] = None
     """Hash of the session_id."""
     path: OrAbsent[str] = None
     """Hash of the path of memory files."""
+    filters: OrAbsent[str] = None
+    """Hash of the filters, as JSON with sorted keys and without spaces."""
     after: OrAbsent[str] = None
     """Start of the period (RFC 3339, UTC)."""
     before: OrAbsent[str] = None
@@ -112,8 +115,8 @@ Receipt = Annotated[
 ]
 
 
-_NARROWING = ("user_id", "session_id", "after", "before", "path")
-_TURNS = ("session_id", "after", "before")
+_TURNS = ("session_id", "after", "before", "filters")
+_NARROWING = ("user_id", *_TURNS, "path")
 
 
 class Forget(ExactBody):
@@ -132,6 +135,7 @@ class Forget(ExactBody):
     """Only turns that occurred at or after this time (RFC 3339)."""
     before: Moment | None = None
     """Only turns that occurred before this time (RFC 3339)."""
+    filters: OnlyPassing = None
     path: Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)] | None = None
     """Only this memory file, or all files in this folder, with every version."""
     account: bool = False
@@ -149,6 +153,7 @@ class Forget(ExactBody):
             self.session_id is not None
             or self.after is not None
             or self.before is not None
+            or self.filters is not None
             or self.path is not None
         )
 
@@ -157,12 +162,12 @@ class Forget(ExactBody):
         if self.account and any(getattr(self, name) is not None for name in _NARROWING):
             raise Misfit(
                 "account",
-                "with account, leave user_id, session_id, after, before and path out",
+                "with account, leave user_id, session_id, after, before, filters and path out",
             )
         if self.path is not None and any(getattr(self, name) is not None for name in _TURNS):
             raise Misfit(
                 "path",
-                "with path, leave session_id, after and before out",
+                "with path, leave session_id, after, before and filters out",
             )
         return self
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from . import limits
 from .cubes import AnyKind, CubeMade, same_kind
+from .filters import ItsMetadata, OfTurn, OnlyPassing, ReplacedMetadata
 from .message import (
     Body,
     Created,
@@ -46,6 +47,7 @@ class TurnText(Body):
     """Topic: a word or a line."""
     occurred_at: Moment | None = None
     """Time the turn belongs to (RFC 3339). Default: now."""
+    metadata: OfTurn = None
 
     @model_validator(mode="after")
     def _has_text(self) -> TurnText:
@@ -86,6 +88,7 @@ class Turn(Body):
     """Topic of the turn: a word or a line."""
     occurred_at: Moment | None = None
     """Time the turn belongs to (RFC 3339). Default: now."""
+    metadata: OfTurn = None
     expires_at: Expires = None
     user_id: Id | None = None
     """User whose memory to use. Default: the key's pin, else the user_id that this key last named
@@ -294,6 +297,7 @@ class Event(Message):
     """Flags: `instruction_like`, `secret`, `machine_notice`, `near_duplicate`. Usually empty."""
     occurred_at: Occurred
     created_at: Created
+    metadata: ItsMetadata = None
     expires_at: OrAbsent[str] = None
     """Time at which it is erased (RFC 3339, UTC), if it expires."""
     pinned: bool = False
@@ -328,6 +332,7 @@ class EventChange(ExactBody):
     """True: retention rules leave the turn."""
     withdrawn: bool | None = None
     """True: searches and summaries leave the turn out. False: they find it again."""
+    metadata: ReplacedMetadata = None
     clear: Annotated[list[Literal["expires_at"]], Field(max_length=1)] = []  # noqa: RUF012 - pydantic copies it
     """Times to remove."""
     team: InTeam = None
@@ -426,6 +431,7 @@ class EventsQuery(Message):
     """Only events that occurred at or after this time (RFC 3339)."""
     before: Moment | None = None
     """Only events that occurred before this time (RFC 3339)."""
+    filters: OnlyPassing = None
     order: Literal["newest", "oldest"] = "newest"
     """Which events come first."""
     limit: Annotated[int, Field(ge=1, le=limits.EVENTS_PAGE_MAX)] = 50
@@ -451,6 +457,7 @@ class ListedEvent(Message):
     """Flags, as in the event's detail."""
     occurred_at: Occurred
     created_at: Created
+    metadata: ItsMetadata = None
     author: OrAbsent[Author] = None
     """Who wrote it into the memory of a team; absent for one's own."""
 

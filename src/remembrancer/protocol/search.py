@@ -9,6 +9,7 @@ from pydantic import Field
 
 from . import limits
 from .cubes import SharedCube
+from .filters import ItsMetadata, OnlyPassing
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
 from .text import Moment, Text
 
@@ -120,6 +121,7 @@ class MemoryQuery(Body):
     """Only events that occurred at or after this time (RFC 3339)."""
     before: Moment | None = None
     """Only events that occurred before this time (RFC 3339)."""
+    filters: OnlyPassing = None
     as_of: AsOf = None
     layers: Annotated[list[LayerName] | None, Field(min_length=1, max_length=4)] = None
     """Layers to search: `events` (the hits), `facts`, `instructions`, `summaries`. Default: all."""
@@ -196,6 +198,7 @@ class Hit(Message):
     """The response, or the matching part of it."""
     occurred_at: Occurred
     created_at: Created
+    metadata: ItsMetadata = None
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     superseded_by: OrAbsent[str] = None
@@ -226,6 +229,7 @@ class FactHit(Message):
     """Fact that took its place."""
     event_id: str | None
     """Event id of the turn it came with, if there is one."""
+    metadata: ItsMetadata = None
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     source: ItsSource = None
@@ -244,6 +248,7 @@ class InstructionHit(Message):
     """When it applies; null means always."""
     event_id: str | None
     """Event id of the turn it came with, if there is one."""
+    metadata: ItsMetadata = None
     source: ItsSource = None
 
 

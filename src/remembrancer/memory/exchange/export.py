@@ -7,7 +7,7 @@ are read page by page: memory does not grow with their number.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -22,10 +22,12 @@ from ...store.transfer.catalog import FIRST_PAGE_ROWS, PAGE_ROWS_MAX, next_page_
 from ...store.transfer.catalog import SQL as CATALOG
 from ..facts.write import EXPIRED, KINDS
 from ..facts.write import SQL as FACTS
+from ..filters import passing
 from ..spaces import row_id
 from .archive import MEMBERS_MAX, ArchiveWriter, is_within_ratio, new_file
 from .records import (
     FORMAT,
+    MEMBERS,
     VERSION,
     CubeRecord,
     EventRecord,
@@ -81,17 +83,19 @@ def export(
     path: Path,
     *,
     user_ids: Sequence[str] = (),
+    filters: Mapping[str, Any] | None = None,
     force: bool = False,
     advance: Advance = lambda _: None,
 ) -> ExportResult:
     """Write the records of these users, or of the whole account, to the new file `path`.
 
-    The file appears when it is complete and durable. Raises UserUnknown, ExportExists,
-    FileErasedMeanwhile, TooManyFiles, StoreUnavailable, OSError.
+    With `filters`: only the turns and facts that pass, and their sessions. The file appears when it
+    is complete and durable. Raises UserUnknown, ExportExists, FileErasedMeanwhile, TooManyFiles,
+    StoreUnavailable, OSError.
     """
     with new_file(path, force=force) as file:
         return records.store.read(
-            lambda tx: _Export(records, caller, tx, user_ids, advance).run(file),
+            lambda tx: _Export(records, caller, tx, user_ids, advance, filters).run(file),
             account_id=caller.account_id,
         )
 
@@ -121,6 +125,7 @@ class _Export:
     tx: Transaction
     user_ids: Sequence[str]  # empty: all
     advance: Advance
+    filters: Mapping[str, Any] | None
     visited_blobs: set[str] = field(default_factory=set)
 
     def run(self, file: IO[bytes]) -> ExportResult:
@@ -160,6 +165,9 @@ class _Export:
 
     def _members(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """Yield the members of JSON lines in their order, each with its records."""
+        if self.filters is not None:
+            yield from _passing_members(self._selections(self.filters))
+            return
         yield "users.jsonl", (record_of(UserRecord, space) for space in self._spaces())
         yield "sessions.jsonl", self._of_spaces(SQL.sessions_page, SessionRecord)
         yield "events.jsonl", self._events()
@@ -175,6 +183,23 @@ class _Export:
         yield "cubes.jsonl", self._of_account(SQL.cubes_page, CubeRecord)
         yield "votes.jsonl", self._of_account(SQL.votes_page, VoteRecord)
         yield "files.jsonl", self._of_account(SQL.files_page, FileRecord)
+
+    def _selections(self, filters: Mapping[str, Any]) -> Iterator[_Selection]:
+        """Yield what passes filters in each space in which something does."""
+        (of_events, event_values), (of_facts, fact_values) = (
+            passing(filters, "events"),
+            passing(filters, "facts"),
+        )
+        for space in self._spaces():
+            chosen = {"space_id": space.id}
+            events = self.tx.all(
+                SQL.events_passing.replace("true", of_events), **chosen, **event_values
+            )
+            facts = self.tx.all(
+                SQL.facts_passing.replace("true", of_facts), **chosen, **fact_values
+            )
+            if events or facts:
+                yield _Selection(self, space, events, facts)
 
     def _spaces(self) -> Iterator[Row]:
         for space in self._pages(SQL.spaces_page, 0):
@@ -204,27 +229,44 @@ class _Export:
         # By ranges of numbers: with a limit instead, PostgreSQL sorts the whole space for each
         # page, because row security makes it expect few rows.
         for space in self._spaces():
-            low, count = 0, FIRST_PAGE_ROWS
-            while low < space.events_made:
-                bounds = {"low": row_id(space.id, low), "high": row_id(space.id, low + count)}
-                rows = self.tx.all(SQL.events_page, **bounds)
-                withdraws: dict[int, list[str]] = {}
-                for row in self.tx.all(SQL.withdrawn_by_range, **bounds):
-                    withdraws.setdefault(row.withdrawn_by, []).append(row.event_id)
-                for row in rows:
-                    yield _event(space.user_id, row, withdraws.get(row.id, []))
-                self.advance(len(rows))
-                low, count = low + count, next_page_rows(rows, count)
+            for _, record in self.events_of(space):
+                yield record
+
+    def events_of(self, space: Row) -> Iterator[tuple[int, EventRecord]]:
+        """Yield the row ids and the records of the turns of a space."""
+        low, count = 0, FIRST_PAGE_ROWS
+        while low < space.events_made:
+            bounds = {"low": row_id(space.id, low), "high": row_id(space.id, low + count)}
+            rows = self.tx.all(SQL.events_page, **bounds)
+            withdraws: dict[int, list[str]] = {}
+            for row in self.tx.all(SQL.withdrawn_by_range, **bounds):
+                withdraws.setdefault(row.withdrawn_by, []).append(row.event_id)
+            for row in rows:
+                yield row.id, _event(space.user_id, row, withdraws.get(row.id, []))
+            self.advance(len(rows))
+            low, count = low + count, next_page_rows(rows, count)
 
     def _facts(self) -> Iterator[FactRecord]:
-        now_ms = self.records.clock()
         for space in self._spaces():
-            for row in self._pages(SQL.facts_page, 0, space_id=space.id):
-                # one query for each fact: few facts have other sources, and pages stay simple
-                sources = self.tx.all(FACTS.sources_of, ids=json.dumps([row.id]))
-                yield _fact(space.user_id, row, [one.event_id for one in sources], now_ms)
+            for _, record in self.facts_of(space):
+                yield record
+
+    def facts_of(self, space: Row) -> Iterator[tuple[int, FactRecord]]:
+        """Yield the row ids and the records of the facts of a space."""
+        now_ms = self.records.clock()
+        for row in self._pages(SQL.facts_page, 0, space_id=space.id):
+            # one query for each fact: few facts have other sources, and pages stay simple
+            sources = self.tx.all(FACTS.sources_of, ids=json.dumps([row.id]))
+            yield row.id, _fact(space.user_id, row, [one.event_id for one in sources], now_ms)
+
+    def sessions_of(self, space: Row) -> Iterator[tuple[int, SessionRecord]]:
+        """Yield the row ids and the records of the sessions of a space."""
+        for row in self._pages(SQL.sessions_page, 0, space_id=space.id):
+            yield row.id, record_of(SessionRecord, row, user_id=space.user_id)
 
     def _add_blobs(self, writer: ArchiveWriter) -> None:
+        if self.filters is not None:  # created files have no metadata
+            return
         blobs = open_blobs(self.records.settings)
         for row in self._pages(SQL.files_page, 0):
             is_selected = not self.user_ids or row.user_id in self.user_ids
@@ -245,6 +287,68 @@ class _Export:
             return self.tx.all(sql, after=after if last is None else last.id, most=most, **values)
 
         return chain.from_iterable(pages(page, rows_max))
+
+
+class _Selection:
+    """The turns and facts of a space that pass filters, as an export of their own.
+
+    Their records name no other: what superseded, stated or withdrew them may not have passed.
+    """
+
+    def __init__(
+        self, export: _Export, space: Row, events: Sequence[Row], facts: Sequence[Row]
+    ) -> None:
+        self._export, self.space = export, space
+        self._events = {row.id: row.event_id for row in events}
+        self._facts = {row.id: row.fact_id for row in facts}
+        self._sessions = {row.session for row in (*events, *facts)}
+        self._event_ids, self._fact_ids = set(self._events.values()), set(self._facts.values())
+
+    def sessions(self) -> Iterator[Record]:
+        """Yield the sessions of the selection."""
+        for row, record in self._export.sessions_of(self.space):
+            if row in self._sessions:
+                yield record
+
+    def events(self) -> Iterator[Record]:
+        """Yield the turns."""
+        for row, record in self._export.events_of(self.space):
+            if row in self._events:
+                yield record.model_copy(
+                    update={
+                        "superseded_by": self._if_among(record.superseded_by, self._event_ids),
+                        "withdraws": [one for one in record.withdraws if one in self._event_ids],
+                    }
+                )
+
+    def facts(self) -> Iterator[Record]:
+        """Yield the facts."""
+        for row, record in self._export.facts_of(self.space):
+            if row in self._facts:
+                yield record.model_copy(
+                    update={
+                        "event_id": self._if_among(record.event_id, self._event_ids),
+                        "superseded_by": self._if_among(record.superseded_by, self._fact_ids),
+                        "sources": [one for one in record.sources if one in self._event_ids],
+                    }
+                )
+
+    @staticmethod
+    def _if_among(identifier: str | None, ids: Collection[str]) -> str | None:
+        return identifier if identifier in ids else None
+
+
+def _passing_members(selections: Iterable[_Selection]) -> Iterator[tuple[str, Iterator[Record]]]:
+    """Yield the members of an export of what passes filters; all others are empty."""
+    every = list(selections)
+    chosen: dict[str, Iterator[Record]] = {
+        "users.jsonl": (record_of(UserRecord, one.space, l1_mapped=0) for one in every),
+        "sessions.jsonl": chain.from_iterable(one.sessions() for one in every),
+        "events.jsonl": chain.from_iterable(one.events() for one in every),
+        "facts.jsonl": chain.from_iterable(one.facts() for one in every),
+    }
+    for name in MEMBERS:
+        yield name, chosen.get(name, iter(()))
 
 
 def _event(user_id: str, row: Row, withdraws: list[str]) -> EventRecord:

@@ -1,6 +1,12 @@
 -- spaces_page: Spaces of an account after an id
 select id, user_id, created_ms, l1_mapped, events_made from spaces where account_id = :account_id and id > :after order by id limit :most;
 
+-- events_passing: The turns of a space that pass filters, whose condition stands for `true`
+select id, event_id, session from events where account_id = :account_id and id >= cast(:space_id as bigint) << 32 and id < (cast(:space_id as bigint) + 1) << 32 and true;
+
+-- facts_passing: The facts of a space that pass filters, whose condition stands for `true`
+select id, fact_id, session from facts where account_id = :account_id and space_id = :space_id and true;
+
 -- sessions_page: Sessions of a space after an id
 select id, session_id, created_ms, last_turn_ms, step, remembered_step, turns,
     case when turns_summarised < turns then turns_summarised else turns end as turns_summarised, cube_turn, task_open
@@ -10,7 +16,7 @@ from sessions where account_id = :account_id and space_id = :space_id and id > :
 select events.id, events.event_id, (
         select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
     ) as session_id, events.step, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.occurred_offset, events.created_ms, events.superseded_by is not null as superseded,
+    events.occurred_ms, events.occurred_offset, events.created_ms, events.metadata, events.superseded_by is not null as superseded,
     revisions.event_id as superseded_by, events.expires_ms, events.pinned, events.withdrawn_by is not null as withdrawn,
     looks.passed, looks.failed, looks.last_passed, looks.looked_ms
 from events
@@ -45,7 +51,7 @@ with page as materialized (
     select * from facts where facts.account_id = :account_id and facts.space_id = :space_id and facts.id > :after order by facts.id limit :most
 )
 select page.id, page.fact_id, sessions.session_id, events.event_id, page.text, page.status, page.kind, page.condition, page.origin as recognised,
-    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms
+    page.pinned, page.valid_from_ms, page.valid_to_ms, page.expires_ms, newer.fact_id as superseded_by, page.uses, page.used_ms, page.created_ms, page.metadata
 from page
 left join sessions on sessions.account_id = :account_id and sessions.id = page.session
 left join events on events.account_id = :account_id and events.id = page.event

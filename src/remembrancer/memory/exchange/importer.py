@@ -57,6 +57,7 @@ class ImportedTurn:
     text: EventText
     occurred_offset: int  # minutes east of UTC
     flags: tuple[str, ...]  # set while screening its texts
+    metadata: str | None = None  # as it is stored
     second_origin: str | None = None  # if another turn has `origin`; None: no other can have it
 
 
@@ -69,6 +70,7 @@ class ImportedFact:
     text: str
     valid_from_ms: int
     valid_to_ms: int | None
+    metadata: str | None = None  # as it is stored
 
 
 Imported = ImportedTurn | ImportedFact
@@ -316,6 +318,7 @@ def _write(
                 user_id=record.user_id,
                 session_id=record.session_id,
                 offset_minutes=record.occurred_offset,
+                metadata=record.metadata,
             )
             turn = add_turn(context, tx, begin_turn(context, tx, imported), imported)
             space_id, event = space_of(turn.row), turn.row
@@ -352,6 +355,7 @@ def _write_fact(
         entry=entry,
         valid_from_ms=record.valid_from_ms,
         valid_to_ms=record.valid_to_ms,
+        metadata=record.metadata,
     )
     stored = store_fact(context, tx, caller, space_id, fact)
     if not stored.is_known:
@@ -380,6 +384,7 @@ def _imported_turn(
         topic=None if record.topic is None else intake.screen(record.topic),
         occurred_ms=milliseconds(record.occurred_at, now_ms),
     )
+    metadata = intake.take_metadata(record.metadata)
     return ImportedTurn(
         origin=record.origin,
         user_id=user_id,
@@ -387,6 +392,7 @@ def _imported_turn(
         text=text,
         occurred_offset=offset_minutes(record.occurred_at),
         flags=intake.flags,
+        metadata=metadata,
         second_origin=digest(record.origin, record.session_id, record.query, record.response)
         if record.has_given_id
         else None,
@@ -396,12 +402,14 @@ def _imported_turn(
 def _imported_fact(
     record: ShapeFact, user_id: str, now_ms: int, settings: Settings
 ) -> ImportedFact:
+    intake = Intake(settings=settings)
     ends = None if record.valid_to is None else milliseconds(record.valid_to, now_ms)
     starts = milliseconds(record.valid_from, now_ms)
     return ImportedFact(
         origin=f"fact:{record.origin}",
         user_id=user_id,
-        text=Intake(settings=settings).screen(record.text),
+        text=intake.screen(record.text),
         valid_from_ms=starts if ends is None or starts < ends else ends - 1,
         valid_to_ms=ends,
+        metadata=intake.take_metadata(record.metadata),
     )

@@ -11,12 +11,13 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from ...protocol import limits
 from ...protocol.files import memory_path
+from ...protocol.filters import Metadata
 from ...protocol.line import CubeKind
 from ...protocol.message import Described, Id, Topic
 from ...protocol.text import Moment, Text
 
 FORMAT: Literal["remembrancer-export"] = "remembrancer-export"
-VERSION = 1  # raised with every change of a record, so that an older version refuses the file
+VERSION = 2  # raised with every change of a record, so that an older version refuses the file
 MANIFEST = "manifest.json"
 BLOBS = "blobs/"  # folder of the contents of created files
 NUMBER_MAX = 1 << 53
@@ -148,6 +149,8 @@ class EventRecord(Record):
     """Earlier turns that the user took back in this one."""
     second_look: SecondLooks | None
     """Its second looks, if any."""
+    metadata: Metadata | None = None
+    """Its metadata, if it has some. Since version 2."""
 
     @model_validator(mode="after")
     def _is_superseded(self) -> EventRecord:
@@ -212,6 +215,8 @@ class FactRecord(Record):
     """Time of the last of these."""
     created_at: Moment
     """Time it was stored."""
+    metadata: Metadata | None = None
+    """Its metadata, if it has some. Since version 2."""
 
     @model_validator(mode="after")
     def _text_fits(self) -> FactRecord:
@@ -499,6 +504,7 @@ NOT_EXPORTED = {
     "cube_index": "Derived: the target makes it with its own embedder.",
     "fact_keys": "Derived from the texts of facts.",
     "event_keys": "Derived from the messages of users.",
+    "metadata_values": "Derived from the metadata of events and facts.",
     "event_changes": "Derived from the messages of users.",
     "retention": "A rule of the account: an import must not begin to erase turns of the target.",
     "sweeps": "A record of what one store removed.",

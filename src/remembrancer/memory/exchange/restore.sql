@@ -116,8 +116,8 @@ where account_id = :account_id and id = :session and turns < (
 update spaces set events_made = events_made + :count where account_id = :account_id and id = :space_id returning events_made - :count as number;
 
 -- add_event: Store the text of a turn
-insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms, superseded_by, expires_ms, pinned, withdrawn_by, twin, repeats)
-values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms, :superseded_by, :expires_ms, :pinned, :withdrawn_by, :twin, :repeats);
+insert into events (account_id, id, event_id, session, step, topic, query, response, flags, occurred_ms, occurred_offset, created_ms, superseded_by, expires_ms, pinned, withdrawn_by, twin, repeats, metadata)
+values (:account_id, :id, :event_id, :session, :step, :topic, :query, :response, :flags, :occurred_ms, :occurred_offset, :created_ms, :superseded_by, :expires_ms, :pinned, :withdrawn_by, :twin, :repeats, :metadata);
 
 -- withdrawn_in: Name the turn in which the user took back some withdrawn turns of a space, whose identifiers are a JSON array
 update events set withdrawn_by = :by where account_id = :account_id and id >= :low and id < :high and withdrawn_by is not null
@@ -140,9 +140,9 @@ select id from events where account_id = :account_id and event_id = :event_id;
 
 -- add_fact: Store a fact with its life
 insert into facts (account_id, fact_id, space_id, session, event, text, status, kind, condition, origin, pinned,
-    valid_from_ms, valid_to_ms, expires_ms, uses, used_ms, created_ms)
+    valid_from_ms, valid_to_ms, expires_ms, uses, used_ms, created_ms, metadata)
 values (:account_id, :fact_id, :space_id, :session, :event, :text, :status, :kind, :condition, :origin, :pinned,
-    :valid_from_ms, :valid_to_ms, :expires_ms, :uses, :used_ms, :created_ms)
+    :valid_from_ms, :valid_to_ms, :expires_ms, :uses, :used_ms, :created_ms, :metadata)
 returning id;
 
 -- fact_row: The row id of a fact

@@ -21,6 +21,7 @@ from ..facts.write import KINDS as FACT_KINDS
 from ..facts.write import SQL as FACTS
 from ..files.commands import SQL as MEMORY_FILES
 from ..files.commands import charge_bytes
+from ..filters import index_metadata
 from ..instructions import Instruction
 from ..layers import Layer, add_fact_keys, add_layer, fact_layer, layer_text
 from ..links import link_changes
@@ -224,6 +225,7 @@ def _add_event(write: RestoreWrite, record: EventRecord, entries: Entries) -> st
         "repeats": original,
     }
     tx.run(SQL.add_event, **columns)
+    index_metadata(tx, "events", space_id=space_id, item=row, stored=columns["metadata"])
     if entry is not None:
         add_index(tx, row, session, columns["occurred_ms"], entry)
         message = "" if entry.is_machine_notice else without_notices(record.query)
@@ -303,6 +305,7 @@ def _add_fact(write: RestoreWrite, record: FactRecord, entries: Entries) -> str:
         "pinned": int(record.pinned and bool(text)),
     }
     row = tx.one(SQL.add_fact, **columns)
+    index_metadata(tx, "facts", space_id=space_id, item=row.id, stored=columns["metadata"])
     entry = entries.get(record.fact_id)
     if not text or entry is None:
         return "stored"

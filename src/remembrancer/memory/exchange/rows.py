@@ -1,11 +1,12 @@
 """Records of an export and rows of the store: a field has the column of its name.
 
 A time such as `created_at` or `valid_from` has the column `created_ms` or `valid_from_ms`, a
-boolean is 0 or 1, and flags are words with commas between.
+boolean is 0 or 1, flags are words with commas between, and metadata is JSON.
 """
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import Any, TypeVar, get_args
@@ -13,7 +14,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import AwareDatetime
 
 from ...store import Row
-from ..spaces import flag_names, milliseconds
+from ..spaces import flag_names, milliseconds, read_metadata
 from .records import Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +34,8 @@ def record_of(model: type[AnyRecord], row: Row, **fields: Any) -> AnyRecord:
             values[name] = None if ms is None else time_of(ms)
         elif name == "flags":
             values[name] = flag_names(columns[name])
+        elif name == "metadata":
+            values[name] = read_metadata(columns[name])
         else:
             values[name] = bool(columns[name]) if name in booleans else columns[name]
     return model.model_validate(values)
@@ -48,6 +51,8 @@ def columns_of(record: Record) -> dict[str, Any]:
             columns[_time_column(name)] = None if value is None else milliseconds(value, 0)
         elif name == "flags":
             columns[name] = ",".join(value)
+        elif name == "metadata":
+            columns[name] = json.dumps(value, ensure_ascii=False) if value else None
         else:
             columns[name] = int(value) if name in booleans else value
     return columns

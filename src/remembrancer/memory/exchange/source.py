@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from ...settings import Settings
 from ..intake import Intake
+from ..spaces import read_metadata
 from .archive import Archive, describe_error
 from .importer import ImportRefused
-from .records import MEMBERS, EventRecord, MemoryFileRecord, Record
+from .records import MEMBERS, EventRecord, FactRecord, MemoryFileRecord, Record
 
 BATCH = 64  # records that are checked or written together
 
@@ -73,9 +74,11 @@ class ExportSource:
         for name in record.SCREENED:
             text = getattr(record, name)
             if text:
-                screened = intake.screen(text)
-                if screened != text:
-                    changes[name] = screened
+                own = intake.screen(text)
+                if own != text:
+                    changes[name] = own
+        if isinstance(record, EventRecord | FactRecord) and record.metadata:
+            changes["metadata"] = read_metadata(intake.take_metadata(record.metadata))
         if isinstance(record, EventRecord | MemoryFileRecord):
             flags = list(dict.fromkeys([*record.flags, *intake.flags]))
             if flags != record.flags:

@@ -14,6 +14,7 @@ from ...protocol.errors import InvalidRequest
 from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
+from ..filters import change_metadata
 from ..instructions import standing_instruction
 from ..intake import Intake, OnlyEchoedText
 from ..layers import add_fact_keys, drop_layer, fact_layer, layer_entry, move_layer
@@ -60,6 +61,7 @@ def add_fact(
         valid_to_ms=None if request.valid_to is None else milliseconds(request.valid_to, 0),
         expires_ms=future_ms(context, request.expires_at),
         pinned=request.pinned,
+        metadata=intake.take_metadata(request.metadata),
     )
     _check_validity(fact.valid_from_ms, fact.valid_to_ms)
 
@@ -95,6 +97,7 @@ def change_fact(
         intake, text = _screened(context, request.text)
         entry = layer_entry(context, text)
     expires_ms = future_ms(context, request.expires_at)
+    metadata = intake.take_metadata(request.metadata)
 
     def write(tx: Transaction) -> str:
         row = own_fact(tx, caller, fact_id)
@@ -117,13 +120,17 @@ def change_fact(
         pinned = bool(row.pinned) if request.pinned is None else request.pinned
         if text is None or entry is None or text.strip() == row.text:
             tx.run(SQL.change_fact, id=row.id, pinned=int(pinned), **times)
+            if request.metadata is not None:
+                place = {"space_id": row.space_id, "item": row.id}
+                change_metadata(tx, "facts", stored=metadata, **place)
             stored = StoredFact(row=row.id, fact_id=fact_id, is_changed=True)
         else:
             if request.valid_from is None:
                 times["valid_from_ms"] = now_ms
             if request.valid_to is None and (row.valid_to_ms or now_ms + 1) <= now_ms:
                 times["valid_to_ms"] = None  # the new wording begins after the old one ended
-            new = NewFact(text=text, entry=entry, pinned=pinned, **times)
+            kept = row.metadata if request.metadata is None else metadata
+            new = NewFact(text=text, entry=entry, pinned=pinned, metadata=kept, **times)
             stored = store_fact(context, tx, caller, row.space_id, new, replaces=row)
         return _answer(tx, caller, stored, row.user_id, intake.notice, now_ms)
 
@@ -166,6 +173,7 @@ def erase_fact(tx: Transaction, space_id: int, fact: int, *, status: int) -> Era
     tx.run(SQL.erase_fact, id=fact, status=status)
     tx.run(SQL.erase_sources, fact=fact)
     tx.run(SQL.drop_keys, fact=fact)
+    change_metadata(tx, "facts", space_id=space_id, item=fact, stored=None)
     return drop_layer(tx, space_id, fact)
 
 

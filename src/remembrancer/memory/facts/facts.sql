@@ -3,8 +3,8 @@ update facts set status = 2 where account_id = :account_id and space_id = :space
     and (expires_ms <= :now_ms or valid_to_ms <= :now_ms);
 
 -- add_fact: Store a critical fact, unless the space has it
-insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, created_ms)
-values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :now_ms)
+insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, metadata, created_ms)
+values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :metadata, :now_ms)
 on conflict do nothing returning id;
 
 -- equal_fact: The current fact of a space with this text
@@ -36,7 +36,7 @@ select id, fact_id, text, kind as fact_kind, condition, valid_from_ms from facts
 where account_id = :account_id and space_id = :space_id and kind > 0 and status = 0 and id <> :id order by id desc limit :most;
 
 -- fact_by_id: A fact by its identifier, with its user
-select facts.id, facts.fact_id, facts.space_id, facts.status, facts.text, facts.superseded_by, facts.pinned,
+select facts.id, facts.fact_id, facts.space_id, facts.status, facts.text, facts.superseded_by, facts.pinned, facts.metadata,
     facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms, spaces.user_id
 from facts join spaces on spaces.account_id = :account_id and spaces.id = facts.space_id
 where facts.account_id = :account_id and facts.fact_id = :fact_id;
@@ -77,11 +77,12 @@ where facts.account_id = :account_id and facts.space_id = :space_id and facts.id
         and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
         and (facts.expires_ms is null or facts.expires_ms > :now_ms)
     ))
+    and true  -- stands for the condition of filters
 order by facts.id desc limit :most;
 
 -- facts_whole: Facts with their history, by id, a JSON array; the plus keeps SQLite from reading all facts of the account
 select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
-    facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
+    facts.metadata, facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join events on events.account_id = :account_id and events.id = facts.event
@@ -90,7 +91,7 @@ where +facts.account_id = :account_id and facts.id in (select cast(value as bigi
 
 -- facts_whole [postgresql]: as an array, which makes the planner use the key
 select facts.id, facts.fact_id, facts.text, facts.status, facts.kind, facts.condition, facts.origin, facts.pinned, facts.valid_from_ms, facts.valid_to_ms, facts.expires_ms,
-    facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
+    facts.metadata, facts.created_ms, newer.fact_id as superseded_by, events.event_id, keys.label as written_by
 from facts
 left join facts as newer on newer.account_id = :account_id and newer.id = facts.superseded_by
 left join events on events.account_id = :account_id and events.id = facts.event

@@ -14,7 +14,8 @@ from ...context import Caller, Context
 from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
-from ..spaces import AFTER_ALL, past_ms, split_page
+from ..filters import passing_or_all
+from ..spaces import AFTER_ALL, past_ms, read_metadata, split_page
 from ..spaces import SQL as SPACES
 from .write import CURRENT, EXPIRED, KINDS, SQL, SUPERSEDED, own_fact
 
@@ -37,8 +38,9 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
         space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return user_id, [], None
+        condition, values = passing_or_all(query.filters, "facts")
         rows = tx.all(
-            SQL.facts_page,
+            SQL.facts_page.replace("true", condition),
             space_id=space.id,
             which=query.which,
             below=query.below or AFTER_ALL,
@@ -46,6 +48,7 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
             as_of_ms=as_of_ms,
             now_ms=context.clock(),
             most=query.limit + 1,
+            **values,
         )
         page, last = split_page(rows, query.limit)
         return user_id, read_facts(tx, caller, [row.id for row in page], context.clock()), last
@@ -107,6 +110,7 @@ def _fact(row: Row, sources: list[str], replaced: list[str], now_ms: int) -> Fac
         event_ids=list(dict.fromkeys(events))[:SOURCES_MAX],
         written_by=row.written_by,
         created_at=rfc3339(row.created_ms),
+        metadata=read_metadata(row.metadata),
     )
 
 

@@ -12,6 +12,7 @@ from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...search import IndexEntry
 from ...store import Row, Transaction, load_queries
 from ..changes import change
+from ..filters import index_metadata
 from ..instructions import Instruction, instructions_in, replaces_instruction, standing_instruction
 from ..layers import Layer, add_fact_keys, add_layer, fact_layer, layer_entry, move_layer, wish_of
 
@@ -53,6 +54,7 @@ class NewFact:
     pinned: bool = False
     session: int | None = None
     event: int | None = None
+    metadata: str | None = None  # as it is stored
     instruction: Instruction | None = None  # recognised in the turn; None: the text may be one
 
 
@@ -95,9 +97,9 @@ def store_fact(
 ) -> StoredFact:
     """Store a fact, stripped of surrounding white space; an equal one that holds is the same fact.
 
-    It takes the place of `replaces`, a row of `current_fact`, and of facts that the rules of
-    `changes` say it replaces. A fact that holds since an earlier time is superseded by those
-    instead. `caller` stores it; None: it was recognised in a turn.
+    It takes the place of `replaces`, a row of `current_fact`, and of facts that `changes` says it
+    replaces; if it holds since an earlier time, those take its place. `caller` stores it; None: it
+    was recognised in a turn.
     """
     instruction = fact.instruction or standing_instruction(fact.text)
     now_ms, text, fact_id = context.clock(), fact.text.strip(), context.ids("f_")
@@ -118,23 +120,22 @@ def store_fact(
         expires_ms=fact.expires_ms,
         # The label of a member's key is no business of a team.
         key_id=None if caller is None or caller.member else caller.key_id,
+        metadata=fact.metadata,
         now_ms=now_ms,
     )
-    supersedes = [] if replaces is None else [replaces.fact_id]
+    ended = [] if replaces is None else [replaces.fact_id]
     if new is None:
         equal = tx.one(SQL.equal_fact, space_id=space_id, text=text)
-        if equal.fact_id in supersedes:
+        if equal.fact_id in ended:
             raise FactReplacesItself
         if fact.event is not None and fact.event != equal.event:
             tx.run(SQL.add_source, fact=equal.id, event=fact.event)
-        stored = StoredFact(
-            row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=supersedes
-        )
+        stored = StoredFact(row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=ended)
     else:
-        add_layer(
-            tx, space_id=space_id, layer=fact_layer(instruction), item=new.id, entry=fact.entry
-        )
-        stored = StoredFact(row=new.id, fact_id=fact_id, supersedes=supersedes)
+        place = {"space_id": space_id, "item": new.id}
+        add_layer(tx, layer=fact_layer(instruction), entry=fact.entry, **place)
+        index_metadata(tx, "facts", stored=fact.metadata, **place)
+        stored = StoredFact(row=new.id, fact_id=fact_id, supersedes=ended)
         if caller is not None:
             sign_fact(tx, caller, new.id)
     if replaces is not None:
@@ -239,6 +240,7 @@ def store_instructions(
     event: int,
     message: str,
     occurred_ms: int,
+    metadata: str | None = None,
 ) -> None:
     """Store the instructions in a user's message as facts with the turn as their source.
 
@@ -252,6 +254,7 @@ def store_instructions(
             valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,
+            metadata=metadata,
             instruction=instruction,
         )
         store_fact(context, tx, None, space_id, fact)

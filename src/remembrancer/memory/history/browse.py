@@ -28,12 +28,14 @@ from ...protocol.seal import render
 from ...protocol.text import beginning, rfc3339
 from ...store import Row, Transaction, load_queries
 from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due, turns_owing_l1
+from ..filters import passing_or_all
 from ..spaces import (
     AFTER_ALL,
     PageCursor,
     flag_names,
     milliseconds,
     number_of,
+    read_metadata,
     row_id,
     space_of,
     space_rows,
@@ -82,15 +84,18 @@ def _event_page(tx: Transaction, space_id: int, query: EventsQuery) -> list[Row]
         else:
             begin = max(begin, behind)
     bounds = {"low_ms": begin[0], "low_id": begin[1], "high_ms": end[0], "high_id": end[1]}
-    most = query.limit + 1
+    condition, values = passing_or_all(query.filters, "events")
+    page = {**bounds, **values, "most": query.limit + 1}
     if query.session_id is not None:
         session = tx.one_or_none(SPACES.session_of, space_id=space_id, session_id=query.session_id)
         if session is None:
             return []
         of_session = SQL.newest_of_session if query.order == "newest" else SQL.oldest_of_session
-        return tx.all(of_session, session=session.id, most=most, **bounds)
+        if values:
+            page["space_id"] = space_id
+        return tx.all(of_session.replace("true", condition), session=session.id, **page)
     of_space = SQL.newest_of_space if query.order == "newest" else SQL.oldest_of_space
-    return tx.all(of_space, space_id=space_id, most=most, **bounds)
+    return tx.all(of_space.replace("true", condition), space_id=space_id, **page)
 
 
 def _cursor(row: Row) -> str:
@@ -129,6 +134,7 @@ def _listed_event(row: Row) -> ListedEvent:
         flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
+        metadata=read_metadata(row.metadata),
     )
 
 

@@ -18,9 +18,19 @@ from ...protocol.notices import without_notices
 from ...protocol.text import rfc3339
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
+from ..filters import change_metadata
+from ..intake import Intake
 from ..links import EraseRange, link_changes, restore_turn, withdraw_turns
 from ..spaces import SQL as SPACES
-from ..spaces import ErasedEvents, event_text, future_ms, row_id, space_of, update_index
+from ..spaces import (
+    ErasedEvents,
+    event_text,
+    future_ms,
+    revised,
+    row_id,
+    space_of,
+    update_index,
+)
 from ..write.events import event_of, event_to_change, own_event
 from ..write.turns import add_index
 from .forget import forget_turn
@@ -42,7 +52,7 @@ def change_event(
     request: EventChange,
     idempotency: IdempotentRequest | None = None,
 ) -> Event:
-    """Change when a turn expires, whether it is pinned, or whether searches find it.
+    """Change when a turn expires, whether it is pinned, whether searches find it, or its metadata.
 
     Raises KeyIsReadOnly, EventUnknown, NotWithdrawn, TimeNotInFuture, IdempotencyKeyReused,
     StoreUnavailable, EmbedderUnavailable.
@@ -50,6 +60,7 @@ def change_event(
     require_write(caller)
     expires_ms = future_ms(context, request.expires_at)
     entry = _entry(context, caller, event_id) if request.withdrawn is False else None
+    metadata = Intake(settings=context.settings).take_metadata(request.metadata)
     erased: list[ErasedEvents | None] = []
 
     def write(tx: Transaction) -> Event:
@@ -68,6 +79,10 @@ def change_event(
         elif request.withdrawn is False and state.withdrawn_by is not None:
             assert entry is not None
             _restore(tx, row, state, entry)
+        if request.metadata is not None:
+            place = {"space_id": space_of(row.id), "item": row.id}
+            change_metadata(tx, "events", stored=metadata, **place)
+            erased.append(revised(tx, space_of(row.id)))
         return event_of(tx, own_event(tx, caller, event_id))
 
     answer = write_once(context, caller.account_id, idempotency, Event, write)

@@ -6,9 +6,10 @@ import hashlib
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -52,6 +53,7 @@ from ...protocol.teams import TeamDeleted, TeamDeletion
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
 from ..files.commands import erase_files
+from ..filters import passing
 from ..layers import prune_layers, prune_with
 from ..links import ALL_TIME_MS, EraseRange, erase_links, leave_index
 from ..spaces import SQL as SPACES
@@ -142,6 +144,8 @@ def scope_of(request: Forget, user_id: str | None) -> dict[str, str | None]:
     kind = "user"
     if request.path is not None:
         kind = "files"
+    elif request.filters is not None:
+        kind = "filters"
     elif any(times):
         kind = "period"
     elif request.session_id is not None:
@@ -151,6 +155,7 @@ def scope_of(request: Forget, user_id: str | None) -> dict[str, str | None]:
         "user": user_id,
         "session": request.session_id,
         "path": request.path,
+        "filters": None if request.filters is None else canonical(request.filters),
         "after": times[0],
         "before": times[1],
     }
@@ -558,6 +563,7 @@ def _forget_user(
         if row is None:
             return Erased()
         session = row.id
+    is_dated = request.after is not None or request.before is not None
     erase_range = EraseRange(
         space_id=space.id,
         low=row_id(space.id, 0),
@@ -565,13 +571,34 @@ def _forget_user(
         session=session,
         after_ms=milliseconds(request.after, ALL_TIME_MS[0]),
         before_ms=milliseconds(request.before, ALL_TIME_MS[1]),
+        only=_ids_passing(tx, space.id, request.filters),
     )
-    is_whole_session = request.after is None and request.before is None
-    return Erased(
-        **_forget_range(
-            tx, erase_range, outcome, whole_session=session if is_whole_session else None
-        )
-    )
+    whole_session = None if is_dated or request.filters is not None else session
+    counts = _forget_range(tx, erase_range, outcome, whole_session=whole_session)
+    if request.filters is not None and not is_dated:
+        counts["facts"] += _erase_facts_passing(tx, space.id, session, request.filters)
+        outcome.erased = [prune_with(tx, one) for one in outcome.erased]
+    return Erased(**counts)
+
+
+def _ids_passing(tx: Transaction, space_id: int, filters: Mapping[str, Any] | None) -> str | None:
+    """Return the rows of the turns that pass filters, a JSON array; None without filters."""
+    if filters is None:
+        return None
+    condition, values = passing(filters, "events")
+    rows = tx.all(SQL.ids_passing.replace("true", condition), space_id=space_id, **values)
+    return json.dumps([row.id for row in rows])
+
+
+def _erase_facts_passing(
+    tx: Transaction, space_id: int, session: int | None, filters: Mapping[str, Any]
+) -> int:
+    """Erase the facts that pass filters, also those that came with no turn."""
+    condition, values = passing(filters, "facts")
+    erase = SQL.erase_facts_passing.replace("true", condition)
+    facts = tx.run(erase, space_id=space_id, session=session, **values)
+    _prune_facts(tx, space_id)
+    return facts
 
 
 def forget_turn(tx: Transaction, erase_range: EraseRange) -> tuple[dict[str, int], ErasedEvents]:
@@ -632,6 +659,7 @@ def _prune_facts(tx: Transaction, space_id: int) -> None:
     """Erase what was derived from facts that were erased."""
     tx.run(SQL.prune_sources)
     tx.run(SQL.prune_keys, space_id=space_id)
+    tx.run(SQL.prune_values, space_id=space_id)
     tx.run(SQL.loosen_successors, space_id=space_id)
 
 

@@ -1,6 +1,6 @@
 -- events_to_erase: The events of a range that are to be erased, in the order of their sessions
 select id, event_id, session, created_ms, superseded_by from events
-where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 order by session, created_ms, id;
 
 -- session_counts: The turns of a session, and how many of them L1s cover
@@ -17,30 +17,30 @@ select id, l1_id, created_ms from summaries where account_id = :account_id and s
 
 -- erase_events: Erase turns
 delete from events
-where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
+where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)));
 
 -- erase_index: Erase the index entries of turns
 delete from event_index
-where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
+where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)));
 
 -- erase_shown: Erase the records that turns were shown to sessions of their space
 delete from shown_events
 where shown_events.account_id = :account_id and session in (select sessions.id from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) and event in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );
 
 -- erase_fact_sources: Erase the record that turns stated facts
 delete from fact_sources where fact_sources.account_id = :account_id and event in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );
 
 -- move_stated_facts: Assign the facts that came with turns to another turn that stated them
 update facts set event = (select min(fact_sources.event) from fact_sources where fact_sources.account_id = :account_id and fact_sources.fact = facts.id)
 where facts.account_id = :account_id and space_id = :space_id and event in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 ) and exists (select 1 from fact_sources where fact_sources.account_id = :account_id and fact_sources.fact = facts.id);
 
 -- prune_first_sources: Erase sources that became the turns that facts first came with
@@ -50,8 +50,14 @@ delete from fact_sources where fact_sources.account_id = :account_id
 -- erase_facts: Erase the facts that came with turns
 delete from facts where facts.account_id = :account_id and space_id = :space_id and event in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );
+
+-- ids_passing: The turns of a space that pass filters, whose condition stands for `true`
+select id from events where account_id = :account_id and id >= cast(:space_id as bigint) << 32 and id < (cast(:space_id as bigint) + 1) << 32 and true order by id;
+
+-- erase_facts_passing: Erase the facts of a space, or of one of its sessions, that pass filters, whose condition stands for `true`
+delete from facts where account_id = :account_id and space_id = :space_id and (cast(:session as bigint) is null or session = :session) and true;
 
 -- erase_facts_of_space: Erase the facts of a space
 delete from facts where account_id = :account_id and space_id = :space_id;
@@ -63,6 +69,10 @@ delete from fact_sources where fact_sources.account_id = :account_id
 -- prune_keys: Erase the keys of facts of a space that were erased
 delete from fact_keys where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id
     and not exists (select 1 from facts where facts.account_id = :account_id and facts.id = fact_keys.fact);
+
+-- prune_values: Erase the values of the metadata of facts of a space that were erased
+delete from metadata_values where metadata_values.account_id = :account_id and metadata_values.space_id = :space_id and kind = 1
+    and not exists (select 1 from facts where facts.account_id = :account_id and facts.id = metadata_values.item);
 
 -- loosen_successors: Forget successors of facts that were erased
 update facts set superseded_by = null where facts.account_id = :account_id and facts.space_id = :space_id and superseded_by is not null
@@ -121,7 +131,7 @@ select id, user_id, events_made, revision, l1_count from spaces where account_id
 delete from looks
 where looks.account_id = :account_id and session in (select sessions.id from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) and event in (
     select id from events
-    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:only as text) is null or id in (select cast(value as bigint) from json_each(:only)))
 );
 
 -- move_looks: Assign the second looks at a turn to the turn that replaced it

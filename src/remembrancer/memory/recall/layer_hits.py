@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,17 @@ from ...store import Row, Transaction
 from ..changes import names_history
 from ..facts.write import SUPERSEDED
 from ..instructions import applies
-from ..layers import SQL, Layer, layer_of, layer_rows, layers_of, layers_view, wish_of
-from ..spaces import number_of
+from ..layers import (
+    SQL,
+    Layer,
+    layer_of,
+    layer_rows,
+    layers_of,
+    layers_view,
+    passing_layers,
+    wish_of,
+)
+from ..spaces import number_of, read_metadata
 
 # Minimum score of a fact or a summary. Chosen on facts and questions written for it: related pairs
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
@@ -55,6 +65,7 @@ def layer_hits(
     vector: npt.NDArray[np.float32],
     layers: Collection[str],
     as_of_ms: int | None,
+    filters: Mapping[str, Any] | None = None,
 ) -> LayerHits:
     """Return what bears on a query in these layers of a space, best first.
 
@@ -75,6 +86,8 @@ def layer_hits(
     groups = np.isin(kinds, (Layer.SUMMARY, Layer.MAP)).astype("i1")
     if not with_old:
         groups[kinds == Layer.OLD_FACT] = -1
+    if filters is not None:
+        groups[~passing_layers(tx, space, view, filters)] = -1
     for one in fitting(
         view,
         question.words,
@@ -86,7 +99,7 @@ def layer_hits(
         is_summary = layer_of(one.event) in (Layer.SUMMARY, Layer.MAP)
         (summaries if is_summary else facts).append(one)
     scores = {one.event: one.score for one in facts}
-    instructions = _instructions(view, facts) if "instructions" in layers else []
+    instructions = _instructions(view, facts, groups) if "instructions" in layers else []
     facts = facts if "facts" in layers else []
     summaries = summaries if "summaries" in layers or "events" in layers else []
     events = dict.fromkeys([*instructions, *(one.event for one in [*facts, *summaries])])
@@ -105,14 +118,15 @@ def layer_hits(
     return hits
 
 
-def _instructions(view: IndexView, facts: Sequence[Fit]) -> list[int]:
+def _instructions(view: IndexView, facts: Sequence[Fit], groups: npt.NDArray[Any]) -> list[int]:
     """Return the instructions among facts that bear on a query, then the newest of the others.
 
-    An instruction that names a condition is only returned if it bears on the query.
+    `groups`, (size,), is below 0 for what is left out. An instruction that names a condition is
+    only returned if it bears on the query.
     """
     kinds = (Layer.INSTRUCTION, Layer.CONDITIONAL)
     bearing = [one.event for one in facts if layer_of(one.event) in kinds]
-    event = view["event"]
+    event = view["event"][groups >= 0]
     unconditional: list[int] = np.unique(event[layers_of(event) == Layer.INSTRUCTION]).tolist()
     return list(dict.fromkeys(bearing + unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]))
 
@@ -141,6 +155,7 @@ def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) 
                 valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
                 superseded_by=row.superseded_by,
                 event_id=row.event_id,
+                metadata=read_metadata(row.metadata),
                 score=round(one.score, 4),
             )
         )
@@ -184,6 +199,7 @@ def _add_instructions(
                 kind=instruction.kind,
                 condition=instruction.condition,
                 event_id=row.event_id,
+                metadata=read_metadata(row.metadata),
             )
         )
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from ...search import (
 from ...search.scoring import K1, B
 from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
+from ..filters import passing_events
 from ..spaces import SQL as SPACES
 from ..spaces import batch_of, milliseconds, number_of, row_id, space_view
 
@@ -273,6 +275,7 @@ PAIRED_TERMS = 6  # of the frequent terms, the rarest are searched for in pairs
 # Events read from their rows because PostgreSQL has not indexed them yet. If it lags further
 # behind, the space's index is loaded instead.
 TAIL_EVENTS_MAX = 5_000
+FILTERED_EVENTS_MAX = 2_000  # if no more events pass the filters of a query, all are candidates
 EVENT_BYTES = 1_000  # memory of an event, without the vectors of its two parts
 _ALL_TIME_MS = (-(1 << 62), 1 << 62)
 
@@ -299,7 +302,7 @@ class PostgresqlQuery:
     gains: dict[int, float]  # term -> its weighted idf
     # Divisor of a part's score by words: a constant, and an addend for each of its words.
     norm: tuple[float, float]
-    values: dict[str, int]  # parameters of every statement
+    values: dict[str, Any]  # parameters of every statement
 
 
 def view_for(
@@ -342,7 +345,10 @@ def _view(
         return None
     tx.all(SQL.prepare, breadth=BREADTH)
     terms = parse_terms(query.query_text, query.focus_words, indexed.statistics.languages_seen)
-    request = _postgresql_query(tx, indexed, query, terms)
+    passing = None
+    if query.filters is not None:
+        passing = np.flatnonzero(passing_events(context, tx, space, query.filters)).tolist()
+    request = _postgresql_query(tx, indexed, query, terms, passing)
     dimensions, embedders = context.layout.dimensions, context.embedder_numbers(tx)
 
     def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> IndexView:
@@ -361,6 +367,9 @@ def _view(
             ids=_array(row_id(space.id, number) for number in sorted(numbers)),
         )
 
+    if passing is not None and len(passing) <= FILTERED_EVENTS_MAX:
+        older = rows_of({number for number in passing if number < indexed.filled_to})
+        return view_of_rows([*older, *indexed.latest], {}), terms
     latest = view_among(indexed.batch, dimensions, {}, indexed.statistics, request.frequencies)
     text = embedding_text(latest, terms.question)
     vector = context.query_vectors(text)
@@ -411,9 +420,16 @@ def _space_statistics(context: Context, tx: Transaction, space: Row) -> SpaceSta
 
 
 def _postgresql_query(
-    tx: Transaction, indexed: SpaceStatistics, query: MemoryQuery, terms: SearchTerms
+    tx: Transaction,
+    indexed: SpaceStatistics,
+    query: MemoryQuery,
+    terms: SearchTerms,
+    passing: Sequence[int] | None,
 ) -> PostgresqlQuery:
-    """Return a query with the weights of its terms in this space."""
+    """Return a query with the weights of its terms in this space.
+
+    `passing` are the events that pass its filters, None without any.
+    """
     statistics, space_id, words = indexed.statistics, indexed.space_id, terms.words
     numbers = sorted({term for word in words for term in word.terms})
     frequencies = dict.fromkeys(numbers, 0) | frequencies_in(indexed.batch, numbers)
@@ -435,6 +451,7 @@ def _postgresql_query(
             "space_id": space_id,
             "after_ms": milliseconds(query.after, _ALL_TIME_MS[0]),
             "before_ms": milliseconds(query.before, _ALL_TIME_MS[1]),
+            "passing": None if passing is None else _array(passing),
         },
     )
 

@@ -15,13 +15,13 @@ select term, parts from search_terms where account_id = :account_id and space_id
 -- nearest: The events whose vectors share the most signs with the query's, and the one that shares the fewest (512 stands for the dimensions)
 (
     select number, 0 as is_farthest from search_vectors
-    where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:passing as bigint[]) is null or number = any (cast(:passing as bigint[])))
     order by signs::bit(512) <~> (select cast(cast(:signs as text) as bit(512))) limit :most
 )
 union all
 (
     select number, 1 as is_farthest from search_vectors
-    where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:passing as bigint[]) is null or number = any (cast(:passing as bigint[])))
     order by signs::bit(512) <~> (select ~cast(cast(:signs as text) as bit(512))) limit 1
 );
 
@@ -46,7 +46,7 @@ from unnest(cast(:ones as bigint[]), cast(:others as bigint[]), cast(:limits as 
 cross join lateral (
     select number, part, length, terms from search_words  -- the terms name the space; `+ 0` keeps the planner from other indexes
     where terms @> array[pair.one, pair.other] and account_id + 0 = :account_id and space_id + 0 = :space_id
-        and occurred_ms >= :after_ms and occurred_ms < :before_ms
+        and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:passing as bigint[]) is null or number = any (cast(:passing as bigint[])))
     limit pair.most
 ) as matches;
 
@@ -54,7 +54,7 @@ cross join lateral (
 select number, part, length, terms from search_words
 where terms && cast(:first as bigint[]) and terms && cast(:second as bigint[])
     and terms && cast(:third as bigint[]) and terms && cast(:fourth as bigint[])
-    and account_id + 0 = :account_id and space_id + 0 = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    and account_id + 0 = :account_id and space_id + 0 = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms and (cast(:passing as bigint[]) is null or number = any (cast(:passing as bigint[])))
 limit :each;
 
 -- neighbours: For each of some events, the two before it in its session, itself, and the two after it, if indexed

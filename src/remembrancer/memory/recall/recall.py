@@ -69,9 +69,10 @@ from ..duties import (
     record_read,
     search_space,
 )
+from ..filters import passing_events
 from ..history.endings import erase_due
 from ..links import EventLinks
-from ..spaces import flag_names, milliseconds, past_ms, space_view
+from ..spaces import flag_names, milliseconds, past_ms, read_metadata, space_view
 from .help import help_for
 from .hits import HitText, TurnChanges, hit_text, rows_of
 from .layer_hits import LayerHits, layer_hits
@@ -537,9 +538,13 @@ def search(
     view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
     vector_text = embedding_text(view, terms.question)
-    ranking = _score_parts(context, view, query, terms, vector_text, stages)
+    passing = _passing(context, tx, space, view, query)
+    ranking = _score_parts(context, view, passing, terms, vector_text, stages)
     vector = context.query_vectors(vector_text)
-    layers = layer_hits(context, tx, space, ranking.question, vector, _names(query), as_of_ms)
+    names = query.layers or LAYERS
+    layers = layer_hits(
+        context, tx, space, ranking.question, vector, names, as_of_ms, query.filters
+    )
     stages.end("layers")
     ranker = _ranker(context.embedder.name if vector.any() else "none")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
@@ -611,10 +616,6 @@ def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
     return Decay(now_ms, context.settings.decay_days * DAY_MS)
 
 
-def _names(query: MemoryQuery) -> Sequence[str]:
-    return query.layers or LAYERS
-
-
 def _known(
     context: Context, query: MemoryQuery, outcome: SearchOutcome, as_of_ms: int | None
 ) -> Known:
@@ -636,7 +637,7 @@ def _ranked(
 ) -> list[RankedEvent]:
     """Return the best events and a few to spare; none if the query wants none."""
     may_answer = outcome.answerable >= query.min_answerable or bool(outcome.focus.lifts)
-    if "events" not in _names(query) or not may_answer:
+    if "events" not in (query.layers or LAYERS) or not may_answer:
         return []
     return ranking.ranked(ranker, outcome.known, query.top_k + SPARE_HITS)
 
@@ -713,31 +714,40 @@ def _cube_query(
 def _score_parts(
     context: Context,
     view: IndexView,
-    query: MemoryQuery,
+    among: Any,
     terms: SearchTerms,
     vector_text: str,
     stages: StageTimer,
 ) -> Ranking:
-    """Score every part of a view against a query; `vector_text` is embedded for it."""
+    """Score every part of a view against a query; `vector_text` is embedded for it.
+
+    `among`, (size,) bool, are the parts of the events that may be hits; None means all.
+    """
     words = lexical_scores(view, terms.words)
     stages.end("words")
     vector = context.query_vectors(vector_text)
     stages.end("embedding")
     cosine = cosines(view, vector)
     stages.end("vectors")
-    ranking = Ranking(view, terms.question, words, cosine, among=_in_period(view, query))
+    ranking = Ranking(view, terms.question, words, cosine, among=among)
     stages.end("fusion")
     return ranking
 
 
-def _in_period(view: IndexView, query: MemoryQuery) -> Any:
-    if query.after is None and query.before is None:
-        return None
-    occurred = view["occurred_ms"]
-    least, most = np.iinfo("i8").min, np.iinfo("i8").max
-    return (occurred >= milliseconds(query.after, least)) & (
-        occurred < milliseconds(query.before, most)
-    )
+def _passing(
+    context: Context, tx: Transaction, space: Row, view: IndexView, query: MemoryQuery
+) -> Any:
+    """Return which parts of a view are in the period of a query and pass its filters; None: all."""
+    passes = None
+    if query.after is not None or query.before is not None:
+        occurred = view["occurred_ms"]
+        least, most = np.iinfo("i8").min, np.iinfo("i8").max
+        passes = occurred >= milliseconds(query.after, least)
+        passes &= occurred < milliseconds(query.before, most)
+    if query.filters is not None:
+        events = passing_events(context, tx, space, query.filters)[view["event"]]
+        passes = events if passes is None else passes & events
+    return passes
 
 
 def _focus(
@@ -826,6 +836,7 @@ def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal], links: Eve
         response=excerpt.response,
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
+        metadata=read_metadata(row.metadata),
         score=round(score, 4),
         why=why,
         **links._asdict(),

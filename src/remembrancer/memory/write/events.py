@@ -33,6 +33,7 @@ from ..spaces import (
     future_ms,
     milliseconds,
     offset_minutes,
+    read_metadata,
     update_index,
 )
 from .turns import (
@@ -97,6 +98,7 @@ def event_of(tx: Transaction, row: Row) -> Event:
         flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
+        metadata=read_metadata(row.metadata),
         expires_at=None if fate.expires_ms is None else rfc3339(fate.expires_ms),
         pinned=bool(fate.pinned),
         withdrawn_by=fate.withdrawal_id,
@@ -230,6 +232,7 @@ def _incoming(
         ),
         offset_minutes=offset_minutes(turn.occurred_at),
         expires_ms=future_ms(context, turn.expires_at),
+        given=turn.metadata,
     )
 
 

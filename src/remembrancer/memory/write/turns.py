@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -20,6 +20,7 @@ from ...search.text.machine_text import NEAR_DUPLICATE
 from ...store import Row, Transaction, embedder_id, load_queries
 from ..changes import Withdrawal, state_keys, withdrawal_in
 from ..facts.write import store_instructions
+from ..filters import index_metadata
 from ..intake import Intake, OnlyEchoedText
 from ..links import TurnLinks, link_related, related_turns, withdraw
 from ..spaces import SQL, ErasedEvents, row_id, update_index
@@ -66,6 +67,7 @@ class NewTurn:
     entry: IndexEntry
     offset_minutes: int  # of the zone of its time, east of UTC
     expires_ms: int | None  # when it is erased, ms since 1970
+    metadata: str | None  # as it is stored
     message: str  # of the user, without machine notices
     withdrawal: Withdrawal | None
     keys: list[str]
@@ -81,6 +83,7 @@ def new_turn(
     session_id: str,
     offset_minutes: int = 0,
     expires_ms: int | None = None,
+    metadata: str | None = None,
 ) -> NewTurn:
     """Return a turn of a user that is to be stored.
 
@@ -96,6 +99,7 @@ def new_turn(
         entry=entry,
         offset_minutes=offset_minutes,
         expires_ms=expires_ms,
+        metadata=metadata,
         message=message,
         withdrawal=withdrawal,
         keys=keys,
@@ -186,6 +190,7 @@ def add_turn(
         occurred_offset=turn.offset_minutes,
         created_ms=context.clock(),
         expires_ms=turn.expires_ms,
+        metadata=turn.metadata,
         keys=json.dumps(turn.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
@@ -193,6 +198,8 @@ def add_turn(
     )
     if member is not None:
         sign_event(tx, member, row)
+    if turn.metadata is not None:
+        index_metadata(tx, "events", space_id=place.space_id, item=row, stored=turn.metadata)
     place_of = {"space_id": place.space_id, "event": row}
     if turn.withdrawal is not None:
         links = withdraw(context, tx, withdrawal=turn.withdrawal, member=member, **place_of)
@@ -204,6 +211,7 @@ def add_turn(
             session=place.id,
             message=turn.message,
             occurred_ms=text.occurred_ms,
+            metadata=turn.metadata,
         )
         links = link_related(tx, row, turn.related(), turn.message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
@@ -278,6 +286,8 @@ class IncomingTurn:
     text: EventText
     offset_minutes: int = 0  # of the zone of its time, east of UTC
     expires_ms: int | None = None  # when it is erased, ms since 1970
+    given: Mapping[str, Any] | None = None  # its metadata, as the request brings it
+    metadata: str | None = None  # as it is stored
     flags: tuple[str, ...] = ()  # set while screening its texts
     notice: str | None = None  # about removed text and secrets
 
@@ -296,6 +306,7 @@ def screen_turn(context: Context, caller: Caller, turn: IncomingTurn) -> Incomin
     return replace(
         turn,
         text=replace(text, query=query, response=response, topic=topic),
+        metadata=intake.take_metadata(turn.given) if turn.given else None,
         flags=intake.flags,
         notice=intake.notice,
     )
@@ -333,6 +344,7 @@ def store_screened(
         session_id=turn.session_id,
         offset_minutes=turn.offset_minutes,
         expires_ms=turn.expires_ms,
+        metadata=turn.metadata,
     )
     place = begin_turn(context, tx, new)
     stored = add_turn(context, tx, place, new, member=users.caller.member)

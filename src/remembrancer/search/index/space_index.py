@@ -552,6 +552,57 @@ def _log_sum(logs: Array) -> int:
     return int(np.rint(logs / _LOG_UNIT).astype("i8").sum())
 
 
+# --- Which events of a space fulfil a condition, for searches that filter --------------------
+
+MASK_BYTES_MAX = 32 << 20  # of all masks; the least recently used ones are evicted
+
+
+class EventMasks:
+    """Masks over the events of spaces by condition, within a memory budget. Thread-safe."""
+
+    def __init__(self, memory_bytes: int = MASK_BYTES_MAX) -> None:
+        self._memory_bytes = memory_bytes
+        self._lock = threading.Lock()
+        self._masks: OrderedDict[tuple[Hashable, str], tuple[int, Array]] = OrderedDict()
+        self._total = 0
+
+    def mask(
+        self,
+        space: Hashable,
+        condition: str,
+        *,
+        revision: int,
+        end: int,
+        find: Callable[[int], Sequence[int]],
+    ) -> Array:
+        """Return which events before `end` fulfil a condition: (end,) bool, not to be changed.
+
+        `find` returns the numbers of those from a number on. Stored entries have changed if
+        `revision` is another one than before.
+        """
+        with self._lock:
+            known_revision, known = self._masks.get((space, condition), (revision, EMPTY.counts))
+        if known_revision != revision:
+            known = EMPTY.counts
+        if len(known) < end:
+            mask = np.zeros(end, bool)
+            mask[: len(known)] = known
+            mask[find(len(known))] = True
+            self._keep((space, condition), revision, mask)
+            return mask
+        return known[:end].view(bool)
+
+    def _keep(self, key: tuple[Hashable, str], revision: int, mask: Array) -> None:
+        with self._lock:
+            self._total += len(mask)
+            if key in self._masks:
+                self._total -= len(self._masks.pop(key)[1])
+            self._masks[key] = revision, mask
+            while self._total > self._memory_bytes and len(self._masks) > 1:
+                _, (_, oldest) = self._masks.popitem(last=False)
+                self._total -= len(oldest)
+
+
 # --- A cache of space indexes within a memory budget -----------------------------------------
 
 # Each erased event costs a copy of the deletion marks; beyond this, reloading is cheaper.
@@ -575,6 +626,7 @@ class IndexCache:
         self._total = 0
         self._requests: dict[Hashable, None] = {}
         self.has_requests = threading.Event()
+        self.masks = EventMasks()
 
     def take(self, space: Hashable) -> SpaceIndex:
         """Return the index of a space, an empty one if it is not loaded.
@@ -685,3 +737,4 @@ class IndexCache:
             self._indexes.clear()
             self._sizes.clear()
             self._total = 0
+            self.masks = EventMasks()

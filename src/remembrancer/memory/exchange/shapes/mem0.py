@@ -16,6 +16,7 @@ from .records import (
     Record,
     ShapeFact,
     digest,
+    fitting_metadata,
     objects,
     readable_id,
     start_before,
@@ -25,6 +26,7 @@ from .records import (
 )
 
 RELATION = "relation derived from memories"
+METADATA = "metadata that is no text, number, boolean or list of texts, or too much"
 _LISTS = (None, "results", "memories")
 _TELLING = frozenset({"user_id", "agent_id", "app_id", "run_id", "created_at"})
 _FIELDS = _TELLING | {
@@ -64,7 +66,8 @@ def _is_memory_without_id(item: dict[str, Any]) -> bool:
 def read(document: SourceDocument) -> Iterator[Record]:
     """Yield every memory as a fact.
 
-    It holds from its creation. One that was replaced holds until it was last updated, one with an
+    Its metadata, categories and the ids of agent, app and run are its metadata. It holds from its
+    creation. One that was replaced holds until it was last updated, one with an
     expiration date until that date.
     """
     for entry in entries(document):
@@ -73,10 +76,21 @@ def read(document: SourceDocument) -> Iterator[Record]:
         elif entry.key == "relations":
             yield LeftOutRecord(place=entry.place, reason=RELATION)
         elif entry.key in _LISTS and "value" not in entry.value:
-            yield _fact(entry)
+            kept, left = _metadata(entry.value)
+            yield _fact(entry, kept)
+            for _ in left:
+                yield LeftOutRecord(place=entry.place, reason=METADATA)
 
 
-def _fact(entry: Entry) -> Record:
+def _metadata(memory: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return the metadata of a memory with its categories and the ids that it belongs to."""
+    own = memory.get("metadata")
+    names = ("agent_id", "app_id", "run_id", "categories")
+    found = {**(own if isinstance(own, dict) else {}), **{name: memory.get(name) for name in names}}
+    return fitting_metadata({key: value for key, value in found.items() if value != []})
+
+
+def _fact(entry: Entry, metadata: dict[str, Any] | None) -> Record:
     memory, place = entry.value, entry.place
     text = memory.get("memory")
     if not isinstance(text, str) or not text.strip():
@@ -98,6 +112,7 @@ def _fact(entry: Entry) -> Record:
             user_id=readable_id(user_id) if user_id else None,
             valid_from=start_before(created_at, ends_at),
             valid_to=ends_at,
+            metadata=metadata,
         ),
         session_id=run or "mem0",
     )

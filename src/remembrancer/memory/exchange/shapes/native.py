@@ -79,6 +79,7 @@ def read_events(document: SourceDocument) -> Iterator[Record]:
                 user_id=line.user_id,
                 topic=line.topic,
                 occurred_at=line.occurred_at,
+                metadata=line.metadata,
                 has_given_id=bool(line.id),
             )
 

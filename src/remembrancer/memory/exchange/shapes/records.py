@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ....protocol import limits
+from ....protocol.filters import Metadata
 from ....protocol.memory import TurnText
 from ....protocol.message import Id, Message
 from ....protocol.text import Moment, Telling, Text
@@ -47,6 +48,7 @@ class ShapeTurn:
     user_id: str | None = None
     topic: str | None = None
     occurred_at: datetime | None = None
+    metadata: dict[str, Any] | None = None
     has_given_id: bool = False
 
 
@@ -60,6 +62,7 @@ class ShapeFact:
     user_id: str | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +163,28 @@ def digest(*parts: str) -> str:
     return "sha256:" + hashlib.sha256(joined).hexdigest()
 
 
+_metadata: TypeAdapter[dict[str, Any]] = TypeAdapter(Metadata)
+
+
+def fitting_metadata(found: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return what the service can keep of another product's metadata, and the keys that it cannot.
+
+    Values of None say nothing and are in neither.
+    """
+    kept: dict[str, Any] = {}
+    left = []
+    for key, value in found.items():
+        if value is None:
+            continue
+        try:
+            _metadata.validate_python({**kept, key: value})
+        except ValidationError:
+            left.append(key)
+        else:
+            kept[key] = value
+    return kept or None, left
+
+
 def readable_id(name: str) -> str | None:
     """Return an id of the service for a name of another product; None for an empty one.
 
@@ -198,6 +223,7 @@ def statement(fact: ShapeFact, *, session_id: str, topic: str | None = None) -> 
         user_id=fact.user_id,
         topic=topic,
         occurred_at=fact.valid_from,
+        metadata=fact.metadata,
     )
 
 
