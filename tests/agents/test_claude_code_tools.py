@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from agents.claude_code import PREFIX, ClaudeCode, ClaudeRun
+from agents.claude_code import PREFIX, ClaudeCode
 from agents.endpoints import Reply, ToolCall
 from service import Http
 
@@ -15,9 +15,8 @@ DEAD_URL = "http://127.0.0.1:9"
 FACT = "The Cassini backup key is in drawer 17."
 
 
-@pytest.fixture(scope="module")
-def calls(claude: ClaudeCode) -> ClaudeRun:
-    """Calls of four tools, one of them invalid."""
+def test_tools_remember_recall_and_run_programs(claude: ClaudeCode) -> None:
+    """A recalled turn is fenced, and an invalid argument is an error for the model."""
     names = ("remember", "recall", "run_python", "second_look")
     select = ",".join(f"{PREFIX}{name}" for name in names)
     replies: list[Reply] = [
@@ -28,48 +27,24 @@ def calls(claude: ClaudeCode) -> ClaudeRun:
         ToolCall(f"{PREFIX}recall", {"query_text": "x", "top_k": "five"}),
         "Over.",
     ]
-    return claude.run("Use the tools.", replies)
+    _, *results = claude.run("Use the tools.", replies).tool_results()
+    remembered, recalled, printed, refused = map(json.dumps, results)
+
+    assert [bool(result.get("is_error")) for result in results] == [False, False, False, True]
+    assert "event_id" in remembered
+    assert FACT in recalled
+    assert "<<memory-data" in recalled
+    assert "42" in printed
+    assert "top_k" in refused
 
 
-def results(calls: ClaudeRun) -> list[dict[str, object]]:
-    """Return the results after that of ToolSearch."""
-    return calls.tool_results()[1:]
-
-
-def test_remember_tool_saves(calls: ClaudeRun) -> None:
-    assert not results(calls)[0].get("is_error")
-    assert "event_id" in json.dumps(results(calls)[0])
-
-
-def test_recall_tool_returns_the_turn(calls: ClaudeRun) -> None:
-    assert FACT in json.dumps(results(calls)[1])
-
-
-def test_recalled_turn_is_fenced(calls: ClaudeRun) -> None:
-    assert "<<memory-data" in json.dumps(results(calls)[1])
-
-
-def test_sandbox_tool_runs_a_program(calls: ClaudeRun) -> None:
-    assert "42" in json.dumps(results(calls)[2])
-
-
-def test_invalid_argument_is_an_error_for_the_model(calls: ClaudeRun) -> None:
-    assert results(calls)[3]["is_error"]
-    assert "top_k" in json.dumps(results(calls)[3])
-
-
-@pytest.fixture(scope="module")
-def away(claude: ClaudeCode) -> ClaudeRun:
-    """A turn while the service does not answer."""
+def test_without_the_service_a_prompt_is_answered_and_the_user_reads_why(
+    claude: ClaudeCode,
+) -> None:
     prompt = "Where did the Huygens probe land?"
-    return claude.run(prompt, ["On Titan."], REMEMBRANCER_URL=DEAD_URL)
+    away = claude.run(prompt, ["On Titan."], REMEMBRANCER_URL=DEAD_URL)
 
-
-def test_without_the_service_a_prompt_is_answered(away: ClaudeRun) -> None:
     assert away.result["result"] == "On Titan."
-
-
-def test_without_the_service_the_user_reads_why(away: ClaudeRun) -> None:
     assert "does not answer" in "".join(away.hook_outputs("SessionStart"))
 
 

@@ -91,129 +91,85 @@ def stored(owned: Http, query: str) -> list[dict[str, str]]:
     return [hit for hit in hits if hit["query"] == query]
 
 
-def test_start_pack_is_loaded_once(first: ClaudeRun) -> None:
-    assert len(first.hook_outputs("SessionStart")) == 1
-    assert first.model_text().count("# Constitution and protocol") == 1
-
-
-def test_start_pack_is_fenced(first: ClaudeRun) -> None:
+def test_first_turn_has_start_pack_tools_and_skill_and_is_remembered(
+    first: ClaudeRun, claude: ClaudeCode, owned: Http
+) -> None:
+    """Hooks and tools read the key where the guide says; this release offers tools by name."""
     text = first.model_text()
-
-    assert text.index(FENCE) < text.index("# Constitution and protocol")
-
-
-def test_empty_memory_adds_nothing_to_a_prompt(first: ClaudeRun) -> None:
-    assert "".join(first.hook_outputs("UserPromptSubmit")) == ""
-
-
-def test_answer_reaches_the_user_unchanged(first: ClaudeRun) -> None:
-    assert first.result["result"] == "It listens on port 6543 [general]."
-
-
-def test_tools_connect_with_the_key_file_alone(first: ClaudeRun) -> None:
-    """The guide says where to put the key; hooks and tools both read it there."""
-    assert first.servers == {"remembrancer": "connected"}
-
-
-def test_tools_are_offered_to_the_model(first: ClaudeRun) -> None:
-    """By name: this release loads the schemas of MCP tools with ToolSearch."""
-    assert len(set(re.findall(f"{PREFIX}[a-z_]+", first.model_text()))) >= TOOLS
-
-
-def test_skill_is_offered_to_the_model(first: ClaudeRun) -> None:
-    assert "remembrancer-memory" in first.model_text()
-
-
-def test_key_reaches_no_model(first: ClaudeRun, claude: ClaudeCode) -> None:
-    assert str(claude.key) not in json.dumps(first.requests)
-
-
-def test_stop_remembers_the_turn(first: ClaudeRun, owned: Http) -> None:
     (event,) = stored(owned, QUESTION)
 
-    assert event["response"] == "It listens on port 6543 [general]."
+    assert len(first.hook_outputs("SessionStart")) == 1
+    assert text.count("# Constitution and protocol") == 1
+    assert text.index(FENCE) < text.index("# Constitution and protocol")
+    assert first.servers == {"remembrancer": "connected"}
+    assert len(set(re.findall(f"{PREFIX}[a-z_]+", text))) >= TOOLS
+    assert "remembrancer-memory" in text
+    assert str(claude.key) not in json.dumps(first.requests)
+    assert "".join(first.hook_outputs("UserPromptSubmit")) == ""
+    assert first.result["result"] == event["response"] == "It listens on port 6543 [general]."
     assert event["session_id"] == first.session
 
 
-def test_recalled_turn_is_in_the_request(second: ClaudeRun) -> None:
+def test_recalled_turn_is_in_the_request_and_not_stored_again(
+    second: ClaudeRun, owned: Http
+) -> None:
+    """A correct citation is not sent back."""
     text = second.model_text()
+    (event,) = stored(owned, AGAIN)
 
     assert "port 6543" in text
     assert text.index(AGAIN) < text.rindex(FENCE) < text.rindex("port 6543")
-
-
-def test_prompt_is_remembered_without_the_recalled_text(second: ClaudeRun, owned: Http) -> None:
-    (event,) = stored(owned, AGAIN)
-
     assert "memory-data" not in event["query"] + event["response"]
-
-
-def test_correct_citation_is_not_sent_back(second: ClaudeRun) -> None:
     assert len(second.requests) == 1
     assert "block" not in "".join(second.hook_outputs("Stop"))
 
 
-def test_resumed_session_has_the_same_id(resumed: ClaudeRun, second: ClaudeRun) -> None:
-    assert resumed.session == second.session
-
-
-def test_resumed_session_remembers_its_turn(resumed: ClaudeRun, owned: Http) -> None:
+def test_resumed_session_remembers_its_turn(
+    resumed: ClaudeRun, second: ClaudeRun, owned: Http
+) -> None:
     (event,) = stored(owned, "Is that the port of the Borealis staging database, too?")
 
+    assert resumed.session == second.session
     assert (event["response"], event["session_id"]) == ("Yes.", resumed.session)
 
 
-def test_wrong_citation_is_sent_back_once(wrong_once: ClaudeRun) -> None:
+def test_wrong_citation_is_sent_back_once_and_replaced(wrong_once: ClaudeRun, owned: Http) -> None:
     outputs = wrong_once.hook_outputs("Stop")
+    events = stored(owned, "Remind me of the port of the Borealis staging database?")
 
     assert len(wrong_once.requests) == 2
     assert ["block" in output for output in outputs] == [True, False]
-
-
-def test_correction_names_the_wrong_value(wrong_once: ClaudeRun) -> None:
-    assert "7777" in wrong_once.hook_outputs("Stop")[0]
+    assert "7777" in outputs[0]
     assert "7777" in request_text(wrong_once.requests[1])
-
-
-def test_corrected_answer_replaces_the_draft(wrong_once: ClaudeRun, owned: Http) -> None:
-    events = stored(owned, "Remind me of the port of the Borealis staging database?")
-
     assert ["6543" in event["response"] for event in events] == [True]
 
 
-def test_second_look_blocks_at_most_once(wrong_always: ClaudeRun) -> None:
+def test_second_look_blocks_at_most_once_and_then_warns_the_user(wrong_always: ClaudeRun) -> None:
+    outputs = wrong_always.hook_outputs("Stop")
+
     assert len(wrong_always.requests) == 2
-    assert ["block" in output for output in wrong_always.hook_outputs("Stop")] == [True, False]
+    assert ["block" in output for output in outputs] == [True, False]
+    assert "second look" in outputs[1]
 
 
-def test_user_reads_that_an_answer_may_be_wrong(wrong_always: ClaudeRun) -> None:
-    assert "second look" in wrong_always.hook_outputs("Stop")[1]
-
-
-def test_report_of_work_is_not_sent_back(report: ClaudeRun) -> None:
+def test_report_of_work_recalls_nothing_and_is_not_sent_back(
+    report: ClaudeRun, first: ClaudeRun
+) -> None:
     assert len(report.requests) == 1
-
-
-def test_unrelated_prompt_recalls_nothing(report: ClaudeRun, first: ClaudeRun) -> None:
     assert "".join(report.hook_outputs("UserPromptSubmit")) == ""
 
 
-def test_compaction_runs_its_hook(compacted: ClaudeRun) -> None:
-    assert "PreCompact" in json.dumps(compacted.messages)
-    assert "failed" not in json.dumps(
-        [message for message in compacted.messages if message.get("hook_event") == "PreCompact"]
-    )
-
-
-def test_start_pack_is_loaded_again_after_compaction(compacted: ClaudeRun) -> None:
-    """One for the resumed session and one for the new context."""
+def test_compaction_loads_the_start_pack_again_and_is_not_remembered(
+    compacted: ClaudeRun, owned: Http
+) -> None:
+    """One start pack for the resumed session and one for the new context."""
     outputs = compacted.hook_outputs("SessionStart")
+    hooks = [one for one in compacted.messages if one.get("hook_event") == "PreCompact"]
 
+    assert "PreCompact" in json.dumps(compacted.messages)
+    assert "failed" not in json.dumps(hooks)
     assert len(outputs) == 2
     assert all(FENCE in output for output in outputs)
-
-
-def test_compaction_is_not_remembered(compacted: ClaudeRun, owned: Http) -> None:
     assert stored(owned, "/compact") == []
 
 

@@ -34,19 +34,6 @@ def first(codex: Codex) -> CodexRun:
     return codex.run(QUESTION, ["It listens on port 6543 [general]."])
 
 
-@pytest.fixture(scope="module")
-def second(codex: Codex, first: CodexRun) -> CodexRun:
-    """A turn of another session that the first turn answers."""
-    return codex.run(AGAIN, ["Port 6543."])
-
-
-@pytest.fixture(scope="module")
-def wrong(codex: Codex, first: CodexRun) -> CodexRun:
-    """A turn whose answers contradict the event that they cite."""
-    prompt = "Remind me of the port of the Cygnus staging database?"
-    return codex.run(prompt, [cites, cites, cites])
-
-
 @pytest.fixture
 def target(home: Path) -> Iterator[Path]:
     """The path of a system file that does not exist."""
@@ -65,25 +52,25 @@ def patch_of(path: Path) -> str:
     return f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
 
 
-def test_start_pack_is_loaded_once(first: CodexRun) -> None:
-    assert first.model_text().count("# Constitution and protocol") == 1
-
-
-def test_stop_remembers_the_turn(first: CodexRun, owned: Http) -> None:
+def test_first_turn_has_the_start_pack_and_is_remembered(first: CodexRun, owned: Http) -> None:
     (event,) = stored(owned, QUESTION)
 
+    assert first.model_text().count("# Constitution and protocol") == 1
     assert event["response"] == "It listens on port 6543 [general]."
     assert event["session_id"] == first.session
 
 
-def test_recalled_turn_is_in_the_request(second: CodexRun) -> None:
-    text = second.model_text()
+def test_recalled_turn_is_in_the_request(codex: Codex, first: CodexRun) -> None:
+    text = codex.run(AGAIN, ["Port 6543."]).model_text()
 
     assert FENCE in text
     assert "port 6543" in text
 
 
-def test_wrong_citation_is_sent_back_once(wrong: CodexRun) -> None:
+def test_wrong_citation_is_sent_back_once(codex: Codex, first: CodexRun) -> None:
+    prompt = "Remind me of the port of the Cygnus staging database?"
+    wrong = codex.run(prompt, [cites, cites, cites])
+
     assert len(wrong.requests) == 2
     assert "second look" in json.dumps(wrong.requests[1]["input"])
 
@@ -140,25 +127,18 @@ def test_patch_of_the_project_is_not_held(codex: Codex) -> None:
     assert path.read_text("utf-8") == "x\n"
 
 
-@pytest.fixture(scope="module")
-def call(codex: Codex, first: CodexRun) -> CodexRun:
-    """A call of the tool `recall`."""
+def test_tools_answer_with_the_key_file_alone(codex: Codex, first: CodexRun) -> None:
+    """The guide says where to put the key; hooks and tools both read it there."""
     replies: list[Reply] = [
         ToolCall("tool_search", {"query": "recall memory", "limit": 20}),
         ToolCall("recall", {"query_text": "Cygnus staging port", "top_k": 3}, NAMESPACE),
         "Over.",
     ]
-    return codex.run("Use memory.", replies)
+    call = codex.run("Use memory.", replies)
 
-
-def test_tools_answer_with_the_key_file_alone(call: CodexRun) -> None:
-    """The guide says where to put the key; hooks and tools both read it there."""
     assert "6543" in call.tool_outputs()[-1]
-    assert not any("sk_" in json.dumps(request) for request in call.requests)
-
-
-def test_recalled_turn_is_fenced(call: CodexRun) -> None:
     assert FENCE in call.tool_outputs()[-1]
+    assert not any("sk_" in json.dumps(request) for request in call.requests)
 
 
 def test_turn_waits_until_the_service_is_back(codex: Codex, owned: Http) -> None:
