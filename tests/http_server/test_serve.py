@@ -25,8 +25,8 @@ from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.server.run import AddressUnusable, run
 from remembrancer.settings import Settings
-from remembrancer.store import DataFolderBusy, DataFolderReadable
-from remembrancer.store.locations import hold, require_private
+from remembrancer.store import DataFolderReadable
+from remembrancer.store.locations import require_private
 from remembrancer.testing.servers import Server
 
 SERVE = (
@@ -169,12 +169,6 @@ def refused_start(folder: Path, port: int = 0) -> None:
     """Start a server that must be refused."""
     settings = Settings(data=folder, port=port, embedder="none")
     run(settings, lambda _: pytest.fail("the server was started"))
-
-
-def test_second_server_on_a_folder_is_refused(folder: Path) -> None:
-    """A lock protects the data folder from a second server."""
-    with hold(folder), pytest.raises(DataFolderBusy):
-        refused_start(folder)
 
 
 @pytest.mark.parametrize("mode", [0o750, 0o705, 0o701, 0o777, 0o2770])

@@ -18,7 +18,6 @@ from remembrancer.memory.remember import remember
 from remembrancer.permissions.audit import verify
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Store, Transaction, open_store
-from remembrancer.store.transfer.catalog import tables
 from remembrancer.store.transfer.copy import (
     CopyRefused,
     CopyUnfinished,
@@ -261,12 +260,3 @@ def test_table_hash_ignores_row_order_but_not_values(tmp_path: Path) -> None:
     assert table_hash(("a", "x"), ("b", "y")) == table_hash(("b", "y"), ("a", "x"))
     assert table_hash(("a", "xb"), ("c", "y")) != table_hash(("a", "x"), ("c", "by"))
     assert table_hash(("a", "x"), ("b", "y")) != table_hash(("a", "y"), ("b", "x"))
-
-
-def test_tables_are_listed_after_the_tables_they_reference(store: Store) -> None:
-    names = [table.name for table in store.read(tables)]
-
-    assert all(
-        names.index(first) < names.index(then)
-        for first, then in (("accounts", "spaces"), ("sessions", "events"), ("cubes", "ratings"))
-    )

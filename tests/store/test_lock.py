@@ -54,14 +54,6 @@ def test_lock_is_released_on_close(tmp_path: Path) -> None:
     hold(tmp_path).close()
 
 
-def test_two_folders_can_be_locked_at_the_same_time(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-
-    with hold(tmp_path / "a"), hold(tmp_path / "b"):
-        pass
-
-
 def test_error_names_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="nowhere"):
         hold(tmp_path / "nowhere")

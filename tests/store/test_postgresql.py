@@ -17,7 +17,6 @@ from remembrancer.settings import SettingInvalid
 from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
 from remembrancer.store.postgresql.dialect import prepare
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
-from remembrancer.store.queries import Queries
 from remembrancer.testing.postgres import Postgres
 
 
@@ -262,25 +261,3 @@ def test_placeholders_in_strings_and_comments_are_ignored(
     sql: str, statement: str, names: tuple[str, ...]
 ) -> None:
     assert prepare(sql) == (statement.encode(), names)
-
-
-def test_engine_variant_replaces_the_common_query() -> None:
-    queries = Queries(
-        "-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here"
-    )
-
-    assert (queries.one, prepare(queries.one).sql) == ("select 1", b"select 2")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("-- one [postgresql]: too early\nselect 2;\n-- one: x\nselect 1;", "before it is defined"),
-        ("-- one: x\nselect 1;\n-- one: y\nselect 2;", "twice"),
-        ("-- one: x\nselect 1;\n" + "-- one [postgresql]: y\nselect 2;\n" * 2, "twice"),
-        ("-- one: x\n;", "empty"),
-    ],
-)
-def test_invalid_query_files_are_refused(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Queries(text, "here")

@@ -48,21 +48,18 @@ def test_schema_version_is_the_same_on_every_engine(opened: Callable[[], Store])
     assert opened().schema_version() == len(migrations("sqlite"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "update audit set entry = 'x'",
-        "delete from audit",
-        "truncate audit",
-        "update audit_head set seq = 7",
-    ],
-)
-def test_postgresql_protects_the_audit_trail_from_changes(tmp_path: Path, change: str) -> None:
+def test_postgresql_protects_the_audit_trail_from_changes(tmp_path: Path) -> None:
     add = "insert into audit (seq, entry, hash) values (:seq, 'x', 'x')"
     with closing(open_store(empty_store("postgresql", tmp_path))) as store:
         store.write(lambda tx: tx.run(add, seq=1))
-        for broken in (lambda tx: tx.run(add, seq=3), lambda tx: tx.run(change)):
+        for change in (
+            add.replace(":seq", "3"),
+            "update audit set entry = 'x'",
+            "delete from audit",
+            "truncate audit",
+            "update audit_head set seq = 7",
+        ):
             with pytest.raises(psycopg.errors.RaiseException, match="audit trail"):
-                store.write(broken)
+                store.write(lambda tx, change=change: tx.run(change))  # type: ignore[misc]
 
         assert store.read(lambda tx: tx.all("select seq, hash from audit_head")) == [(1, "x")]
