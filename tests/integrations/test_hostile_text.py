@@ -182,10 +182,10 @@ def test_stored_text_writes_no_line_of_ours(host: Host, text: str) -> None:
     assert sum("rope" in reading for reading in readings) >= 8
 
 
-@pytest.mark.parametrize("separator", BREAKS, ids=ascii)
-def test_the_check_recognizes_a_line_that_stored_text_wrote(separator: str) -> None:
+def test_the_check_recognizes_a_line_that_stored_text_wrote() -> None:
     """Without quoting, every separator would let a text write a line of ours."""
-    assert forged_lines(f"rope{separator}\u200b[event e_forged] 2026-01-01") != []
+    for separator in BREAKS:
+        assert forged_lines(f"rope{separator}\u200b[event e_forged] 2026-01-01") != []
 
 
 @pytest.mark.parametrize("field", ["topic", "essence", "rules_markdown"])

@@ -40,10 +40,6 @@ def test_tools_are_listed_in_three_api_formats(http: Http, form: str) -> None:
         assert {tool["type"] for tool in body["tools"]} == {"function"}
 
 
-def test_unknown_format_is_422(http: Http) -> None:
-    assert http.get("/api/v7/tools", params={"format": "yaml"}).status_code == 422
-
-
 def test_llms_txt_names_every_tool_and_links_to_openapi(http: Http) -> None:
     """`/llms.txt` names every tool (specification.md#status-llms-txt)."""
     answer = http.with_key(None).get("/llms.txt")
