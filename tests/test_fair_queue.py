@@ -125,25 +125,6 @@ def one_thread() -> Iterator[FairThreads]:
     threads.shutdown()
 
 
-def test_one_thread_serves_another_group_after_the_running_job(one_thread: FairThreads) -> None:
-    began, go_on, order = threading.Event(), threading.Event(), list[str]()
-
-    def first() -> None:
-        began.set()
-        assert go_on.wait(20)
-        order.append("a0")
-
-    flood = [one_thread.submit("a", first)]
-    assert began.wait(20)
-    flood += [one_thread.submit("a", lambda: order.append("a")) for _ in range(30)]
-    other = one_thread.submit("b", lambda: order.append("b"))
-    go_on.set()
-    for one in (*flood, other):
-        one.result(20)
-
-    assert order[:2] == ["a0", "b"]
-
-
 def test_errors_reach_the_caller_and_the_thread_goes_on(one_thread: FairThreads) -> None:
     with pytest.raises(ZeroDivisionError):
         one_thread.submit("a", lambda: 1 // 0).result(20)

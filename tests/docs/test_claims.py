@@ -85,16 +85,6 @@ def test_lines_of_our_own_code_are_those_of_the_code() -> None:
         assert int(said.replace(",", "")) == pytest.approx(lines, rel=LINES_TOLERANCE), path
 
 
-def test_decisions_fit_one_page() -> None:
-    long = [
-        file.name
-        for file in (ROOT / "docs" / "decisions").glob("0*.md")
-        if len(file.read_text("utf-8").splitlines()) > 60
-    ]
-
-    assert long == []
-
-
 def test_tables_of_tools_and_duties_name_each_once() -> None:
     tools = (ROOT / "docs" / "guides" / "mcp.md").read_text("utf-8").partition("## Tools")[2]
     duties = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")

@@ -11,7 +11,7 @@ import pytest
 from architecture.blocks import Block, blocks
 from architecture.tree import ROOT
 from frameworks.conftest import ANSWER, WEATHER, Place
-from frameworks.environments import NODE, PYTHON, node_modules_of, python_of
+from frameworks.environments import PYTHON, node_modules_of, python_of
 from service import new_key
 from typescript import client_with_types
 
@@ -144,10 +144,3 @@ def test_langgraph_examples_print_the_conversation_of_their_page(
     printed = run([python, str(ROOT / "examples" / f"{name}.py"), place.url], tmp_path, variables)
 
     assert re.sub(r"e_\w+", "e_1", printed) == expected
-
-
-def test_every_environment_is_used_by_the_guide_or_a_program() -> None:
-    """No framework is installed for nothing."""
-    programs = {path.stem for path in (Path(__file__).parent / "programs").glob("*.py")}
-
-    assert {*PYTHON, *NODE} <= {str(block.environment) for block in BLOCKS} | programs

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 
@@ -47,35 +43,3 @@ def test_violations_of_a_switch_turned_off_between_3_and_4_are_detected(
     wrong = not_one_switch([SwitchRead(*read) for read in reads], turned_off=(3, 4))
 
     assert len(wrong) == violations
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(0, 100), st.floats(0, 5), st.floats(0, 5), st.booleans()), max_size=60
-    )
-)
-def test_responses_of_one_counter_are_accepted(
-    moments: list[tuple[float, float, float, bool]],
-) -> None:
-    """Each call takes effect between its start and end; some responses are lost."""
-    calls = [
-        CounterRead(at - before, at + after, None if is_lost else value)
-        for value, (at, before, after, is_lost) in enumerate(sorted(moments), start=1)
-    ]
-
-    assert not_one_counter(calls) == []
-
-
-@given(st.lists(st.floats(0, 100), min_size=2, max_size=30, unique=True), st.data())
-def test_swapped_responses_of_sequential_calls_are_detected(
-    moments: list[float], data: st.DataObject
-) -> None:
-    calls = [CounterRead(at, at, value) for value, at in enumerate(sorted(moments), start=1)]
-    one, other = sorted(
-        data.draw(st.lists(st.sampled_from(range(len(calls))), min_size=2, max_size=2, unique=True))
-    )
-    values = [call.value for call in calls]
-    values[one], values[other] = values[other], values[one]
-
-    swapped = [replace(call, value=value) for call, value in zip(calls, values, strict=True)]
-    assert not_one_counter(swapped)
