@@ -63,10 +63,10 @@ typescript: $(READY)  ## Write the types of the TypeScript client and pack it in
 
 test: $(READY) setup-system  ## Run all tests, about 10 minutes on 2 cores
 	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
-	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadfile $(ARGS)
 
 test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds, about 8 minutes (fuzzing, crashes)
-	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --timeout 600 --randomly-seed=default $(ARGS)
+	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist load -m long --timeout 600 --randomly-seed=default $(ARGS)
 
 # Not part of the development environment: a compiled package of 130 MB for Linux.
 FUZZ_READY := .fuzz/atheris/.ready
@@ -110,7 +110,7 @@ test-pythons: $(READY)  ## Run tests with each other Python that is installed (P
 		"$$python" -m venv --clear ".venv-$$python" && \
 		$(BIN)/uv pip sync --quiet --python ".venv-$$python/bin/python" --require-hashes requirements-dev.lock && \
 		$(BIN)/uv pip install --quiet --python ".venv-$$python/bin/python" --no-deps --no-build-isolation --editable . && \
-		PYTHONPATH=src:tests ".venv-$$python/bin/python" -m pytest -n $(JOBS) --dist loadgroup $(ARGS) $(PYTHON_TESTS) || exit 1; \
+		PYTHONPATH=src:tests ".venv-$$python/bin/python" -m pytest -n $(JOBS) --dist loadfile $(ARGS) $(PYTHON_TESTS) || exit 1; \
 	done
 
 check: $(READY)  ## Check format, lint, types and tests: every commit passes

@@ -7,7 +7,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import engines
 import pytest
@@ -38,26 +37,6 @@ if engines.KEPT_IN == "postgresql":
 
 
 WITHOUT_WORDS = pytest.StashKey[set[Path]]()
-# Tests that share a slow start, such as reading every source file: all run in one process.
-ONE_AFTER_THE_OTHER = ("tests/faults/", "tests/servers/", "tests/architecture/test_shape.py")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Distribute tests to all processes, but those of ONE_AFTER_THE_OTHER to one.
-
-    The marks of the plugin have no effect with pytest 9.2.
-    """
-    from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
-
-    class ByFolder(LoadGroupScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            together = next(
-                (folder for folder in ONE_AFTER_THE_OTHER if nodeid.startswith(folder)), None
-            )
-            return together or str(super()._split_scope(nodeid))
-
-    return ByFolder(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

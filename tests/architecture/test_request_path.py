@@ -97,7 +97,6 @@ def memory(tracer: Tracer, tmp_path: Path) -> Iterator[Http]:
     context.close()
 
 
-@pytest.mark.xdist_group("request_path")
 @pytest.mark.parametrize(
     ("title", "path", "body"),
     [

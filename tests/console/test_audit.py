@@ -165,7 +165,6 @@ def test_only_the_owner_reads_the_audit_trail(ada: Reader, grant_id: str) -> Non
     assert "/etc/" not in "".join(answer.text for answer in answers)
 
 
-@pytest.mark.xdist_group("browser")
 def test_filter_updates_while_typing_and_verify_runs_in_place(site: Site, grant_id: str) -> None:
     with site.window("owner") as page:
         page.goto(PATH)

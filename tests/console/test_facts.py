@@ -206,7 +206,6 @@ def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
 # In a real browser.
 
 
-@pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("scripts", [True, False])
 def test_fact_is_added_reworded_traced_and_deleted_in_a_browser(site: Site, scripts: bool) -> None:
     with site.window(

@@ -194,7 +194,6 @@ def test_older_files_are_on_the_next_page(owner: Reader) -> None:
     assert names[0] in owner.get(older).text
 
 
-@pytest.mark.xdist_group("browser")
 def test_browser_downloads_a_file_and_erases_it_after_confirmation(
     site: Site, context: Context
 ) -> None:

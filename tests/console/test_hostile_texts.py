@@ -57,7 +57,6 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
     return owner
 
 
-@pytest.mark.xdist_group("browser")
 def test_stored_text_is_rendered_as_text_only(filled: Reader, site: Site) -> None:
     """A hostile corpus in every field, in a real browser (specification.md#console-escaping)."""
     output = ""

@@ -185,7 +185,6 @@ def test_names_in_archives_are_labels_alone(owner: Reader, tmp_path: Path) -> No
     assert not Path("/tmp/evil").exists()  # noqa: S108 - what a careless reader would write
 
 
-@pytest.mark.xdist_group("browser")
 def test_chosen_file_is_previewed_at_once_and_then_imported(site: Site, tmp_path: Path) -> None:
     """Choosing a file and dropping one are the same event of the field."""
     path = tmp_path / "conversations.json"
@@ -207,7 +206,6 @@ def test_chosen_file_is_previewed_at_once_and_then_imported(site: Site, tmp_path
         expect(page.get_by_role("status").first).to_contain_text("Imported: 1 turn and")
 
 
-@pytest.mark.xdist_group("browser")
 def test_file_field_fills_the_box_that_takes_a_dropped_file(site: Site) -> None:
     """A browser leaves the page for a file that is dropped beside the field."""
     with site.window("owner") as page:
@@ -220,7 +218,6 @@ def test_file_field_fills_the_box_that_takes_a_dropped_file(site: Site) -> None:
             assert under == "file", (x, y)
 
 
-@pytest.mark.xdist_group("browser")
 def test_page_works_without_scripts(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     path.write_text('{"query": "Where?", "response": "Here."}')

@@ -13,8 +13,6 @@ from playwright.sync_api import expect
 from remembrancer.accounts.sign_in import invite
 from remembrancer.context import Context
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 def test_navigation_is_a_menu_on_narrow_and_fixed_on_wide_screens(site: Site) -> None:
     with site.window("owner", viewport={"width": 360, "height": 740}) as page:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from console.reader import Reader
 from console.sample_year import import_year
 from console.things import put_permissions, put_things
@@ -16,7 +15,6 @@ from teams import new_team
 
 from remembrancer.context import Context
 
-pytestmark = pytest.mark.xdist_group("browser")
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 
 

@@ -380,7 +380,6 @@ def test_score_bars_fit_their_drawing(below: float, above: float) -> None:
         assert 0 <= left <= left + width <= 100.1
 
 
-@pytest.mark.xdist_group("browser")
 def test_typing_updates_results_in_place(owner: Reader, page: Page) -> None:
     """The memory explorer searches while the user types and shows the score of each hit."""
     for place in ("shed", "attic"):
@@ -402,7 +401,6 @@ def test_typing_updates_results_in_place(owner: Reader, page: Page) -> None:
     expect(page.locator("#found .turns li")).to_have_count(2)
 
 
-@pytest.mark.xdist_group("browser")
 def test_search_works_without_javascript(owner: Reader, site: Site) -> None:
     store_turn(owner, "Where is the saw?", "In the shed.")
     with site.window("owner", java_script_enabled=False) as page:

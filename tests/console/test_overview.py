@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 
-import pytest
 from console.reader import Reader, words_of
 from console.things import put_things
 from console.window import Site
@@ -77,7 +76,6 @@ def begin(page: Page, output: str) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.xdist_group("browser")
 def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) -> None:
     """First start, sign-in, key, curl example, visible turn."""
     with site.window() as page:
@@ -108,7 +106,6 @@ def test_first_run_path_leads_to_a_visible_turn(site: Site, context: Context) ->
     assert "At 9:40 from Piombino, pier 3." in process.stdout
 
 
-@pytest.mark.xdist_group("browser")
 def test_sign_in_returns_to_the_page_and_sign_out_hides_it(site: Site, context: Context) -> None:
     with site.window() as page:
         begin(page, welcome(context, site.address))

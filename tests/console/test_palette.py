@@ -36,7 +36,6 @@ def test_addresses_of_actions_exist(owner: Reader) -> None:
     assert {path: owner.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
-@pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("key", ["/", "Control+k"])
 def test_key_opens_the_palette_and_enter_goes_to_the_first_match(site: Site, key: str) -> None:
     with site.window("owner") as page:
@@ -52,7 +51,6 @@ def test_key_opens_the_palette_and_enter_goes_to_the_first_match(site: Site, key
         page.wait_for_url("**/console/timeline")
 
 
-@pytest.mark.xdist_group("browser")
 def test_arrows_move_and_escape_closes(site: Site) -> None:
     with site.window("owner") as page:
         page.goto("/console")
@@ -67,7 +65,6 @@ def test_arrows_move_and_escape_closes(site: Site) -> None:
         expect(palette).to_be_hidden()
 
 
-@pytest.mark.xdist_group("browser")
 def test_words_that_name_no_page_search_memory(site: Site) -> None:
     with site.window("owner") as page:
         page.goto("/console")
@@ -78,7 +75,6 @@ def test_words_that_name_no_page_search_memory(site: Site) -> None:
         page.wait_for_url("**/console/memory?query=zebra+crossing")
 
 
-@pytest.mark.xdist_group("browser")
 def test_slash_in_a_field_is_a_slash(site: Site) -> None:
     with site.window("owner") as page:
         page.goto("/console/memory")

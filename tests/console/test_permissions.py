@@ -255,7 +255,6 @@ class TestRevoke:
         assert owner.send(f"{PATH}/revoke", grant_id=grant_id).status_code == status
 
 
-@pytest.mark.xdist_group("browser")
 def test_browser_counts_down_and_explains_the_scope_while_typing(
     site: Site, context: Context
 ) -> None:

@@ -330,7 +330,6 @@ class TestBrowsers:
         assert later.get("/profile").text.count("unknown") == 1
 
 
-@pytest.mark.xdist_group("browser")
 def test_key_is_created_and_copied_with_the_keyboard(site: Site) -> None:
     with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto("/profile")
@@ -346,7 +345,6 @@ def test_key_is_created_and_copied_with_the_keyboard(site: Site) -> None:
         assert is_service_key(key)
 
 
-@pytest.mark.xdist_group("browser")
 def test_keys_are_created_and_revoked_without_javascript(site: Site) -> None:
     with site.window("owner", java_script_enabled=False) as page:
         page.goto("/profile")

@@ -75,7 +75,6 @@ def violations(page: Page, *rules: str) -> list[str]:
     ]
 
 
-@pytest.mark.xdist_group("browser")
 def test_axe_finds_no_violation(filled: Http, site: Site) -> None:
     """The dark theme differs in its colours alone."""
     wrong = {}
@@ -93,7 +92,6 @@ def test_axe_finds_no_violation(filled: Http, site: Site) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("account", rounds(["owner"], ["owner", "ada"]))
 def test_pages_are_small_and_do_not_shift(filled: Http, site: Site, account: str) -> None:
     """Each without a cache, as on the first visit; `ada` has no data."""

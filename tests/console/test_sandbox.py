@@ -191,7 +191,6 @@ def test_unknown_example_shows_the_first_one(owner: Reader) -> None:
     assert owner.get(f"{PATH}?example=__class__").text.count("strftime") == 1
 
 
-@pytest.mark.xdist_group("browser")
 def test_editor_indents_and_runs_with_the_keyboard(site: Site) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
