@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from architecture.imports import IMPORT_RULE, LEVELS, MEMORY_RULE, memory_violations, violations
-from architecture.tree import CODE, PACKAGE, ROOT, package, sources
+from architecture.tree import CODE, PACKAGE, ROOT, package
 
 
 def test_imports_follow_the_import_rule() -> None:
@@ -24,83 +24,6 @@ def test_documented_import_rules_are_the_checked_ones() -> None:
 
     assert IMPORT_RULE in page
     assert MEMORY_RULE in page
-
-
-@pytest.mark.parametrize(
-    ("file", "line", "expected"),
-    [
-        ("cubes/propose.py", "from ..http import routes", ["cubes/propose.py:1 imports http"]),
-        ("cubes/propose.py", "from .. import http", ["cubes/propose.py:1 imports http"]),
-        (
-            "cubes/propose.py",
-            "import remembrancer.memory.recall",
-            ["cubes/propose.py:1 imports memory"],
-        ),
-        (
-            "cubes/propose.py",
-            "def late():\n    from ..agent import chat",
-            ["cubes/propose.py:2 imports agent"],
-        ),
-        (
-            "store/sqlite/store.py",
-            "from ...search import index",
-            ["store/sqlite/store.py:1 imports search"],
-        ),
-        ("client/api.py", "from ..settings import read", ["client/api.py:1 imports settings"]),
-        (
-            "claims/numbers.py",
-            "from ..memory import spaces",
-            ["claims/numbers.py:1 imports memory"],
-        ),
-        ("memory/facts.py", "from ..client import Client", ["memory/facts.py:1 imports client"]),
-        ("cli/chat.py", "from ..client import Client", []),
-        ("status.py", "from .http import routes", ["status.py:1 imports http"]),
-        ("testing.py", "from .server import app", ["testing.py:1 imports server"]),
-        ("__init__.py", "from .memory import recall", ["__init__.py:1 imports memory"]),
-        ("plugins/one.py", "", ["plugins/one.py is in no package that the import rule names"]),
-        ("memory/facts.py", "from ..cubes import votes\nfrom . import spaces\nimport json", []),
-        ("client/api.py", "from ..protocol.memory import Hit", []),
-    ],
-)
-def test_import_rule_finds_violations(
-    tmp_path: Path, file: str, line: str, expected: list[str]
-) -> None:
-    path = tmp_path / PACKAGE / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(line, "utf-8")
-
-    assert violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
-        f"{PACKAGE}/{violation}" for violation in expected
-    ]
-
-
-@pytest.mark.parametrize(
-    ("file", "line", "expected"),
-    [
-        ("facts/edit.py", "from ..write.turns import x", ["facts/edit.py:1 imports write"]),
-        ("facts/edit.py", "from .. import remember", ["facts/edit.py:1 imports remember"]),
-        (
-            "write/turns.py",
-            "def late():\n    from ..history import forget",
-            ["write/turns.py:2 imports history"],
-        ),
-        ("spaces.py", "from .recall.recall import recall", ["spaces.py:1 imports recall"]),
-        ("layers.py", "from .links import withdraw", ["layers.py:1 imports links"]),
-        ("plugins/one.py", "", ["plugins/one.py is in no part that the order of `memory` names"]),
-        ("history/forget.py", "from ..write import turns\nfrom . import sessions", []),
-        ("__init__.py", "", []),
-    ],
-)
-def test_order_inside_memory_finds_violations(
-    tmp_path: Path, file: str, line: str, expected: list[str]
-) -> None:
-    path = tmp_path / PACKAGE / "memory" / file
-    path.parent.mkdir(parents=True)
-    path.write_text(line, "utf-8")
-
-    assert memory_violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
-        f"{PACKAGE}/memory/{violation}" for violation in expected
-    ]
 
 
 @pytest.mark.parametrize(
