@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .index.entries import EntryBatch
-from .index.space_index import LENGTH_SPREAD_MIN, NONE, IndexView, SpaceIndex
+from .index.space_index import NONE, IndexView, SpaceIndex
 from .ranking import Ranking
 from .scoring import cosines, lexical_scores
 from .text.analysis import ParsedQuery, QueryWord
@@ -29,20 +29,14 @@ class SpaceTerms:
     events: int = 0
     parts: int = 0
     words: int = 0  # sum of the lengths
-    logs: float = 0.0  # sums of log(1 + length) and of its square
-    squares: float = 0.0
     languages: Array = field(default_factory=lambda: np.zeros(256, "i8"))  # parts by language
     speakers: frozenset[int] = frozenset()
 
     def add(self, batch: EntryBatch) -> None:
         """Add the events of a batch that are not included yet."""
-        lengths = batch.head["length"]
-        logs = np.log1p(lengths.astype("f8"))
         self.events += len(np.unique(batch.event))
         self.parts += len(batch)
-        self.words += int(lengths.sum())
-        self.logs += float(logs.sum())
-        self.squares += float((logs * logs).sum())
+        self.words += int(batch.head["length"].sum())
         self.languages = self.languages + np.bincount(batch.head["language"], minlength=256)
         self.speakers |= set(np.unique(batch.head["speaker"]).tolist()) - {0}
 
@@ -54,13 +48,6 @@ class SpaceTerms:
             for number in np.argsort(-self.languages, kind="stable")
             if self.languages[number] > 0
         )
-
-    @property
-    def log_length(self) -> tuple[float, float]:
-        """Mean and standard deviation of log(1 + length), as in IndexView."""
-        mean = self.logs / self.parts if self.parts else 0.0
-        variance = self.squares / self.parts - mean * mean if self.parts else 0.0
-        return mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5
 
 
 def frequencies_in(batch: EntryBatch, terms: Iterable[int]) -> dict[int, int]:
@@ -96,7 +83,6 @@ def view_among(
         events=statistics.events,
         alive_parts=statistics.parts,
         words=statistics.words,
-        log_length=statistics.log_length,
         languages=statistics.languages_seen,
         speakers=statistics.speakers,
         frequencies=dict(frequencies),

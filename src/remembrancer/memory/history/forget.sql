@@ -159,13 +159,11 @@ with gone as (
     where search_terms.account_id = :account_id and search_terms.space_id = :space_id
         and search_terms.term = fewer.term and search_terms.parts > fewer.parts
 ), sums as (
-    select count(distinct number) as events, count(*) as parts, coalesce(sum(length), 0) as words,
-        coalesce(sum(ln(1 + length)), 0) as logs, coalesce(sum(ln(1 + length) * ln(1 + length)), 0) as squares
+    select count(distinct number) as events, count(*) as parts, coalesce(sum(length), 0) as words
     from gone
 )
 update search_spaces
-set events = search_spaces.events - sums.events, parts = search_spaces.parts - sums.parts, words = search_spaces.words - sums.words,
-    logs = search_spaces.logs - sums.logs, squares = search_spaces.squares - sums.squares
+set events = search_spaces.events - sums.events, parts = search_spaces.parts - sums.parts, words = search_spaces.words - sums.words
 from sums where search_spaces.account_id = :account_id and search_spaces.space_id = :space_id;
 
 -- erase_search_of_space: Erase the search index of a space inside the database; this engine has none

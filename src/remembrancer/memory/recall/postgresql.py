@@ -56,7 +56,7 @@ def statistics_of(row: Row) -> SpaceTerms:
     """Return the term statistics of the indexed part of a space, from its row."""
     languages = np.frombuffer(row.languages or bytes(8 * 256), "<i8")
     speakers = frozenset(np.frombuffer(row.speakers, "<u4").tolist())
-    return SpaceTerms(row.events, row.parts, row.words, row.logs, row.squares, languages, speakers)
+    return SpaceTerms(row.events, row.parts, row.words, languages, speakers)
 
 
 def prefixed(space_id: int, term: int) -> int:
@@ -180,8 +180,6 @@ def _store_batch(
         events=statistics.events,
         parts=statistics.parts,
         words=statistics.words,
-        logs=statistics.logs,
-        squares=statistics.squares,
         languages=statistics.languages.astype("<i8").tobytes(),
         speakers=np.array(sorted(statistics.speakers), "<u4").tobytes(),
         **of_space,

@@ -1,5 +1,5 @@
 -- indexed_space: How much of a space is indexed for search in PostgreSQL, and its term statistics
-select embedder, filled_to, is_linked, events, parts, words, logs, squares, languages, speakers
+select embedder, filled_to, is_linked, events, parts, words, languages, speakers
 from search_spaces where account_id = :account_id and space_id = :space_id;
 
 -- indexed_by: The same, if it was indexed with this embedder
@@ -126,8 +126,7 @@ on conflict (account_id, space_id, term) do update set parts = search_terms.part
 
 -- count_space: Update the statistics of a space, and up to where it is indexed
 update search_spaces
-set filled_to = :filled_to, events = :events, parts = :parts, words = :words, logs = :logs, squares = :squares, languages = :languages,
-    speakers = :speakers
+set filled_to = :filled_to, events = :events, parts = :parts, words = :words, languages = :languages, speakers = :speakers
 where account_id = :account_id and space_id = :space_id;
 
 -- clear_some: Delete some indexed parts of a space

@@ -33,7 +33,7 @@ from .space_index import COLUMNS, IndexRange, PostingRun
 
 Array = npt.NDArray[Any]
 
-FORMAT = 1
+FORMAT = 2
 _START = struct.Struct("<8sI16s")  # magic, bytes of the header, digest of the header
 _MAGIC = b"RMBRSEG\n"
 _ALIGNMENT = 64
@@ -86,7 +86,7 @@ def write_segment(path: Path, origin: SegmentOrigin, content: IndexRange) -> Non
             "languages": sorted(content.languages.items()),
             "speakers": sorted(content.speakers),
             "flags": content.flags,
-            "sums": [content.events, content.words, content.logs, content.squares],
+            "sums": [content.events, content.words],
         }
     ).encode()
     header += b" " * (-(_START.size + len(header)) % _ALIGNMENT)  # no byte is without a checksum
@@ -185,7 +185,7 @@ def _content(header: Mapping[str, Any], mapped: mmap.mmap, at: int) -> IndexRang
         count = int(np.prod(shape, dtype="i8"))
         return np.frombuffer(mapped, kinds[name], count, at + place).reshape(shape)
 
-    events, words, logs, squares = header["sums"]
+    events, words = header["sums"]
     return IndexRange(
         columns={name: array(f"column {name}") for name in COLUMNS},
         vectors=array("vectors"),
@@ -195,8 +195,6 @@ def _content(header: Mapping[str, Any], mapped: mmap.mmap, at: int) -> IndexRang
         flags=header["flags"],
         events=events,
         words=words,
-        logs=logs,
-        squares=squares,
     )
 
 

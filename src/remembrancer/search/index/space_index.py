@@ -141,13 +141,9 @@ TAIL_POSTINGS_MAX = 1 << 16
 # Runs of similar size to merge into one: keeps both look-ups and merges few.
 RUNS_PER_TIER = 4
 CACHED_TERMS_MAX = 256  # terms whose postings a view caches
-# If all parts have nearly the same length, small differences must not matter.
-LENGTH_SPREAD_MIN = 0.1
 NONE = -1  # no neighbour
 _ERASED_PARTS_MIN = 256  # of an index; fewer are not worth reloading it
 _SEGMENT_BYTES = 16_384  # memory of a mapped segment: its objects, its entry in the page table
-# Logarithms are summed as integers in this unit, so that a sum does not depend on its order.
-_LOG_UNIT = 1 / (1 << 32)
 
 COLUMNS: dict[str, str] = {
     "event": "i4",  # number of the event within the space
@@ -178,7 +174,6 @@ class IndexView:
     alive: Array  # (size,) bool
     alive_parts: int
     words: int  # total length of the parts alive
-    log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
     languages: tuple[int, ...]  # numbers of its languages, most frequent first
     speakers: frozenset[int]
     flags: int = 0  # those that any part has or had
@@ -238,8 +233,6 @@ class IndexRange:
     flags: int  # those that any part has
     events: int
     words: int  # total length of the parts
-    logs: int  # sums of log(1 + length) and of its square, in units of 2^-32
-    squares: int
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -278,7 +271,6 @@ class SpaceIndex:
         self._flags = 0
         # Running sums over the parts alive, so that a new view does not have to visit them all.
         self._events = self._parts = self._words = 0
-        self._logs = self._squares = 0  # in units of _LOG_UNIT
         self._mapped_bytes = 0  # of vectors in files
         self._segments = self._mapped_parts = 0
         self._view: IndexView | None = None
@@ -324,7 +316,6 @@ class SpaceIndex:
         self._flags |= segment.flags
         self._events, self._parts = self._events + segment.events, self._parts + parts
         self._words += segment.words
-        self._logs, self._squares = self._logs + segment.logs, self._squares + segment.squares
         self._size = start + parts
         self.next_event = next_event
         self._view = None
@@ -342,8 +333,6 @@ class SpaceIndex:
             flags=self._flags,
             events=self._events,
             words=self._words,
-            logs=self._logs,
-            squares=self._squares,
         )
 
     def erase(self, event: int) -> bool:
@@ -364,12 +353,9 @@ class SpaceIndex:
 
     def _count(self, span: slice, sign: int) -> None:
         lengths = self._columns["length"][span]
-        logs = np.log1p(lengths.astype("f8"))
         self._events += sign * int(np.count_nonzero(np.diff(self._columns["event"][span])) + 1)
         self._parts += sign * len(lengths)
         self._words += sign * int(lengths.sum())
-        self._logs += sign * _log_sum(logs)
-        self._squares += sign * _log_sum(logs * logs)
 
     @property
     def own_parts(self) -> int:
@@ -404,9 +390,6 @@ class SpaceIndex:
         vectors = tuple(self._vectors)
         if self._vector_tail_used:
             vectors = (*vectors, self._vector_tail[: self._vector_tail_used])
-        parts = max(self._parts, 1)
-        mean = self._logs * _LOG_UNIT / parts
-        variance = self._squares * _LOG_UNIT / parts - mean * mean
         order = np.argsort(-self._languages, kind="stable")
         return IndexView(
             size=self._size,
@@ -418,7 +401,6 @@ class SpaceIndex:
             alive=self._alive[: self._size],
             alive_parts=self._parts,
             words=self._words,
-            log_length=(mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5),
             languages=tuple(int(n) for n in order if self._languages[n] > 0),
             speakers=frozenset(self._speakers),
             flags=self._flags,
@@ -546,10 +528,6 @@ def _inverse_norms(vectors: Array) -> Array:
         squares = np.einsum("ij,ij->i", wide, wide)
         np.divide(1, np.sqrt(squares), out=result[at : at + 8192], where=squares > 0)
     return result
-
-
-def _log_sum(logs: Array) -> int:
-    return int(np.rint(logs / _LOG_UNIT).astype("i8").sum())
 
 
 # --- Which events of a space fulfil a condition, for searches that filter --------------------

@@ -15,3 +15,6 @@ create table metadata_values (
 create index metadata_values_item on metadata_values (account_id, kind, item);
 alter table metadata_values enable row level security, force row level security;
 create policy of_account on metadata_values using (account_in_view() in (account_id, 0));
+
+-- No feature of a search reads the sums of log(1 + length) and of its square any more.
+alter table search_spaces drop column logs, drop column squares;
