@@ -35,6 +35,7 @@ from .scoring import (
     idf_of,
     is_frequent,
     lexical_scores,
+    parts_with,
     query_term_weights,
 )
 from .text.analysis import (
@@ -112,6 +113,7 @@ __all__ = [
     "pack",
     "parse_query",
     "parse_terms",
+    "parts_with",
     "passages",
     "quantize",
     "query_term_weights",

@@ -35,6 +35,7 @@ from .text.analysis import (
     QUERY,
     QUESTION,
     REPEATED,
+    RESPONSE,
     SUSPECT,
     UNVERIFIED,
     ParsedQuery,
@@ -87,78 +88,45 @@ LEXICAL_SHARE = 0.4  # of the score of a part by words and vector; the cosine ha
 CANDIDATES_MAX = 200  # events of a pool that the ranker scores; the others follow them
 
 
-@dataclass(frozen=True)
 class PoolEvents:
     """The E events of some parts of a view (P,), in the order of their numbers."""
 
-    ranking: Ranking
-    parts: Array  # (P,), places in the view, ascending; all allowed parts of each event
-    rows: Array  # (3, P) f4: by words, by vector, and both (plain fusion); each 0..1
-
-    @cached_property
-    def firsts(self) -> Array:
-        """The place in `parts` of the first part of each event: (E,)."""
-        return starts_of_runs(self.ranking.view["event"][self.parts])
-
-    @cached_property
-    def sizes(self) -> Array:
-        """The number of parts of each event: (E,)."""
-        return lengths_of_runs(self.firsts, len(self.parts))
-
-    @cached_property
-    def numbers(self) -> Array:
-        """The numbers of the events within the space: (E,)."""
-        return self.ranking.view["event"][self.parts[self.firsts]]
-
-    @cached_property
-    def of_part(self) -> Array:
-        """The place of the event of each part: (P,)."""
-        return np.repeat(np.arange(len(self.firsts)), self.sizes)
-
-    @cached_property
-    def best(self) -> Array:
-        """The best score of the parts of each event by words and vector: (E,)."""
-        return self.most(self.rows[2])
-
-    @cached_property
-    def places_of_best(self) -> Array:
-        """The place in `parts` of the part of each event that fits best: (E,), first of equals."""
-        is_best = np.flatnonzero(self.rows[2] >= np.repeat(self.best, self.sizes))
-        return is_best[starts_of_runs(self.of_part[is_best])]
-
-    @cached_property
-    def candidates(self) -> Array:
-        """The places of the most promising events, ascending: (C,), C <= CANDIDATES_MAX."""
-        if len(self.firsts) <= CANDIDATES_MAX:
-            return np.arange(len(self.firsts))
-        return np.sort(np.argpartition(-self.best, CANDIDATES_MAX)[:CANDIDATES_MAX])
+    def __init__(self, ranking: Ranking, parts: Array) -> None:
+        """Take the places of the parts in the view, ascending: all allowed parts of each event."""
+        view = ranking.view
+        self.view, self.parts = view, parts
+        self.rows = ranking.rows_of(parts)
+        self.flags = view["flags"][parts]
+        event = view["event"][parts]
+        self.firsts = starts_of_runs(event)  # (E,) the place in `parts` of the first part of each
+        self.sizes = lengths_of_runs(self.firsts, len(parts))  # (E,)
+        self.numbers = event[self.firsts]  # (E,) within the space
+        self.of_part = np.arange(len(self.firsts)).repeat(self.sizes)  # (P,) the event's place
+        self.best = self.most(self.rows[2])  # (E,)
+        is_best = (self.rows[2] >= self.best[self.of_part]).nonzero()[0]
+        # (E,) the place in `parts` of the part that fits best, the first of equal ones
+        self.places_of_best = is_best[starts_of_runs(self.of_part[is_best])]
+        # (C,) the places of the most promising events, ascending; C <= CANDIDATES_MAX
+        self.candidates = np.arange(len(self.firsts))
+        if len(self.firsts) > CANDIDATES_MAX:
+            self.candidates = np.sort((-self.best).argpartition(CANDIDATES_MAX)[:CANDIDATES_MAX])
 
     def most(self, values: Array) -> Array:
         """Return the largest value of the parts of each event: (..., P) to (..., E)."""
         result: Array = np.maximum.reduceat(values, self.firsts, axis=-1)
         return result
 
-    def flagged(self, flag: int) -> Array:
-        """Return which events have a flag on any part: (E,) bool."""
-        flags = self.ranking.view["flags"][self.parts] & flag > 0
-        result: Array = np.logical_or.reduceat(flags, self.firsts)
+    def having(self, parts: Array) -> Array:
+        """Return which events have any of these parts: (P,) bool to (E,) bool."""
+        result: Array = np.logical_or.reduceat(parts, self.firsts)
         return result
-
-    def only(self, places: Array) -> PoolEvents:
-        """Return some of the events, with their parts; `places` ascend."""
-        if len(places) == len(self.firsts):
-            return self
-        sizes = self.sizes[places]
-        ends = np.cumsum(sizes)
-        chosen = np.arange(int(ends[-1])) + np.repeat(self.firsts[places] - ends + sizes, sizes)
-        return PoolEvents(self.ranking, self.parts[chosen], self.rows[:, chosen])
 
     def neighbours(self, before: Array, after: Array) -> tuple[Array, Array]:
         """Return the places of the events before some and after others in their sessions.
 
         `before` and `after` are places, -1 for none; so are the results.
         """
-        view, parts, numbers = self.ranking.view, self.parts, self.numbers
+        view, parts, numbers = self.view, self.parts, self.numbers
         part = np.concatenate(
             [
                 view["previous"][parts[self.firsts[before]]],
@@ -170,7 +138,7 @@ class PoolEvents:
         exists &= part < view.size  # a newer turn may have followed
         part *= exists
         number = view["event"][part]
-        place = np.searchsorted(numbers, number)
+        place = numbers.searchsorted(number)
         np.minimum(place, len(numbers) - 1, out=place)
         exists &= numbers[place] == number
         place[~exists] = -1
@@ -194,6 +162,7 @@ SIGNALS = {
     "speaker": ("speaker",),
     "date": ("date",),
 }
+SIDES = np.array([[QUERY], [RESPONSE]])
 FEW_EVENTS = 10  # in a memory of so many events, neighbours and the mean score count half
 
 
@@ -212,17 +181,15 @@ class Features:
     words: WordMatches | None  # None if the query has no word
 
 
-def features_of(pool: PoolEvents, places: Array) -> Features:
+def features_of(ranking: Ranking, pool: PoolEvents, places: Array) -> Features:
     """Return the features of some events of a pool; `places` (C,) ascend."""
     if not len(places):
         return Features(np.zeros((0, len(FEATURES)), "f4"), None)
-    events, ranking = pool.only(places), pool.ranking
-    matched = _words_of(events)
+    view = ranking.view
+    matched = _words_of(ranking, pool, places)
     columns = np.zeros((len(FEATURES), len(places)), "f4")
-    columns[:3] = events.rows[:, events.places_of_best]
-    is_query = ranking.view["side"][events.parts] == QUERY
-    columns[3] = events.most(events.rows[2] * is_query)
-    columns[4] = events.most(events.rows[2] * ~is_query)
+    columns[:3] = pool.rows[:, pool.places_of_best[places]]
+    columns[3:5] = pool.most(pool.rows[2] * (view["side"][pool.parts] == SIDES))[:, places]
     if matched is not None:
         columns[5] = matched.share @ matched.has
     # Among few events nearly all are adjacent to the best one, which tells nothing.
@@ -231,28 +198,29 @@ def features_of(pool: PoolEvents, places: Array) -> Features:
     previous, following = pool.neighbours(places, places)
     second, after_next = pool.neighbours(previous, following)
     columns[6:9] = best[previous], best[following], np.maximum(best[second], best[after_next])
-    speaker = ranking.speaker
-    if speaker:
-        columns[9] = events.most(ranking.view["speaker"][events.parts] == speaker)
+    if speaker := ranking.speaker:
+        columns[9] = pool.having(view["speaker"][pool.parts] == speaker)[places]
     moment = ranking.question.moment
     if moment is not None and moment.month is not None:
-        columns[10] = nearness_to(ranking.view["occurred_ms"][events.parts[events.firsts]], moment)
+        columns[10] = nearness_to(view["occurred_ms"][pool.parts[pool.firsts[places]]], moment)
     return Features(columns.T, matched)
 
 
-def _words_of(events: PoolEvents) -> WordMatches | None:
-    """Find the query's words in whole events; None if it has none."""
-    ranking, view, count = events.ranking, events.ranking.view, len(events.firsts)
+def _words_of(ranking: Ranking, pool: PoolEvents, places: Array) -> WordMatches | None:
+    """Find the query's words in some whole events of a pool; None if the query has none."""
+    view = ranking.view
     matches = ranking.lexical.matches_of(view, ranking.question.words)
     if matches is None:
         return None
+    of_event = np.full(len(pool.firsts), -1, "i4")
+    of_event[places] = np.arange(len(places))
     slot = np.full(view.size, -1, "i4")  # of each part: its event, -1 for others and for notices
-    slot[events.parts] = events.of_part
+    slot[pool.parts] = of_event[pool.of_part]
     if ranking.notices is not None:
         slot[ranking.notices] = -1
     at = slot[matches.parts]
-    inside = np.flatnonzero(at >= 0)
-    of_term = np.zeros((len(matches.idf), count), bool)
+    inside = (at >= 0).nonzero()[0]
+    of_term = np.zeros((len(matches.idf), len(places)), bool)
     of_term[matches.terms[inside], at[inside]] = True
     mass = np.maximum.reduceat(matches.idf, matches.first_terms)
     has = np.logical_or.reduceat(of_term, matches.first_terms, axis=0)
@@ -301,28 +269,43 @@ class Ranker:
         In units of log odds: of two events of a search, one that scores higher by 1 is e times as
         likely to answer.
         """
-        score: Array = np.take(self.value, self._leaves(features) + self._starts).sum(axis=0)
+        score: Array = self._leaf_values.take(self._leaves(features)).sum(axis=0)
         score += self.prior * features[:, BEST]
         return score
 
     @cached_property
-    def _starts(self) -> Array:
-        starts: Array = (np.arange(len(self.value)) * self.value.shape[1])[:, None]
-        return starts
+    def _leaf_values(self) -> Array:
+        leaves: Array = self.value[:, self.feature.shape[1] :].ravel()
+        return leaves
+
+    @cached_property
+    def _tests(self) -> tuple[Array, Array, Array]:
+        """The distinct tests of all nodes, and which of them each node has.
+
+        Features (U,), thresholds (U, 1), and places in these (T * nodes,): a node is followed by
+        the nodes on its left, then by those on its right.
+        """
+        order = _depth_first(0, self.feature.shape[1])
+        nodes = [self.feature[:, order].ravel(), self.threshold[:, order].ravel()]
+        tests, places = np.unique(np.array(nodes, "f8"), axis=1, return_inverse=True)
+        return tests[0].astype("i8"), tests[1].astype("f4")[:, None], places.reshape(-1)
 
     def _leaves(self, features: Array) -> Array:
-        """Return the node of each tree that each event ends in: (T, E)."""
+        """Return the leaf of each tree that each event ends in, of the leaves of all: (T, E)."""
+        feature, threshold, places = self._tests
         trees, inner = self.feature.shape
-        count = len(features)
-        # All comparisons at once: rows of a matrix are copied faster than elements are looked up.
-        is_above = np.take(np.ascontiguousarray(features.T), self.feature.ravel(), axis=0)
-        is_above = (is_above > self.threshold.reshape(-1, 1)).view("u1").ravel()
-        node = np.zeros((trees, count), "i8")
-        event = np.arange(count) + (np.arange(trees) * (inner * count))[:, None]
-        while inner:
-            node = 2 * node + 1 + is_above[node * count + event]
-            inner //= 2
-        return node
+        is_above = (features.T.take(feature, axis=0) > threshold).view("u1")
+        nodes = is_above.take(places, axis=0).reshape(trees, inner, -1)
+        leaf = np.zeros((trees, 1), "u1")
+        while nodes.shape[1]:
+            # Of both halves the one that the first node points to: whole rows are faster than
+            # looking up elements.
+            is_right, rest = nodes[:, 0], nodes[:, 1:]
+            left, right = rest[:, : rest.shape[1] // 2], rest[:, rest.shape[1] // 2 :]
+            leaf = 2 * leaf + is_right
+            nodes = left ^ (is_right[:, None] & (left ^ right))
+        leaves: Array = leaf + np.arange(trees)[:, None] * (inner + 1)
+        return leaves
 
     @cached_property
     def start(self) -> float:
@@ -339,8 +322,8 @@ class Ranker:
         # Plain fusion is a sum: what the vector adds, and the rest.
         result[DENSE] = self.prior * (1 - LEXICAL_SHARE) * features[DENSE]
         result[TEXT] = self.prior * features[BEST] - result[DENSE]
-        node = self._leaves(features[None, :])[:, 0]
-        trees = np.arange(len(node))
+        trees, inner = np.arange(len(self.feature)), self.feature.shape[1]
+        node = self._leaves(features[None, :])[:, 0] % (inner + 1) + inner
         while node.any():
             parent = (node - 1) // 2
             change = self.value[trees, node] - self.value[trees, parent]
@@ -364,6 +347,13 @@ class Ranker:
         odds = by_share * (scores - log_sum) + by_answerable * answerable_odds + offset
         chances: Array = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
         return chances
+
+
+def _depth_first(node: int, inner: int) -> list[int]:
+    """Return the inner nodes of the tree below a node: itself, then its left, then its right."""
+    if node >= inner:
+        return []
+    return [node, *_depth_first(2 * node + 1, inner), *_depth_first(2 * node + 2, inner)]
 
 
 def load_ranker(name: str) -> Ranker:
@@ -505,7 +495,7 @@ def repeats_in(view: IndexView, pool: Array) -> Array:
     if not repeated.any():
         return pool[:0]
     twin = view["twin"][pool].astype("i8")
-    alike = np.flatnonzero(np.isin(twin, twin[repeated]) & (twin > 0))
+    alike = (np.isin(twin, twin[repeated]) & (twin > 0)).nonzero()[0]
     session = np.where(flags[alike] & IN_SESSION > 0, view["session"][pool[alike]], -1)
     groups = np.stack([twin[alike], session], axis=1)
     events = view["event"][pool[alike]]  # ascending
@@ -514,24 +504,22 @@ def repeats_in(view: IndexView, pool: Array) -> Array:
 
 
 def said_again(
-    ranking: Ranking,
-    events: PoolEvents,
-    matched: WordMatches | None,
-    beside: Array,
-    hinted: Array,
+    pool: PoolEvents, places: Array, matched: WordMatches | None, beside: Array, hinted: Array
 ) -> Array:
     """Return how surely each of M events is answered anew by each later one: (M, M), 0..1.
 
-    Rows are earlier events, columns later ones. Two statements are about the same if their vectors
-    are nearer to each other than to what else fits the query, the parts `beside`, or if it is
-    `hinted`, (M, M) bool, and if the later one does not lack words of the query that the earlier
-    one has: those it lacks are about something else. What somebody else says, asks, repeats or does
-    not know replaces nothing.
+    `places` (M,) are those of the events in a pool. Rows are earlier events, columns later ones.
+    Two statements are about the same if their vectors are nearer to each other than to what else
+    fits the query, the events `beside`, or if it is `hinted`, (M, M), and if the later one does not
+    lack words of the query that the earlier one has: those it lacks are about something else. What
+    somebody else says, asks, repeats or does not know replaces nothing.
     """
-    view, parts = ranking.view, events.parts[events.places_of_best]
-    vectors, others = unit_vectors(view, parts), unit_vectors(view, beside)
-    near = np.sort(vectors @ others.T, axis=1)[:, len(beside) // 2 :].mean(axis=1)
-    alike = vectors @ vectors.T - near[:, None]
+    view, count = pool.view, len(places)
+    parts = pool.parts[pool.places_of_best[np.concatenate([places, beside])]]
+    vectors = unit_vectors(view, parts)
+    cosines, parts = vectors[:count] @ vectors.T, parts[:count]
+    near = np.sort(cosines[:, count:], axis=1)[:, len(beside) // 2 :].mean(axis=1)
+    alike = cosines[:, :count] - near[:, None]
     has_vector = view["inverse_norm"][parts] > 0
     sure: Array = 1 / (1 + np.exp((ALIKE - alike) / ALIKE_SPREAD))
     sure *= has_vector[:, None] & has_vector
@@ -539,14 +527,13 @@ def said_again(
     if matched is not None:
         has = matched.has.astype("f4")
         both = (has * matched.share[:, None]).T @ has
-        sure *= np.maximum(1 - 2 * (np.diagonal(both)[:, None] - both), 0)
-    order = np.lexsort((events.numbers, view["occurred_ms"][parts]))
-    rank = np.empty(len(parts), "i8")
-    rank[order] = np.arange(len(parts))
+        sure *= np.maximum(1 - 2 * (both.diagonal()[:, None] - both), 0)
+    order = np.lexsort((pool.numbers[places], view["occurred_ms"][parts]))
+    rank = order.argsort()
     speaker, flags = view["speaker"][parts], view["flags"][parts]
     is_statement = flags & (NOTICE | SUSPECT | UNVERIFIED | REPEATED) == 0
-    asks = (view["flags"][events.parts] & QUESTION > 0) & (view["side"][events.parts] == QUERY)
-    is_statement &= ~np.logical_or.reduceat(asks, events.firsts)  # the answer repeats others
+    asks = (pool.flags & QUESTION > 0) & (view["side"][pool.parts] == QUERY)
+    is_statement &= ~pool.having(asks)[places]  # the answer repeats others
     sure *= (rank[:, None] < rank) & (speaker[:, None] == speaker) & is_statement
     return sure
 
@@ -602,21 +589,23 @@ class Ranking:
         # Passages that programs wrote: they must not lift their neighbours.
         self.notices = unquoted_notices(view, question, text.coverage, self.allowed)
         self._is_whole = self.notices is None and among is None and view.is_whole
-        scale = self.allowed if self.notices is None else self.allowed & ~self.notices
-        among_scale = None if self._is_whole else scale
-        covered = text.coverage if among_scale is None else text.coverage[among_scale]
+        scale = None
+        if not self._is_whole:
+            scale = self.allowed if self.notices is None else self.allowed & ~self.notices
+        covered = text.coverage if scale is None else text.coverage[scale]
         # Words weigh as much as the best passage has of the query: where it shares one word of six
         # with any passage, that word tells little.
         self.words_share = min(float(covered.max()), 1.0) ** 0.5 if len(covered) else 0.0
-        self._text = Stretch.over(text.score, among_scale, self.words_share)
+        self._text = Stretch.over(text.score, scale, self.words_share)
         is_near = bool(cosine.any())
-        self._dense = Stretch.over(cosine, among_scale) if is_near else NOTHING
+        self._dense = Stretch.over(cosine, scale) if is_near else NOTHING
         self._text_share = LEXICAL_SHARE if is_near else 1.0
         self.has_vector = view["inverse_norm"] > 0
         if is_near and not (self._is_whole and self.has_vector.all()):
             self.cosine = self._with_estimates(cosine)
         self.pool = self._pool()
         self._matched: tuple[Ranker, Array] | None = None
+        self._odds: tuple[Ranker, float] | None = None
         self._scored: tuple[Ranker, Known, Scores] | None = None
 
     def _with_estimates(self, cosine: Array) -> Array:
@@ -625,7 +614,7 @@ class Ranking:
         While vectors are made, or an endpoint is down, such parts would be below all others that
         are only similar, even with every word of the query.
         """
-        parts = np.flatnonzero(self.allowed & ~self.has_vector & (self.lexical.score > 0))
+        parts = (self.allowed & ~self.has_vector & (self.lexical.score > 0)).nonzero()[0]
         if not len(parts):
             return cosine
         share = self._text.apply(self.lexical.score[parts].astype("f4"))
@@ -662,7 +651,7 @@ class Ranking:
         if self._is_whole and self.view.size > POOL_PARTS_MAX:
             best = _largest(self._promise(), POOL_PARTS_MAX // 8)
         else:
-            allowed = np.flatnonzero(self.allowed)
+            allowed = self.allowed.nonzero()[0]
             if len(allowed) <= POOL_PARTS_MAX:
                 return allowed
             promise = self.base_of(allowed) - (self.view["flags"][allowed] & REPEATED > 0)
@@ -671,7 +660,7 @@ class Ranking:
         near = [self.view[column][top] for column in ("previous", "next")]
         chosen = np.concatenate([best, *near])
         chosen = chosen[(chosen >= 0) & (chosen < self.view.size)]
-        return np.flatnonzero(self._with_events(chosen) & self.allowed)
+        return (self._with_events(chosen) & self.allowed).nonzero()[0]
 
     def _promise(self) -> Array:
         """Return `base_of` all parts, less 1 for repetitions, plus a constant: (size,) float32.
@@ -689,16 +678,18 @@ class Ranking:
     @cached_property
     def pool_events(self) -> PoolEvents:
         """The events of the pool."""
-        return PoolEvents(self, self.pool, self.rows_of(self.pool))
+        return PoolEvents(self, self.pool)
 
     @cached_property
     def features(self) -> Features:
         """The features of the candidates."""
-        return features_of(self.pool_events, self.pool_events.candidates)
+        return features_of(self, self.pool_events, self.pool_events.candidates)
 
     @cached_property
     def speaker(self) -> int:
         """The one speaker of the space that the query names; 0 if it names none or several."""
+        if not self.view.speakers:
+            return 0
         query_words = words(self.question.text)
         names = {
             term(" ".join(query_words[i : i + n]))
@@ -755,8 +746,7 @@ class Ranking:
         if not len(best):
             return []
         totals = scores.total[best]
-        odds = ranker.answerable_odds(self.evidence(ranker))
-        chances = ranker.chances(totals, scores.total, odds)
+        chances = ranker.chances(totals, scores.total, self._answerable_odds(ranker))
         events = scores.events
         parts = events.parts[events.places_of_best[best]]
         columns = events.numbers[best], chances, parts, totals
@@ -766,7 +756,13 @@ class Ranking:
         """Return how likely it is that any event answers the query: 0..1."""
         if not self.has_signal:
             return 0.0
-        return 1 / (1 + math.exp(-np.clip(ranker.answerable_odds(self.evidence(ranker)), -30, 30)))
+        return 1 / (1 + math.exp(-min(max(self._answerable_odds(ranker), -30.0), 30.0)))
+
+    def _answerable_odds(self, ranker: Ranker) -> float:
+        """Return the log odds that any event answers the query."""
+        if self._odds is None or self._odds[0] is not ranker:
+            self._odds = ranker, ranker.answerable_odds(self.evidence(ranker))
+        return self._odds[1]
 
     def evidence(self, ranker: Ranker) -> Array:
         """Return what tells whether any event answers the query: (len(EVIDENCE),)."""
@@ -821,10 +817,10 @@ class Ranking:
         if self.notices is not None:
             yield "notice", -NOTICE_COST * self._notices_alone()
         if flags & SUSPECT:  # a notice has its own cost, and must not lower the words beside it
-            own = self.view["flags"][self.pool] & (SUSPECT | NOTICE) == SUSPECT
-            yield "suspect", -SUSPECT_COST * np.logical_or.reduceat(own, pool.firsts)
+            own = pool.flags & (SUSPECT | NOTICE) == SUSPECT
+            yield "suspect", -SUSPECT_COST * pool.having(own)
         if flags & UNVERIFIED and not known.takes_unverified:
-            yield "unverified", -UNVERIFIED_COST * pool.flagged(UNVERIFIED)
+            yield "unverified", -UNVERIFIED_COST * pool.having(pool.flags & UNVERIFIED > 0)
         repeats = repeats_in(self.view, self.pool)
         if len(repeats):
             yield "repeated", -REPEATED_COST * np.isin(pool.numbers, repeats)
@@ -835,9 +831,8 @@ class Ranking:
         """Return which events match only by what programs wrote: (E,) bool."""
         assert self.notices is not None
         notices, matches = self.notices[self.pool], self.matches[self.pool]
-        firsts = self.pool_events.firsts
-        has_own = np.logical_or.reduceat(matches & ~notices, firsts)
-        alone: Array = np.logical_or.reduceat(notices, firsts) & ~has_own
+        pool = self.pool_events
+        alone: Array = pool.having(notices) & ~pool.having(matches & ~notices)
         return alone
 
     def _changes(self, scores: Scores, known: Known) -> Mapping[int, Successor]:
@@ -895,10 +890,9 @@ class Ranking:
             matched = matched._replace(has=matched.has[:, chosen])
         own = of_candidates[chosen]
         near = candidates[_best_places(of_candidates, BESIDE_MAX)]
-        beside = events.parts[events.places_of_best[near]]
-        numbers = events.numbers[places].tolist()
-        hinted = np.array([[hints.get(one) == other for other in numbers] for one in numbers])
-        exchanged = said_again(self, events.only(places), matched, beside, hinted)
+        numbers = events.numbers[places]
+        newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
+        exchanged = said_again(events, places, matched, near, newer[:, None] == numbers)
         exchanged *= np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
         return gains, costs
@@ -915,11 +909,11 @@ class Ranking:
 
     def _row(self, event: int) -> tuple[Array, Array]:
         """Return the features of an event of the pool, and those of the candidates."""
-        place = int(np.searchsorted(self.pool_events.numbers, event))
-        at = int(np.searchsorted(self.pool_events.candidates, place))
-        rows = self.features.rows
-        if at == len(rows) or self.pool_events.candidates[at] != place:  # a lift made it a hit
-            return features_of(self.pool_events, np.array([place])).rows[0], rows
+        pool, rows = self.pool_events, self.features.rows
+        place = int(pool.numbers.searchsorted(event))
+        at = int(pool.candidates.searchsorted(place))
+        if at == len(rows) or pool.candidates[at] != place:  # a lift made it a hit
+            return features_of(self, pool, np.array([place])).rows[0], rows
         return rows[at], rows
 
     def neighbour_of(self, part: int, column: str) -> int | None:
@@ -940,20 +934,25 @@ class Ranking:
         firsts = self._first_parts(numbers)
         if not len(firsts):
             return False
-        pool = np.flatnonzero(self._with_events(np.append(self.pool, firsts)) & self.allowed)
+        grown = self._with_events(np.append(self.pool, firsts)) & self.allowed
+        pool = grown.nonzero()[0]
         if len(pool) == len(self.pool):
             return False
         self.pool = pool
-        self._matched = None
+        self._matched = self._odds = None
         for name in ("features", "pool_events"):
             self.__dict__.pop(name, None)
         return True
 
     def _first_parts(self, numbers: Iterable[int]) -> Array:
         """Return the first part of each of these events that is in the view."""
-        event, events = self.view["event"], np.array(sorted(set(numbers)), "i8")
-        firsts = np.minimum(np.searchsorted(event, events), max(len(event) - 1, 0))
-        return firsts[event[firsts] == events] if len(event) else firsts[:0]
+        events = np.array(sorted(set(numbers)), "i8")
+        event = self.view["event"]
+        if not len(events) or not len(event):
+            return np.zeros(0, "i8")
+        firsts = np.minimum(event.searchsorted(events), len(event) - 1)
+        found: Array = firsts[event[firsts] == events]
+        return found
 
     def _with_events(self, parts: Array) -> Array:
         """Return all parts of the events of these parts: (size,) bool."""
@@ -989,8 +988,10 @@ class Ranking:
     def reasons(self, event: int, part: int) -> list[Reason]:
         """Return the strongest signals of an event of the pool; `part` is its best part."""
         row = dict(zip(FEATURES, self._row(event)[0].tolist(), strict=True))
-        pool, own = self.pool_events.rows, self.rows_of(np.array([part]))[:, 0]
-        by_text, by_cosine = (np.count_nonzero(pool[:2] > own[:2, None], axis=1) + 1).tolist()
+        pool = self.pool_events
+        signals = pool.rows[:2]
+        own = signals[:, pool.parts.searchsorted(part), None]
+        by_text, by_cosine = ((signals > own).sum(axis=1) + 1).tolist()
         reasons: list[Reason] = []
         if row["text"] > 0:
             reasons.append(("text", by_text, row["text"]))
@@ -1006,16 +1007,18 @@ class Ranking:
 def _best(score: Array, most: int) -> Array:
     """Return the places of the `most` largest scores, largest first, of equals the first."""
     if len(score) > most:
-        places = np.flatnonzero(score >= np.partition(score, -most)[-most])
-        return places[np.argsort(-score[places], kind="stable")][:most]
-    return np.argsort(-score, kind="stable")
+        places = (score >= score[_best_places(score, most)].min()).nonzero()[0]
+        best: Array = places[(-score[places]).argsort(kind="stable")][:most]
+        return best
+    return (-score).argsort(kind="stable")
 
 
 def _best_places(score: Array, most: int) -> Array:
     """Return the places of the `most` largest scores, in any order."""
     if len(score) <= most:
         return np.arange(len(score))
-    return np.argpartition(score, len(score) - most)[len(score) - most :]
+    places: Array = score.argpartition(len(score) - most)[-most:]
+    return places
 
 
 def _largest(score: Array, about: int) -> Array:
@@ -1028,7 +1031,7 @@ def _largest(score: Array, about: int) -> Array:
     sample = score[:: max(1, len(score) // 8192)]
     rank = max(0, len(sample) - 1 - 2 * about * len(sample) // len(score))
     least = np.partition(sample, rank)[rank]
-    places = np.flatnonzero(score >= least)
+    places: Array = (score >= least).nonzero()[0]
     if about <= len(places) <= 4 * about:
         return places
     return np.sort(np.argpartition(-score, about)[:about])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,7 +26,8 @@ def starts_of_runs(ordered: Array) -> Array:
     is_first = np.empty(len(ordered), bool)
     is_first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
+    starts: Array = is_first.nonzero()[0]
+    return starts
 
 
 def lengths_of_runs(starts: Array, count: int) -> Array:
@@ -84,14 +84,15 @@ def term_matches(view: IndexView, words: Sequence[QueryWord]) -> TermMatches | N
     if not view.alive_parts or not distinct:
         return None
     weights = [one for word in distinct for one in word.terms.items()]
-    parts, counts = zip(*view.find_all([term for term, _ in weights]), strict=True)
-    idf = [weight * idf_of(view.frequency(term), view.alive_parts) for term, weight in weights]
+    terms = [term for term, _ in weights]
+    parts, counts = zip(*view.find_all(terms), strict=True)
+    idf = idf_of(np.array(view.frequencies_of(terms)), view.alive_parts)
     sizes = [len(one) for one in parts]
     return TermMatches(
         np.concatenate(parts).astype(np.intp),
         np.concatenate(counts),
-        np.repeat(np.arange(len(sizes)), sizes),
-        np.array(idf, "f4"),
+        np.arange(len(sizes)).repeat(sizes),
+        (idf * [weight for _, weight in weights]).astype("f4"),
         list(accumulate(sizes)),
         list(accumulate([len(word.terms) for word in distinct[:-1]], initial=0)),
     )
@@ -131,9 +132,12 @@ def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
     )
 
 
-def idf_of(parts: int, total: int) -> float:
-    """Return the inverse document frequency of a term that `parts` of `total` parts contain."""
-    return math.log1p((total - parts + 0.5) / (parts + 0.5))
+def idf_of(parts: Any, total: int) -> Any:
+    """Return the inverse document frequency of a term that `parts` of `total` parts contain.
+
+    Or of several terms: (T,) to (T,).
+    """
+    return np.log1p((total - parts + 0.5) / (parts + 0.5))
 
 
 def is_frequent(view: IndexView, word: QueryWord) -> bool:
@@ -143,10 +147,13 @@ def is_frequent(view: IndexView, word: QueryWord) -> bool:
     """
     if word.in_pairs or view.alive_parts < FREQUENT_PARTS_MIN:
         return False
-    parts = max(
-        (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0
-    )
-    return parts >= FREQUENT_SHARE * view.alive_parts
+    return parts_with(view, word) >= FREQUENT_SHARE * view.alive_parts
+
+
+def parts_with(view: IndexView, word: QueryWord) -> int:
+    """Return the number of parts of the space with a word, without pieces of compounds."""
+    terms = [term for term, weight in word.terms.items() if weight == 1.0]
+    return max(view.frequencies_of(terms), default=0)
 
 
 def embedding_text(view: IndexView, question: ParsedQuery) -> str:
@@ -196,8 +203,8 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
 
 def unit_vectors(view: IndexView, parts: Array) -> Array:
     """Return the vectors of some parts: (P, dimensions) f4, of length 1, or 0 if it has none."""
-    ends = np.cumsum([len(block) for block in view.vectors])
-    number = np.searchsorted(ends, parts, side="right").tolist()
+    ends = np.array(list(accumulate(map(len, view.vectors))), "i8")
+    number = ends.searchsorted(parts, side="right").tolist()
     rows = [
         view.vectors[at][part - int(ends[at]) + len(view.vectors[at])]
         for at, part in zip(number, parts.tolist(), strict=True)
@@ -276,7 +283,7 @@ def fitting(
     score = 1 - (1 - np.maximum.reduceat(coverage, firsts)) * (
         1 - np.maximum.reduceat(similarity, firsts)
     )
-    relevant = np.flatnonzero(score >= score_min)
+    relevant = (score >= score_min).nonzero()[0]
     if not len(relevant):
         return
     part_score = coverage + similarity

@@ -36,6 +36,7 @@ from ...search import (
     Ranking,
     highlight,
     is_frequent,
+    parts_with,
 )
 from ...search.ranking import Scores
 from ...store import Transaction
@@ -221,11 +222,7 @@ def _words(ranking: Ranking) -> Iterator[QuestionWord]:
         role: Literal["meaning", "frequent", "stop"] = (
             "stop" if word.is_stop else "frequent" if is_frequent(view, word) else "meaning"
         )
-        parts = max(
-            (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0),
-            default=0,
-        )
-        yield QuestionWord(word=word.text, role=role, passages=parts)
+        yield QuestionWord(word=word.text, role=role, passages=parts_with(view, word))
 
 
 def _near_misses(

@@ -38,8 +38,8 @@ class PostingRun:
         """Yield the place in `terms` (u4) of each term that occurs, its parts, and its counts."""
         if not len(self.terms):
             return
-        at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-        places = np.flatnonzero(self.terms[at] == terms)
+        at = np.minimum(self.terms.searchsorted(terms), len(self.terms) - 1)
+        places = (self.terms[at] == terms).nonzero()[0]
         at = at[places]
         columns = places.tolist(), self.starts[at].tolist(), self.starts[at + 1].tolist()
         for place, start, end in zip(*columns, strict=True):
@@ -99,9 +99,9 @@ class PostingTail:
         has_term = np.zeros(len(self.terms), bool)
         for term in terms:
             has_term |= self.terms == term
-        at = np.flatnonzero(has_term)
-        at = at[np.argsort(self.terms[at], kind="stable")]
-        ends = np.searchsorted(self.terms[at], terms, side="right").tolist()
+        at = has_term.nonzero()[0]
+        at = at[self.terms[at].argsort(kind="stable")]
+        ends = self.terms[at].searchsorted(terms, side="right").tolist()
         for place, (start, end) in enumerate(pairwise([0, *ends])):
             if start < end:
                 yield place, self.parts[at[start:end]], self.counts[at[start:end]]
@@ -214,11 +214,11 @@ class IndexView:
         object.__setattr__(self, "cached_postings", cached)
         return [cached[term] for term in terms]
 
-    def frequency(self, term: int) -> int:
-        """Return the number of parts of the space that contain a term."""
-        return (
-            len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
-        )
+    def frequencies_of(self, terms: Sequence[int]) -> list[int]:
+        """Return the number of parts of the space that contain each term."""
+        if self.frequencies is not None:
+            return [self.frequencies.get(term, 0) for term in terms]
+        return [len(parts) for parts, _ in self.find_all(terms)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
