@@ -21,7 +21,7 @@ folder, url, run = sys.argv[1:]
 settings = Settings(data=Path(folder), store=url, embedder="none", durability="normal")
 context = testing.context(Path(folder), settings=settings, ids=new_id)
 assert context.store.index_folder is not None
-segments = SegmentFolder(context.store.index_folder, small=4, large=16)
+segments = SegmentFolder(context.store.index_folder, sizes=(16, 4))
 context = replace(context, segments=segments)
 caller = caller_for(context)
 check_segments(context)

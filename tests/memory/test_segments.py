@@ -54,7 +54,7 @@ def folder_of(context: Context) -> Path:
 def started(folder: Path, **parts: Any) -> Iterator[Memory]:
     """Yield Ada's memory in a new Context whose segments are short."""
     with opened(folder, **parts) as memory:
-        segments = SegmentFolder(folder_of(memory.context), small=SMALL, large=LARGE)
+        segments = SegmentFolder(folder_of(memory.context), sizes=(LARGE, SMALL))
         yield Memory(replace(memory.context, segments=segments), memory.caller)
 
 
@@ -330,7 +330,7 @@ def test_a_segment_of_an_earlier_revision_is_not_published(folder: Path) -> None
                 published.append(super().publish(name, origin, content, is_current))
                 return published[-1]
 
-        segments = Erasing(folder_of(memory.context), small=SMALL, large=LARGE)
+        segments = Erasing(folder_of(memory.context), sizes=(LARGE, SMALL))
         context = replace(memory.context, segments=segments)
         check_segments(context)
         write_segments(context)

@@ -9,9 +9,8 @@ of them fit, and the account's record which of those come first.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -131,13 +130,9 @@ def relevant_cubes(
     The account's own private cubes and all shared ones, except those that are retired for all or
     within the account, that the user rated -1, and that the session was shown already.
     """
-
-    @cache  # read if any cube is near
-    def rejected() -> set[int]:
-        if not query.has_rejected:
-            return set()
-        return {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
-
+    rejected: set[int] = set()
+    if query.has_rejected:
+        rejected = {row.cube for row in tx.all(SQL.rejected, user_id=query.user_id)}
     error = query.situation.error[:ERROR_CHARACTERS_MAX]
     has_vectors = bool(len(query.vector)) and not context.embedder.is_remote
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
@@ -220,7 +215,7 @@ def _candidates(
     query: CubeQuery,
     error: str,
     error_vector: Vector | None,
-    left_out: Callable[[], set[int]],
+    left_out: set[int],
 ) -> Iterator[_Near]:
     """Yield the cubes of an index that share words or meaning with the situation, best first.
 
@@ -236,7 +231,7 @@ def _candidates(
         to_error = cosines(view, error_vector)
     events, sides = view["event"], view["side"]
     for one in fitting(view, words, to_message, CANDIDATE_MIN):
-        if one.event in left_out():
+        if one.event in left_out:
             continue
         near = None
         if error_vector is not None:

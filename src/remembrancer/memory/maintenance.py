@@ -117,7 +117,7 @@ class SegmentWriter:
                 return
         segments.sweep(space_id, *now)
         cache = self._context.index_cache
-        if cache.own_parts(space_id) >= segments.large:
+        if cache.own_parts(space_id) >= segments.sizes[0]:
             cache.drop(space_id)
             self._read(lambda tx: space_view(self._context, tx, self._row(tx)))
 

@@ -97,7 +97,7 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
         row_range = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
         rows = tx.all(SQL.index_rows, **numbers, **row_range)
         index.add(batch_of(context, tx, space.id, rows), high)
-        if segments is not None and low // segments.small != high // segments.small:
+        if segments is not None and low // segments.sizes[-1] != high // segments.sizes[-1]:
             segments.note(space.id)
 
 

@@ -203,13 +203,14 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
 
 def unit_vectors(view: IndexView, parts: Array) -> Array:
     """Return the vectors of some parts: (P, dimensions) f4, of length 1, or 0 if it has none."""
-    ends = np.array(list(accumulate(map(len, view.vectors))), "i8")
-    number = ends.searchsorted(parts, side="right").tolist()
-    rows = [
-        view.vectors[at][part - int(ends[at]) + len(view.vectors[at])]
-        for at, part in zip(number, parts.tolist(), strict=True)
-    ]
-    vectors: Array = np.array(rows, "f4") * view["inverse_norm"][parts][:, None]
+    vectors = np.zeros((len(parts), view.vectors[0].shape[1] if view.vectors else 0), "f4")
+    first = 0
+    for block in view.vectors:
+        at = parts - first
+        inside = ((at >= 0) & (at < len(block))).nonzero()[0]
+        vectors[inside] = block[at[inside]]
+        first += len(block)
+    vectors *= view["inverse_norm"][parts][:, None]
     return vectors
 
 

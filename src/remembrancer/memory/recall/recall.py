@@ -155,9 +155,7 @@ class SearchOutcome:
     `ranking` is None if there was no memory to search.
     """
 
-    answer: MemoryAnswer = field(
-        default_factory=lambda: MemoryAnswer(hits=[], shared_cubes=[], step=0, total_hits=0)
-    )
+    answer: MemoryAnswer = field(init=False)
     space: Row | None = None  # as returned by `search_space`; None: there is none
     ranking: Ranking | None = None
     ranker: Ranker | None = None
@@ -679,7 +677,9 @@ def _search_without_events(
         help_hits=help_for(query.query_text) or None,
     )
     stages.end("cubes")
-    return SearchOutcome(answer=answer)
+    outcome = SearchOutcome()
+    outcome.answer = answer
+    return outcome
 
 
 def _cube_query(
@@ -817,18 +817,20 @@ def _hits(
             break
         why = _why(ranking.reasons(one.event, one.part), focus, one.event)
         if one.event in known.summary:
-            why.append(Signal(signal="summary", value=known.summary[one.event]))
-        why += [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
+            why.append({"signal": "summary", "value": known.summary[one.event]})
+        why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
         links = EventLinks() if outcome.changes is None else outcome.changes.links_of(one.event)
         if links.superseded_by:
-            why.append(Signal(signal="superseded", value=1.0))
+            why.append({"signal": "superseded", "value": 1.0})
         hits.append(_hit(row, one.score, excerpt, why, links))
         shown.append(one)
     return hits, shown
 
 
-def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal], links: EventLinks) -> Hit:
-    return Hit(
+def _hit(
+    row: Row, score: float, excerpt: HitText, why: list[dict[str, Any]], links: EventLinks
+) -> Hit:
+    hit: dict[str, Any] = dict(
         event_id=row.event_id,
         session_id=row.session_id,
         topic=row.topic,
@@ -841,12 +843,13 @@ def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal], links: Eve
         why=why,
         **links._asdict(),
     )
+    return Hit.model_validate(hit)  # with its signals, in one step
 
 
-def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[Signal]:
+def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[dict[str, Any]]:
     signals = [
-        Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons
+        {"signal": name, "rank": rank, "value": round(value, 4)} for name, rank, value in reasons
     ]
     if event in focus.counts:
-        signals.insert(0, Signal(signal="focus", value=float(focus.counts[event])))
+        signals.insert(0, {"signal": "focus", "value": float(focus.counts[event])})
     return signals

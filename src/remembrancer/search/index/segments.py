@@ -202,9 +202,10 @@ def _content(header: Mapping[str, Any], mapped: mmap.mmap, at: int) -> IndexRang
 # The name of a segment says which events it covers and the revision of the space that it belongs
 # to, so an erasure renames the segments that it leaves as they are, and removes the others.
 
-# Events of a segment: the latest events are in small ones, so that few are read from rows; each
-# event is written twice, once in a small and once in a large one.
-_SMALL, _LARGE = 1_024, 16_384
+# Events of segments, each a multiple of the next: the latest events are in small ones, so that few
+# are read from rows. Each event is written once in each size. A look-up passes every segment, which
+# is why there is a size in between: a space of 10,000 events has 3 segments instead of 9.
+_SIZES = (16_384, 4_096, 1_024)
 _NAME = re.compile(r"(\d+)-(\d+)-(\d+)\.segment")
 # Comparing checksums holds the interpreter's lock for a part of the time only.
 _readers = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-segments")
@@ -232,9 +233,9 @@ class SegmentFolder:
     that no segment of an earlier revision appears after an erasure has removed its segments.
     """
 
-    def __init__(self, folder: Path, *, small: int = _SMALL, large: int = _LARGE) -> None:
-        """Take the events of a small and of a large segment, which is a multiple."""
-        self._folder, self.small, self.large = folder, small, large
+    def __init__(self, folder: Path, *, sizes: Sequence[int] = _SIZES) -> None:
+        """Take the events of segments, largest first; each size is a multiple of the next."""
+        self._folder, self.sizes = folder, sizes
         self._lock = threading.Lock()
         self._due: set[int] = set()
 
@@ -265,7 +266,7 @@ class SegmentFolder:
     def ranges(self, events: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of the segments of a space with so many events; the rest has none."""
         low = 0
-        for size in (self.large, self.small):
+        for size in self.sizes:
             while low + size <= events:
                 yield low, low + size
                 low += size
@@ -363,7 +364,7 @@ class SegmentFolder:
     def sweep(self, space_id: int, revision: int, events: int) -> None:
         """Remove what interrupted processes left: unfinished files, segments of other revisions.
 
-        Small segments that a large one covers are removed as well.
+        Segments that a larger one covers are removed as well.
         """
         wanted_names = {SegmentName(low, high, revision) for low, high in self.ranges(events)}
         present = wanted_names & set(self._all(space_id))
