@@ -110,9 +110,9 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
         return LexicalScores(np.zeros(view.size, "f4"), coverage, words, None)
     mean = max(view.words / view.alive_parts, 1.0)
     parts, counts = matches.parts, matches.counts
-    norm = (K1 * B / mean) * view.columns["length"][parts] + K1 * (1 - B)
+    norm = (K1 * B / mean) * view["length"].take(parts) + K1 * (1 - B)
     gain = (K1 + 1) * counts / (counts + norm)
-    score = np.bincount(parts, gain * matches.idf[matches.terms], view.size).astype("f4")
+    score = np.bincount(parts, gain * matches.idf.take(matches.terms), view.size).astype("f4")
     best = np.maximum.reduceat(matches.idf, matches.first_terms)
     ends = [matches.ends[term - 1] for term in (*matches.first_terms[1:], len(matches.ends))]
     for value, first, end in zip(best, [0, *ends], ends, strict=False):
