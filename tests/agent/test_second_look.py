@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engines import only_sqlite
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.second_look import SQL, TurnNotSaved, second_look
+from remembrancer.agent.second_look import TurnNotSaved, second_look
 from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.recall.recall import recall
@@ -162,22 +161,6 @@ def test_relative_dates_of_a_draft_are_read_in_the_zone_of_its_turn(
 
     assert statuses == ["pass", "pass"]
     assert second_look(context, caller, SecondLook(draft=draft)).status == "fail"
-
-
-@pytest.mark.parametrize("user_id", [None, "owner"])
-def test_turn_is_found_by_an_index(context: Context, caller: Caller, user_id: str | None) -> None:
-    """The query uses the index regardless of other events and users."""
-    only_sqlite()
-    values = {"reply": "2 ok", "draft": "ok", "account_id": caller.account_id, "user_id": user_id}
-    plan = context.store.read(
-        lambda tx: [
-            str(row[3]) for row in tx.all(f"explain query plan {SQL.turn_of_reply}", **values)
-        ]
-    )
-
-    assert any(
-        "events USING INDEX events_reply (reply=? AND rowid>? AND rowid<?)" in step for step in plan
-    ), plan
 
 
 def test_trailing_whitespace_is_ignored(context: Context, caller: Caller) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from memory.asking import Memory, memory_in
-from memory.plans import plan
 
 from remembrancer.context import Context
 from remembrancer.cubes import board
@@ -138,15 +137,3 @@ def test_retired_cube_is_listed_with_its_votes(ada: Memory) -> None:
 
     assert (card.cube_id, card.useless, card.votes_missing) == (cube_id, 3, 0)
     assert card.bounds[1] < 0.5
-
-
-def test_lists_are_read_in_index_order(context: Context) -> None:
-    plans = {name: plan(context, sql) for name, sql in vars(board.SQL).items()}
-
-    assert "cubes USING INDEX cubes_status (status=? AND id<?)" in plans["shared_page"]
-    assert "cubes USING INDEX cubes_account (account_id=? AND id<?)" in plans["own_page"]
-    assert (
-        "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)"
-        in plans["cubes_of_evidence"]
-    )
-    assert [name for name, answer in plans.items() if "SCAN" in answer and name != "counts"] == []

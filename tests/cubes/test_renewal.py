@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from cubes.agents import Agent
-from engines import only_sqlite
 from memory.asking import Concepts
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.cubes.lessons import RENEWED_PER_STEP, SQL, reindex_cubes
+from remembrancer.cubes.lessons import RENEWED_PER_STEP, reindex_cubes
 from remembrancer.memory.maintenance import Maintenance
 
 HOUND = {
@@ -68,24 +67,3 @@ def test_upkeep_renews_cubes_after_the_events(folder: Path) -> None:
 
     assert finds_by_meaning(Agent(context, "ada"))
     context.close()
-
-
-def test_queries_for_stale_or_new_cubes_use_an_index(ada: Agent) -> None:
-    """The first query runs constantly during a renewal, the second with every search."""
-    only_sqlite()
-    context = ada.context
-    plans = [
-        *context.store.read(
-            lambda tx: tx.all(f"explain query plan {SQL.stale}", embedder=1, most=5)
-        ),
-        *context.store.read(lambda tx: tx.all(f"explain query plan {SQL.newest}", account_id=1)),
-    ]
-    steps = [row.detail for row in plans]
-
-    assert [step for step in steps if step.startswith(("SCAN cubes", "SCAN cube_index"))] == []
-    assert sum("cube_index_embedder (embedder" in step for step in steps) == 3
-    assert (
-        sum("cubes_shared" in step for step in steps)
-        == sum("cubes_private" in step for step in steps)
-        == 1
-    )

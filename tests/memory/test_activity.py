@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from memory.asking import Memory
-from memory.plans import plan
 
 from remembrancer.accounts import PinnedToOtherUser
 from remembrancer.memory.history import activity
@@ -27,26 +26,6 @@ def clock_of(memory: Memory) -> FrozenClock:
     """Return the clock of the memory."""
     assert isinstance(memory.context.clock, FrozenClock)
     return memory.context.clock
-
-
-def test_queries_read_indexes_and_sort_no_whole_table(memory: Memory) -> None:
-    """The work for a page must not grow with the number of all turns."""
-    plans = {name: plan(memory.context, sql) for name, sql in vars(activity.SQL).items()}
-
-    assert "events USING INDEX events_occurred (" in plans["turns_by_day"]
-    assert "steps USING INDEX steps_asked (asked_ms>? AND asked_ms<?)" in plans["latest_steps"]
-    assert "steps USING INDEX steps_asked (asked_ms>?)" in plans["steps_by_day"]
-    assert (
-        "events USING INDEX events_session (session=? AND created_ms>? AND created_ms<?)"
-        in (plans["turn_of_step"])
-    )
-    scans = {
-        (name, line)
-        for name, text in plans.items()
-        for line in text.split("\n")
-        if line.startswith("SCAN")
-    }
-    assert {line for _, line in scans} <= {"SCAN latest", "SCAN found", "SCAN spaces"}
 
 
 def test_forgotten_users_are_not_listed(memory: Memory) -> None:

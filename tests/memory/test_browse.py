@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memory.asking import Memory, memory_in
-from memory.plans import plan
 
 from remembrancer.cubes.proposals import create
 from remembrancer.files.files import create_file
@@ -98,20 +97,6 @@ def test_event_context_has_neighbours_facts_cubes_summaries_and_files(memory: Me
     assert [card.cube_id for card in detail.cubes] == [cube.cube_id]
     assert [(row.session_id, row.step) for row in detail.shown_in] == [("later", 1)]
     assert [row.filename for row in detail.files] == [created.filename]
-
-
-def test_lists_are_read_in_index_order(memory: Memory) -> None:
-    """The cost of a page does not depend on the number of events."""
-    plans = {
-        name: plan(memory.context, getattr(browse.SQL, name))
-        for name in ("newest_events", "flagged_events", "users", "facts_of_event")
-    }
-
-    assert "events USING INDEX events_occurred (<expr>=? AND" in plans["newest_events"]
-    assert "events USING INDEX events_noticed (" in plans["flagged_events"]
-    for name, answer in plans.items():
-        assert "SCAN" not in answer.replace("SCAN 1", ""), name
-        assert "TEMP B-TREE" not in answer, name
 
 
 def test_cursor_after_the_end_of_the_range_starts_at_its_end(memory: Memory) -> None:

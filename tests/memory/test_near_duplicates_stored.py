@@ -6,23 +6,13 @@ import json
 from pathlib import Path
 
 from memory.asking import Concepts, Memory, opened
-from memory.plans import plan
 
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.maintenance import Maintenance
-from remembrancer.memory.spaces import SQL
 from remembrancer.memory.write.events import event_detail
 
 RETRY = "Check the queue of the ferry office and report how many bookings wait."
 OTHER = "Where is the ferry office with the bookings?"
-
-
-def test_one_write_looks_up_one_key_of_an_index(memory: Memory) -> None:
-    """The cost does not depend on the number of events."""
-    lookup = plan(memory.context, SQL.first_alike)
-
-    assert "events USING INDEX events_twin (twin=? AND id>? AND id<?)" in lookup
-    assert "TEMP B-TREE" not in lookup
 
 
 def test_renewed_entries_keep_their_order(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, opened
-from memory.plans import plan
 
 import remembrancer
 from remembrancer import testing
-from remembrancer.memory.duties import SEARCH_SQL, SearchToRecord, count_search, search_space
+from remembrancer.memory.duties import SearchToRecord, count_search, search_space
 from remembrancer.protocol.limits import UNASKED_ANSWERABLE_MIN
 from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search import Embedder
@@ -100,18 +98,6 @@ def test_hit_names_the_signals_that_found_it(memory: Memory) -> None:
     assert {"text", "dense", "focus"} <= set(why)
     assert (why["text"].rank, why["dense"].rank, why["focus"].rank) == (1, 1, None)
     assert "focus" not in [signal.signal for signal in memory.best("who repairs the cello").why]
-
-
-@pytest.mark.parametrize("name", ["search_space", "count_search"])
-def test_a_search_reads_no_table_of_an_account_whole(memory: Memory, name: str) -> None:
-    """It looks up its space, its session and their rows."""
-    parts = getattr(SEARCH_SQL, name).split(";\n")
-
-    plans = "\n".join(plan(memory.context, part) for part in parts)
-
-    assert "SEARCH" in plans
-    assert not re.findall(r"SCAN (?!cube_revision|CONSTANT|newest|recent|json_each)\w+", plans)
-    assert not re.findall(r"INDEX (?!cubes_private)\w+ \(account_id=\?\)", plans)
 
 
 class TestSteps:

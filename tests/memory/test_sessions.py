@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 from memory.asking import Memory, memory_in
-from memory.plans import plan
 
 from remembrancer.accounts.usage import usage_of
 from remembrancer.cubes.lessons import vote
 from remembrancer.memory.exchange import importer
-from remembrancer.memory.history import browse
 from remembrancer.memory.history.browse import (
     TURNS_SHOWN_MAX,
     Timeline,
@@ -131,23 +129,6 @@ def test_session_with_only_searches_is_listed(memory: Memory) -> None:
     [one], _ = list_sessions(memory.context, memory.caller, "ada")
 
     assert (one.session_id, one.turns, one.steps, one.query) == ("asked", 0, 1, "")
-
-
-def test_lists_are_read_in_index_order(memory: Memory) -> None:
-    plans = {name: plan(memory.context, sql) for name, sql in vars(browse.SQL).items()}
-
-    assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
-    assert "events USING INDEX events_session_occurred (session=? AND" in plans["turns"]
-    scans = {name: answer for name, answer in plans.items() if "SCAN" in answer}
-    # these read no table from end to end: sums of look-ups, and the ids of a request
-    assert sorted(scans) == ["counts_of", "events_whole"]
-    assert "SCAN CONSTANT ROW" in scans["counts_of"]
-    assert "SCAN json_each" in scans["events_whole"]
-    # the rows of one session are sorted
-    assert [name for name, answer in plans.items() if "TEMP B-TREE" in answer] == [
-        "shown_between",
-        "votes_in",
-    ]
 
 
 # Turns of an import: shown at the time they belong to, in their order, counted apart.

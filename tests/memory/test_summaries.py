@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
-from engines import only_sqlite
 from memory.asking import Memory
 
-from remembrancer.memory.summaries import l1 as summaries
 from remembrancer.memory.summaries.l1 import summarize
 from remembrancer.protocol.summaries import Summary, SummarySaved
-
-STATEMENTS = {name: sql for name, sql in vars(summaries.SQL).items() if isinstance(sql, str)}
 
 
 def saved_summary(memory: Memory, text: str, session_id: str = "s", **more: object) -> SummarySaved:
@@ -39,21 +32,3 @@ def test_summary_longer_than_its_turns_has_a_ratio_above_1(memory: Memory) -> No
     memory.tell("?", "", session_id="s")
 
     assert saved_summary(memory, "Nothing came of it.").ratio == 19.0
-
-
-@pytest.mark.parametrize("name", sorted(STATEMENTS))
-def test_no_query_scans_a_whole_table(memory: Memory, name: str) -> None:
-    """The time of a request does not grow with the data of other users."""
-    only_sqlite()
-    sql = STATEMENTS[name]
-    values = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql), 1)
-    plan = memory.context.store.read(
-        lambda tx: [row.detail for row in tx.all(f"explain query plan {sql}", **values)]
-    )
-
-    assert [
-        step
-        for step in plan
-        if step.startswith("SCAN")
-        and not re.fullmatch(r"SCAN (later|CONSTANT ROW|\d+ CONSTANT ROW.*)", step)
-    ] == []

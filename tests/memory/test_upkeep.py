@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import only_sqlite
 from memory.asking import Concepts, Memory, opened
 from service import rows
 from waiting import wait_until
@@ -16,9 +14,7 @@ from waiting import wait_until
 from remembrancer import status, testing
 from remembrancer.context import Context
 from remembrancer.memory.maintenance import BATCH, Maintenance
-from remembrancer.memory.spaces import SQL
 from remembrancer.search.embedders.port import NoEmbedder
-from remembrancer.store import Transaction
 
 NEW = Concepts("concepts/2")
 
@@ -191,22 +187,3 @@ def test_background_upkeep_warms_up_renews_and_stops(folder: Path) -> None:
 
         assert warmed == {1: 3, 2: 3}
         assert finds_by_meaning(memory)
-
-
-def test_stale_data_queries_use_the_embedder_index(memory: Memory) -> None:
-    """Both queries run repeatedly while a large memory is renewed."""
-    only_sqlite()
-    statements = (
-        (SQL.stale, {"embedder": 1, "most": 5}),
-        (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}),
-    )
-    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in statements]
-
-    for plan in plans:
-        steps = [step for step in plan if "event_index" in step]
-        assert steps
-        assert all("event_index_embedder (embedder" in step for step in steps)
-
-
-def _plan(sql: str, values: dict[str, int], tx: Transaction) -> list[str]:
-    return [row.detail for row in tx.all(f"explain query plan {sql}", **values)]
