@@ -128,17 +128,16 @@ def filled(owner: Reader) -> None:
     owner.send("/profile/keys", label="W" * 200, user_id="W" * 250, may="read", lasts="30d")
 
 
-def test_pages_fit_the_window_and_do_not_shift_while_loading(filled: None, site: Site) -> None:
-    """Pages fit 360 and 1600 pixels without layout shifts."""
+def test_pages_fit_a_wide_window_and_do_not_shift_while_loading(filled: None, site: Site) -> None:
+    """At 1600 pixels; test_quality.py has them at 360."""
     wrong = {}
-    for width in (360, 1600):
-        with site.window("owner", viewport={"width": width, "height": 800}) as page:
-            for path in EVERY_PAGE:
-                page.goto(path)
-                shift = page.evaluate(SETTLED)
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                if wide > width or shift > SHIFT_MAX:
-                    wrong[width, path] = (wide, shift)
+    with site.window("owner", viewport={"width": 1600, "height": 800}) as page:
+        for path in EVERY_PAGE:
+            page.goto(path)
+            shift = page.evaluate(SETTLED)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            if wide > 1600 or shift > SHIFT_MAX:
+                wrong[path] = (wide, shift)
 
     assert wrong == {}
 

@@ -100,7 +100,7 @@ def test_pages_are_small_and_do_not_shift(filled: Http, site: Site, account: str
     def keep(response: Response) -> None:
         responses.append(response)
 
-    with site.window(account, viewport={"width": 390, "height": 844}) as page:
+    with site.window(account, viewport={"width": 360, "height": 800}) as page:
         page.on("response", keep)
         devtools = page.context.new_cdp_session(page)
         devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -111,7 +111,7 @@ def test_pages_are_small_and_do_not_shift(filled: Http, site: Site, account: str
             size = sum(len(one.body()) for one in responses if one.status == 200)
             wide = page.evaluate("document.documentElement.scrollWidth")
             requests = len(responses)
-            if size > BYTES_MAX or requests > REQUESTS_MAX or shift > SHIFT_MAX or wide > 390:
+            if size > BYTES_MAX or requests > REQUESTS_MAX or shift > SHIFT_MAX or wide > 360:
                 wrong[path] = (size, requests, shift, wide)
     if account == "ada":
         site.watch.wrong.clear()  # pages of owners answer 403

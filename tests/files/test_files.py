@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from service import new_key, rows
@@ -23,9 +22,7 @@ from remembrancer.files.blobs import open_blobs
 from remembrancer.files.files import (
     AccountFull,
     FileOwner,
-    FileUnknown,
     create_file,
-    file_by_link,
     find_file,
     store_file,
     sweep,
@@ -213,29 +210,6 @@ def test_orphaned_blob_is_swept_after_a_grace_period(
     assert content(again, owner, stored_file.filename) == b"kept"
     assert len(blobs(folder)) == 1
     again.close()
-
-
-def test_link_with_another_file_expiry_or_signature_is_rejected(
-    context: Context, owner: Caller
-) -> None:
-    """A valid signature of a file that is missing is not found, either."""
-    file, other = make(context, owner), make(context, owner)
-    query = parse_qs(urlsplit(file.download_url).query)
-    exp, sig = int(query["exp"][0]), query["sig"][0]
-    of_none = files.sign(context.store.write(lambda tx: files.secret_for(tx, 0)), "none.txt", exp)
-
-    assert file_by_link(context, file.filename, exp=exp, sig=sig).size_bytes == 4
-    for filename, until, signature in (
-        (other.filename, exp, sig),
-        (file.filename, exp + 1, sig),
-        (file.filename, exp, sig[:-1]),
-        (file.filename, exp, sig.upper()),
-        (file.filename, exp, "é\ud800"),
-        (file.filename, exp, ""),
-        ("none.txt", exp, of_none),
-    ):
-        with pytest.raises(FileUnknown):
-            file_by_link(context, filename, exp=until, sig=signature)
 
 
 def test_each_store_has_one_link_secret_which_all_its_servers_share(

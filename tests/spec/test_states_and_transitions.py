@@ -16,18 +16,8 @@ def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
     return http.as_account(account).post("/api/v7/experience/vote", body).json()["cube_status"]
 
 
-def test_cube_is_private_by_default(http: Http, context: Context) -> None:
-    """A cube is private by default (specification.md#cube-visibility)."""
-    author, other = Agent(context, "author"), Agent(context, "other")
-    result = author.make()
-
-    assert result.visibility == "private"
-    assert [cube.cube_id for cube in author.matching_cubes()] == [result.cube_id]
-    assert other.matching_cubes() == []
-
-
 def test_cube_is_published_only_by_cube_publish_at_creation(http: Http, context: Context) -> None:
-    """Only `cube_publish` at creation publishes it (specification.md#cube-publish)."""
+    """Others are private (specification.md#cube-publish, specification.md#cube-visibility)."""
     author, other = Agent(context, "author"), Agent(context, "other")
     private, published = author.make(), author.make(publish=True)
     voted = vote(http, "author", private.cube_id, 1)

@@ -103,7 +103,7 @@ def test_no_statement_reads_a_growing_table_whole(path: Path) -> None:
             tables = {alias: table for table, alias in re.findall(r"\b(\w+) as (\w+)\b", text)}
             for step in steps:
                 read = re.match(r"SCAN (\w+)|SEARCH (\w+) .*\(account_id=\?\)$", step)
-                table = (read[1] or read[2]) if read else ""
+                table = str(read and (read[1] or read[2]))
                 if re.fullmatch(GROWING, tables.get(table, table)):
                     whole.add(name)
 
