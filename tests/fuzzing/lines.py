@@ -34,10 +34,12 @@ def check(data: bytes) -> None:
 
 
 def _check_lines(text: str) -> None:
-    parsed = parse(text, step=7, cubes_shown=("c1",))
-    assert set(parsed.errors) <= set(FAULTS)
-    assert set(parsed.warnings) <= set(WARNINGS)
-    assert {rate.cube_id for rate in parsed.rates} <= {"c1"}
+    for step in (7, None):
+        parsed = parse(text, step=step, cubes_shown=("c1",))
+        assert set(parsed.errors) <= set(FAULTS)
+        assert set(parsed.warnings) <= set(WARNINGS)
+        assert len(parsed.errors) + len(parsed.warnings) == len(parsed.faults)
+        assert {rate.cube_id for rate in parsed.rates} <= {"c1"}
 
     parsed = parse(text, step=7)
     written = write(parsed)

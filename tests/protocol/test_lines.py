@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzzing.lines import check
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -163,80 +163,19 @@ def test_clean_answer_has_no_service_lines() -> None:
     assert parse(write(whole), step=7).answer == whole.answer
 
 
-# Texts built from tokens of the grammar, so that its rules interact.
-_WORDS = [
-    "L1",
-    "L2",
-    "CRITICAL",
-    "CUBE",
-    "CUBE_NOTHING",
-    "RATE",
-    "TASK_DONE",
-    "PUBLISH",
-    "memory",
-    "DRAFT",
-    "SECOND LOOK",
-    "FINAL",
-    "none",
-]
-_SIGNS = [
-    *":|\\`~-*_#> \t.",
-    "\uff1a",
-    "\uff5c",
-    "\r",
-    "\u2028",
-    "\u00a0",
-    "\u0085",
-    "\x1c",
-    "```",
-    "**",
-    "    ",
-    " | ",
-    "+1",
-    "-1",
-    "c1",
-]
-_LINES = [
-    "CUBE: fact | t | e | r", "CUBE: fact | a\\|b | e\\ | r | s", "CUBE_NOTHING: none", "RATE: c1 +1 used", "RATE: c1 -1", "RATE: c2 0 - x",
-    "CRITICAL: likes tea", "CRITICAL:", "**CRITICAL:** `x`", "L1: a", "  - b", "- c", "L2: d", "TASK_DONE", "PUBLISH", "memory: not used",
-    SEAL, render(6), render(7, "OTHER"), "DRAFT", "## SECOND LOOK", "**FINAL:**", "```", "~~~", "```py", "> quoted", "    code", "text", "",
-]  # fmt: skip
-_grammar = st.lists(
-    st.one_of(
-        st.sampled_from(_LINES),
-        st.lists(st.sampled_from([*_WORDS, *_SIGNS]), max_size=8).map("".join),
-    )
-).map("\n".join)
-_any_text = st.one_of(_grammar, st.text(alphabet=st.characters()))
-
-
-@given(_any_text, st.none() | st.integers())
-def test_any_text_can_be_parsed(text: str, step: int | None) -> None:
-    """Any text can be parsed (specification.md#lines-any-text)."""
-    parsed = parse(text, step=step, cubes_shown=("c1",))
-
-    assert set(parsed.errors) <= set(FAULTS)
-    assert set(parsed.warnings) <= set(WARNINGS)
-    assert len(parsed.errors) + len(parsed.warnings) == len(parsed.faults)
-    assert {rate.cube_id for rate in parsed.rates} <= {"c1"}
-
-
-@given(_any_text)
+@given(st.text(alphabet=st.characters()))
 @example("FINAL\nL1: y\nDRAFT\nz")
 @example("A\n```\nCRITICAL: x")
 @example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
 @example("- ```\nTASK_DONE")
 @example("```\nCUBE:\n```\nCUBE:")
 @example(f"A.\nL1: did X\n{SEAL}\n  - then Y\nCRITICAL: none\n{SEAL}")
-def test_parsed_lines_round_trip(text: str) -> None:
-    """Parsed lines can be written and parsed again (specification.md#lines-round-trip)."""
-    parsed = parse(text, step=7)
+def test_any_text_is_parsed_and_what_was_parsed_round_trips(text: str) -> None:
+    """Texts of the grammar are mutated in tests/fuzzing, with the same checks.
 
-    written = write(parsed)
-
-    again = parse(written, step=7)
-    assert again == replace(parsed, sections={})
-    assert write(again) == written
+    See specification.md#lines-any-text, specification.md#lines-round-trip.
+    """
+    check(text.encode("utf-8", "replace"))
 
 
 @pytest.mark.parametrize(
