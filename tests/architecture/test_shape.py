@@ -21,68 +21,6 @@ MODULE_WORDS = re.compile(
 FUNCTION_LINES_MAX = 60
 
 
-def test_every_module_has_a_docstring() -> None:
-    assert [source.name for source in everything() if not ast.get_docstring(source.tree)] == []
-
-
-def test_every_public_function_and_class_has_a_docstring() -> None:
-    """A method that a Protocol or base class documents needs no docstring of its own."""
-    classes = {
-        node.name: node
-        for source in package()
-        for node in source.nodes
-        if isinstance(node, ast.ClassDef)
-    }
-    promised = {
-        method.name
-        for node in classes.values()
-        if "Protocol" in _bases(node)
-        for method in node.body
-        if isinstance(method, Function)
-    }
-    undocumented = [
-        f"{source.name}:{node.lineno} {node.name}"
-        for source in package()
-        for node, owner in _public(source.tree)
-        if not ast.get_docstring(node)
-        and not (
-            owner and (node.name in promised or _documented_by_base(node.name, owner, classes))
-        )
-    ]
-
-    assert undocumented == []
-
-
-def _public(tree: ast.Module) -> Iterator[tuple[Function | ast.ClassDef, ast.ClassDef | None]]:
-    """Yield public functions and classes of a module, and public methods with their class."""
-    for node in tree.body:
-        if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
-            continue
-        yield node, None
-        if isinstance(node, ast.ClassDef):
-            yield from (
-                (method, node)
-                for method in node.body
-                if isinstance(method, Function) and not method.name.startswith("_")
-            )
-
-
-def _bases(node: ast.ClassDef) -> set[str]:
-    return {name.id for base in node.bases for name in ast.walk(base) if isinstance(name, ast.Name)}
-
-
-def _documented_by_base(method: str, owner: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
-    for base in _bases(owner):
-        if base not in classes:
-            return True  # a class of a library, documented there
-        if any(
-            isinstance(node, Function) and node.name == method and ast.get_docstring(node)
-            for node in classes[base].body
-        ):
-            return True
-    return False
-
-
 def test_no_function_is_longer_than_60_lines() -> None:
     too_long = [
         f"{source.name}::{name}"

@@ -99,6 +99,7 @@ class RequestMiddleware:
         self.app, self.dispatcher, self.telemetry = app, dispatcher, telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: limits before, headers and the log after."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

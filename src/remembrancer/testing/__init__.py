@@ -48,6 +48,7 @@ class FrozenClock:
         self.now_ms = now_ms
 
     def __call__(self) -> int:
+        """Return the time, in milliseconds."""
         return self.now_ms
 
     def advance(self, by_ms: int) -> None:
@@ -65,6 +66,7 @@ class CountingIds:
         self._numbers = itertools.count(1)
 
     def __call__(self, prefix: str) -> str:
+        """Return the next id."""
         return f"{prefix}{next(self._numbers):013}"
 
 
