@@ -148,7 +148,7 @@ def prune_with(tx: Transaction, erased: ErasedEvents) -> ErasedEvents:
 def layers_view(context: Context, tx: Transaction, space: Row) -> IndexView:
     """Return a view of the layers of a space that includes everything `tx` sees.
 
-    `space` is the row of the space, read in `tx`. `layer_of` tells the kind of its events.
+    `space` is the row of the space, read in `tx`. `layers_of` tells the kinds of its events.
     """
 
     def fill(index: SpaceIndex) -> None:
@@ -204,13 +204,8 @@ def passing_layers(
     return np.isin(view["event"] >> _KIND_BITS, numbers)
 
 
-def layer_of(number: int) -> Layer:
-    """Return the kind of an event of a layers view."""
-    return Layer(number & ((1 << _KIND_BITS) - 1))
-
-
-def layers_of(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the kinds of events of a layers view: the same shape."""
+def layers_of(numbers: Any) -> Any:
+    """Return the kind of an event of a layers view, or the kinds of an array of them."""
     return numbers & ((1 << _KIND_BITS) - 1)
 
 

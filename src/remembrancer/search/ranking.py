@@ -121,6 +121,15 @@ class PoolEvents:
         result: Array = np.logical_or.reduceat(parts, self.firsts)
         return result
 
+    def lifted(self, lifts: Mapping[int, float]) -> Array:
+        """Return what is added to each event, by number of the event: (E,) f4."""
+        numbers, values = np.array(list(lifts)), np.array(list(lifts.values()), "f4")
+        places = np.minimum(self.numbers.searchsorted(numbers), len(self.numbers) - 1)
+        result: Array = np.zeros(len(self.numbers), "f4")
+        is_here = self.numbers[places] == numbers
+        result[places[is_here]] = values[is_here]
+        return result
+
     def neighbours(self, before: Array, after: Array) -> tuple[Array, Array]:
         """Return the places of the events before some and after others in their sessions.
 
@@ -814,7 +823,7 @@ class Ranking:
         pool, flags = self.pool_events, self.view.flags
         for name, lifts in (("focus", known.focus), ("summary", known.summary)):
             if lifts:
-                yield name, np.array([lifts.get(one, 0.0) for one in pool.numbers.tolist()], "f4")
+                yield name, pool.lifted(lifts)
         if self.notices is not None:
             yield "notice", -NOTICE_COST * self._notices_alone()
         if flags & SUSPECT:  # a notice has its own cost, and must not lower the words beside it

@@ -303,5 +303,7 @@ def fitting(
 def _best_of_groups(order: Array, groups: Array, most: int) -> Array:
     """Return the first `most` places of each group in an order; negative groups have none."""
     ordered = groups[order]
-    chosen = [np.flatnonzero(ordered == group)[:most] for group in np.unique(ordered) if group >= 0]
+    chosen = [
+        (ordered == group).nonzero()[0][:most] for group in range(int(ordered.max(initial=-1)) + 1)
+    ]
     return order[np.sort(np.concatenate(chosen))] if chosen else order[:0]

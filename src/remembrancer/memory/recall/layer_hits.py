@@ -27,7 +27,6 @@ from ..instructions import applies
 from ..layers import (
     SQL,
     Layer,
-    layer_of,
     layer_rows,
     layers_of,
     layers_view,
@@ -78,35 +77,30 @@ def layer_hits(
     if not space.layers_made:
         return hits
     view = layers_view(context, tx, space)
-    facts: list[Fit] = []
-    summaries: list[Fit] = []
-    has_old = bool((layers_of(view["event"]) == Layer.OLD_FACT).any())
-    with_old = has_old and (as_of_ms is not None or names_history(question.text))
     kinds = layers_of(view["event"])
-    groups = np.isin(kinds, (Layer.SUMMARY, Layer.MAP)).astype("i1")
+    is_old = kinds == Layer.OLD_FACT
+    with_old = bool(is_old.any()) and (as_of_ms is not None or names_history(question.text))
+    groups = ((kinds == Layer.SUMMARY) | (kinds == Layer.MAP)).astype("i1")
     if not with_old:
-        groups[kinds == Layer.OLD_FACT] = -1
+        groups[is_old] = -1
     if filters is not None:
         groups[~passing_layers(tx, space, view, filters)] = -1
-    for one in fitting(
-        view,
-        question.words,
-        cosines(view, vector),
-        RELEVANT_MIN,
-        groups=groups,
-        most=CANDIDATES_MAX,
-    ):
-        is_summary = layer_of(one.event) in (Layer.SUMMARY, Layer.MAP)
-        (summaries if is_summary else facts).append(one)
+    cosine = cosines(view, vector)
+    fits = list(
+        fitting(view, question.words, cosine, RELEVANT_MIN, groups=groups, most=CANDIDATES_MAX)
+    )
+    facts = [one for one in fits if not groups[one.part]]
+    summaries = [one for one in fits if groups[one.part]]
     scores = {one.event: one.score for one in facts}
     instructions = _instructions(view, facts, groups) if "instructions" in layers else []
     facts = facts if "facts" in layers else []
     summaries = summaries if "summaries" in layers or "events" in layers else []
     events = dict.fromkeys([*instructions, *(one.event for one in [*facts, *summaries])])
+    now_ms = context.clock()
     rows = {
         event: row
         for event, row in layer_rows(tx, space.id, list(events)).items()
-        if _holds(row, context.clock(), as_of_ms, with_old=with_old)
+        if _holds(row, now_ms, as_of_ms, with_old=with_old)
     }
     _add_facts(rows, facts, hits)
     _add_instructions(rows, instructions, scores, question.text, hits)
@@ -125,7 +119,7 @@ def _instructions(view: IndexView, facts: Sequence[Fit], groups: npt.NDArray[Any
     only returned if it bears on the query.
     """
     kinds = (Layer.INSTRUCTION, Layer.CONDITIONAL)
-    bearing = [one.event for one in facts if layer_of(one.event) in kinds]
+    bearing = [one.event for one in facts if layers_of(one.event) in kinds]
     event = view["event"][groups >= 0]
     unconditional: list[int] = np.unique(event[layers_of(event) == Layer.INSTRUCTION]).tolist()
     return list(dict.fromkeys(bearing + unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]))
@@ -141,36 +135,34 @@ def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bo
 
 
 def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
+    """Add facts by score, after each superseded one gave its score to what replaced it."""
+    scores: dict[str, float] = {}
+    found: list[Row] = []
     for one in scored:
         row = rows.get(one.event)
         # What was recognised in a turn is an instruction; its turn may be a hit.
-        if row is None or row.origin == 1 or len(hits.facts) == FACTS_FOUND_MAX:
-            continue
-        hits.facts.append(
-            FactHit(
-                fact_id=row.fact_id,
-                text=row.text,
-                status="superseded" if row.status == SUPERSEDED else "current",
-                valid_from=rfc3339(row.since_ms),
-                valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
-                superseded_by=row.superseded_by,
-                event_id=row.event_id,
-                metadata=read_metadata(row.metadata),
-                score=round(one.score, 4),
-            )
+        if row is not None and row.origin != 1 and len(found) < FACTS_FOUND_MAX:
+            found.append(row)
+            scores[row.fact_id] = round(one.score, 4)
+    for row in found:
+        older, newer = row.fact_id, row.superseded_by
+        if newer in scores and scores[newer] < scores[older]:
+            scores[newer], scores[older] = scores[older], scores[newer]
+    found.sort(key=lambda row: (-scores[row.fact_id], row.status == SUPERSEDED))
+    hits.facts = [
+        FactHit(
+            fact_id=row.fact_id,
+            text=row.text,
+            status="superseded" if row.status == SUPERSEDED else "current",
+            valid_from=rfc3339(row.since_ms),
+            valid_to=None if row.valid_to_ms is None else rfc3339(row.valid_to_ms),
+            superseded_by=row.superseded_by,
+            event_id=row.event_id,
+            metadata=read_metadata(row.metadata),
+            score=scores[row.fact_id],
         )
-    hits.facts = _exchanged(hits.facts)
-
-
-def _exchanged(facts: Sequence[FactHit]) -> list[FactHit]:
-    """Return the facts by score, after each superseded one gave its score to what replaced it."""
-    scores = {one.fact_id: one.score for one in facts}
-    for older in facts:
-        newer = older.superseded_by
-        if newer in scores and scores[newer] < scores[older.fact_id]:
-            scores[newer], scores[older.fact_id] = scores[older.fact_id], scores[newer]
-    scored = [one.model_copy(update={"score": scores[one.fact_id]}) for one in facts]
-    return sorted(scored, key=lambda one: (-one.score, one.status == "superseded"))
+        for row in found
+    ]
 
 
 def _add_instructions(
@@ -235,11 +227,10 @@ def _lifts(tx: Transaction, rows: Mapping[int, Row], scored: Sequence[Fit]) -> d
     if not best:
         return {}
     lifts: dict[int, float] = {}
-    for row in tx.all(SQL.turns_of_l1s, l1s=json.dumps(list(best)), most=LIFTED_TURNS_MAX):
-        lift = SUMMARY_LIFT * best[row.l1]
-        for turn in json.loads(row.turns):
-            number = number_of(turn)
-            lifts[number] = max(lifts.get(number, 0.0), lift)
+    covered = tx.all(SQL.turns_of_l1s, l1s=json.dumps(list(best)), most=LIFTED_TURNS_MAX)
+    for row in sorted(covered, key=lambda row: best[row.l1]):  # the largest lift of a turn counts
+        turns = map(number_of, json.loads(row.turns))
+        lifts |= dict.fromkeys(turns, SUMMARY_LIFT * best[row.l1])
     return lifts
 
 
