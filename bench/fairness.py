@@ -15,7 +15,9 @@ import http.client
 import json
 import multiprocessing
 import os
+import pydoc_data.topics
 import random
+import string
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,6 @@ from typing import Any
 import numpy as np
 
 from bench.http import Server
-from bench.large_turns import WORDS, prose
 from bench.report import table, write_section
 
 HERE = Path(__file__).parents[1]
@@ -37,6 +38,15 @@ CLIENTS = 16  # of the flood
 TURNS = 200  # of each account
 WARM_SECONDS = 2.0
 Body = dict[str, Any]
+SOURCE = random.Random(5)
+WORDS = ["".join(SOURCE.choices(string.ascii_lowercase, k=3 + n % 7)) for n in range(5_000)]
+PROSE = "\n\n".join(pydoc_data.topics.topics.values())
+
+
+def prose(size: int) -> str:
+    """Return English from a random place of the language reference, repeated if it is too short."""
+    start = SOURCE.randrange(len(PROSE))
+    return (PROSE[start:] + PROSE * (size // len(PROSE) + 1))[:size]
 
 
 def turn(n: int, size: int = 200) -> Body:

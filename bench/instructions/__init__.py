@@ -1,1 +1,1 @@
-"""A labelled benchmark of standing instructions in messages of users (messages.toml)."""
+"""Labelled wishes in messages of users: training and measurement of their recognition."""

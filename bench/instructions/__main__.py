@@ -1,132 +1,90 @@
-"""Measure the recognition of standing instructions in messages of users.
+"""Measure the recognition of wishes in messages of users, or train it.
 
-    python -m bench.instructions --data FOLDER
+    python -m bench.instructions [--train] --data FOLDER
 
-First the labelled messages (messages.toml): a third of them was never used for tuning; others were
-written after the rules (unseen.toml). Then the sentences recognised in conversations, and the time.
+The labelled messages of held_out.toml were never used for training or tuning. `--train` first
+writes memory/instructions/wishes.json, from tuned.toml, frames.toml and conversations in FOLDER.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from bench.instructions.labelled import UNSEEN, Counts, counts, messages
+from bench.instructions.labelled import HELD_OUT, Message, counts, messages
+from bench.instructions.training import (
+    SETS,
+    conversations,
+    framed,
+    labelled,
+    stated,
+    store,
+    trained,
+    user_turns,
+)
 from bench.report import table, write_section
 from remembrancer.memory.instructions import instructions_in
 
-SETS = ("beam-dev.json", "realmem-dev.json", "locomo-dev.json")
-# Recognised sentences that were read (100 at random, or all), and how many of them are wrong.
-READ = {"beam-dev.json": (100, 2), "realmem-dev.json": (10, 3), "locomo-dev.json": (0, 0)}
-LONG = 20_000  # characters of a long message
+TURNS = 800  # of each set of conversations, whose wishes are counted
 
 
-def turns_of(conversation: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the turns of a conversation in the shape of LoCoMo, in order."""
-    return [turn for value in conversation.values() if isinstance(value, list) for turn in value]
+def labelled_table(held_out: Sequence[Message]) -> str:
+    """Return precision and recall on labelled messages, by language and shape."""
+    parts = {"all": held_out}
+    for name in ("language", "shape"):
+        for value in dict.fromkeys(getattr(one, name) for one in held_out):
+            parts[value] = [one for one in held_out if getattr(one, name) == value]
+    rows = []
+    for name, chosen in parts.items():
+        wishes, facts = counts(chosen), counts(chosen, facts=True)
+        rows.append(
+            [
+                name,
+                str(wishes.messages),
+                str(wishes.labels),
+                f"{wishes.precision:.3f}",
+                f"{wishes.recall:.3f}",
+                f"{wishes.right_kind} of {wishes.correct}",
+                f"{wishes.right_condition} of {wishes.correct}",
+                f"{facts.correct} of {facts.labels}, {facts.recognised} recognised",
+            ]
+        )
+    heads = ["messages", "number", "wishes", "precision", "recall", "kind", "condition", "facts"]
+    return table(heads, rows)
 
 
-def labelled_table() -> str:
-    """Return precision and recall on the labelled messages."""
-    everything = messages()
-    parts = {
-        "all": everything,
-        "tuned on": [one for one in everything if not one.is_held_out],
-        "held out": [one for one in everything if one.is_held_out],
-        "written after the rules": messages(UNSEEN),
-    }
-    for language in dict.fromkeys(one.language for one in everything):
-        parts[language] = [one for one in everything if one.language == language]
-        parts[f"{language}, held out"] = [one for one in parts[language] if one.is_held_out]
-    heads = ["messages", "number", "labels", "precision", "recall", "kind right", "condition right"]
-    return table(heads, [_row(name, counts(some)) for name, some in parts.items()])
-
-
-def _row(name: str, result: Counts) -> list[str]:
-    return [
-        name,
-        str(result.messages),
-        str(result.labels),
-        f"{result.precision:.3f}",
-        f"{result.recall:.3f}",
-        f"{result.right_kind} of {result.correct}",
-        f"{result.right_condition} of {result.correct}",
-    ]
-
-
-def frequency_table(folder: Path) -> str:
-    """Return how many sentences are recognised in conversations, and the time."""
+def conversation_table(folder: Path) -> str:
+    """Return how many wishes are recognised in conversations, and the time."""
     rows = []
     for name in SETS:
-        path = folder / name
-        if not path.exists():
-            continue
-        texts = [
-            turn["text"]
-            for sample in json.loads(path.read_text("utf-8"))
-            for turn in turns_of(sample["conversation"])
-            if turn["speaker"].lower() != "assistant"
-        ]
-        start = time.perf_counter()
+        texts = user_turns(folder / name)[:TURNS]
+        start = time.process_time()
         recognised = sum(len(instructions_in(text)) for text in texts)
-        mean_ms = (time.perf_counter() - start) * 1_000 / len(texts)
-        read, wrong = READ[name]
-        rows.append(
-            [name, str(len(texts)), str(recognised), f"{read}, {wrong} wrong", f"{mean_ms:.3f}"]
-        )
-    return table(["conversations", "messages", "recognised", "read", "ms per message"], rows)
-
-
-def milliseconds(text: str) -> float:
-    """Return the milliseconds of a message, the best of 20 runs."""
-    times = []
-    for _ in range(20):
-        start = time.perf_counter()
-        instructions_in(text)
-        times.append((time.perf_counter() - start) * 1_000)
-    return min(times)
-
-
-def long_messages(folder: Path | None) -> dict[str, str]:
-    """Return messages of 20,000 characters with a name each."""
-    look_alikes = " ".join(
-        one.text.replace("\n", " ") for one in messages() if one.language == "en" and not one.labels
-    )
-    texts = {"nothing but English look-alikes": look_alikes}
-    for name in SETS:
-        if folder and (folder / name).exists():
-            sample = json.loads((folder / name).read_text("utf-8"))[0]["conversation"]
-            texts[name] = " ".join(turn["text"] for turn in turns_of(sample))
-    return {name: (f"{text} " * (LONG // len(text) + 1))[:LONG] for name, text in texts.items()}
+        mean_ms = (time.process_time() - start) * 1_000 / len(texts)
+        rows.append([name, str(len(texts)), str(recognised), f"{mean_ms:.2f}"])
+    return table(["conversations", "turns", "recognised", "CPU ms a turn"], rows)
 
 
 def main() -> None:
-    """Measure and write the tables."""
+    """Train if asked to, measure, and write the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="folder of the conversations")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the conversations")
+    parser.add_argument("--train", action="store_true", help="write wishes.json first")
     arguments = parser.parse_args()
-    folder = arguments.data
-    parts = [labelled_table()]
-    if folder and folder.is_file():
-        folder = folder.parent
-    if folder and (folder / SETS[0]).exists():
-        parts.append("Sentences recognised in conversations.\n\n" + frequency_table(folder))
-    parts.append(
-        table(
-            [f"text of {LONG:,} characters", "ms"],
-            [[name, f"{milliseconds(text):.2f}"] for name, text in long_messages(folder).items()],
-        )
-    )
+    folder = arguments.data if arguments.data.is_dir() else arguments.data.parent
+    if arguments.train:
+        examples = labelled(messages()) + framed() + stated(folder)
+        store(trained(examples, conversations(folder)))
     write_section(
         "instructions",
-        "Standing instructions in messages",
+        "Wishes in messages of users",
         "python -m bench.instructions --data FOLDER",
-        "\n\n".join(parts),
+        f"Held-out messages.\n\n{labelled_table(messages(HELD_OUT))}\n\nConversations.\n\n"
+        f"{conversation_table(folder)}",
     )
 
 

@@ -1,8 +1,7 @@
-"""Compare the rules with the labelled messages of users."""
+"""Read labelled messages of users, and compare what is recognised in them with the labels."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Iterable
@@ -12,17 +11,16 @@ from typing import NamedTuple
 
 from remembrancer.memory.instructions import Instruction, instructions_in
 
-MESSAGES = Path(__file__).with_name("messages.toml")
-UNSEEN = Path(__file__).with_name("unseen.toml")  # written after the rules
-HELD_OUT_EVERY = 3
+TUNED = Path(__file__).with_name("tuned.toml")
+HELD_OUT = Path(__file__).with_name("held_out.toml")  # never trained or tuned on
 OVERLAP_MIN = 0.5  # common characters of two sentences, as a share of both together
-_LABEL = re.compile(r"\{(?P<kind>[ip]) (?P<sentence>[^{}]+)\}")
+_LABEL = re.compile(r"\{(?P<kind>[ipf]) (?P<sentence>[^{}]+)\}")
 _CONDITION = re.compile(r"\[\[(.+?)\]\]")
-_KINDS = {"i": "instruction", "p": "preference"}
+LETTERS = {"n": "none", "i": "instruction", "p": "preference", "f": "fact"}
 
 
 class Label(NamedTuple):
-    """A sentence of a message that the rules should recognise: where it is, kind, condition."""
+    """A sentence of a message that states something: where it is, its kind and condition."""
 
     start: int
     end: int
@@ -35,18 +33,18 @@ class Message:
     """A message of a user with its labels; a look-alike has none."""
 
     language: str
+    shape: str
     text: str
     labels: tuple[Label, ...]
 
-    @property
-    def is_held_out(self) -> bool:
-        """True for the third of the messages on which nothing is tuned."""
-        digest = hashlib.sha256(self.text.encode()).digest()
-        return int.from_bytes(digest[:8]) % HELD_OUT_EVERY == 0
+    def kind_of(self, start: int, end: int) -> str:
+        """Return the kind of the label of a sentence at this place, `none` without one."""
+        labels = (one.kind for one in self.labels if _overlap(one, start, end) >= OVERLAP_MIN)
+        return next(labels, "none")
 
 
 class Counts(NamedTuple):
-    """Labelled and recognised sentences, those that are both, and their kinds and conditions."""
+    """Labelled and recognised wishes, those that are both, and their kinds and conditions."""
 
     messages: int
     labels: int
@@ -57,26 +55,26 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Share of the recognised sentences that are labelled."""
+        """Share of the recognised wishes that are labelled."""
         return self.correct / self.recognised if self.recognised else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the labelled sentences that are recognised."""
+        """Share of the labelled wishes that are recognised."""
         return self.correct / self.labels if self.labels else 1.0
 
 
-def messages(path: Path = MESSAGES) -> list[Message]:
+def messages(path: Path = TUNED) -> list[Message]:
     """Return the labelled messages of a file, in all languages."""
-    table = tomllib.loads(path.read_text("utf-8"))
     return [
-        _message(language, line)
-        for language, row in table.items()
-        for line in row["messages"].strip().splitlines()
+        _message(language, shape, line)
+        for language, shapes in tomllib.loads(path.read_text("utf-8")).items()
+        for shape, lines in shapes.items()
+        for line in lines.strip().splitlines()
     ]
 
 
-def _message(language: str, line: str) -> Message:
+def _message(language: str, shape: str, line: str) -> Message:
     text, at, labels = "", 0, []
     line = line.replace("⏎", "\n")
     for match in _LABEL.finditer(line):
@@ -84,22 +82,22 @@ def _message(language: str, line: str) -> Message:
         condition = _CONDITION.search(match["sentence"])
         sentence = _CONDITION.sub(r"\1", match["sentence"])
         start, text = len(text), text + sentence
-        labels.append(
-            Label(start, len(text), _KINDS[match["kind"]], condition[1] if condition else None)
-        )
+        kind = LETTERS[match["kind"]]
+        labels.append(Label(start, len(text), kind, condition[1] if condition else None))
         at = match.end()
-    return Message(language, text + line[at:], tuple(labels))
+    return Message(language, shape, text + line[at:], tuple(labels))
 
 
-def counts(chosen: Iterable[Message]) -> Counts:
-    """Count what the rules recognise in some messages."""
+def counts(chosen: Iterable[Message], *, facts: bool = False) -> Counts:
+    """Count the wishes that are recognised in some messages, or the facts to remember."""
     total = [0] * len(Counts._fields)
     for message in chosen:
-        recognised = instructions_in(message.text)
-        pairs = matches(message, recognised)
+        labels = [one for one in message.labels if (one.kind == "fact") == facts]
+        recognised = [one for one in instructions_in(message.text) if (one.kind == "fact") == facts]
+        pairs = _matches(labels, recognised)
         row = (
             1,
-            len(message.labels),
+            len(labels),
             len(recognised),
             len(pairs),
             sum(label.kind == one.kind for label, one in pairs),
@@ -109,11 +107,10 @@ def counts(chosen: Iterable[Message]) -> Counts:
     return Counts(*total)
 
 
-def matches(message: Message, recognised: list[Instruction]) -> list[tuple[Label, Instruction]]:
-    """Return each label of a message with the recognised sentence at its place."""
+def _matches(labels: list[Label], recognised: list[Instruction]) -> list[tuple[Label, Instruction]]:
     return [
         (label, one)
-        for label in message.labels
+        for label in labels
         for one in recognised
         if _overlap(label, one.start, one.start + len(one.text)) >= OVERLAP_MIN
     ]

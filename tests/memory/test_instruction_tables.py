@@ -1,47 +1,30 @@
-"""The tables of words of standing instructions, one per language, are complete and can be read."""
+"""The table of words of standing instructions is complete, and its patterns can be read."""
 
 from __future__ import annotations
 
 import re
-import tomllib
-from importlib import resources
 
 import pytest
 
 from remembrancer.memory.instructions import instructions_in
-from remembrancer.memory.instructions.grammar import CODES, GRAMMARS, Grammar, LatePattern, across
+from remembrancer.memory.instructions.words import CODES, TABLES, across
 
-OPTIONAL = {"late_order", "domain_open"}
-SPACED = {"conjunction", "request", "lasting", "frame", "manner"}  # Chinese has none
-
-
-def table(code: str) -> dict[str, dict[str, object]]:
-    """Return the table of a language."""
-    folder = resources.files("remembrancer.memory.instructions")
-    return tomllib.loads(folder.joinpath(f"{code}.toml").read_text("utf-8"))
+SPACED = {"frame", "manner"}  # Chinese has none
 
 
 @pytest.mark.parametrize("code", CODES)
-@pytest.mark.parametrize("part", ["patterns", "messages", "facts", "topics", "languages"])
-def test_every_language_has_the_patterns_of_english(code: str, part: str) -> None:
-    expected = set(table("en")[part]) - OPTIONAL - (SPACED if code == "zh" else set())
+@pytest.mark.parametrize("part", [None, "facts", "topics", "languages"])
+def test_every_language_has_the_patterns_of_english(code: str, part: str | None) -> None:
+    english, other = (TABLES[one] if part is None else TABLES[one][part] for one in ("en", code))
 
-    assert expected <= set(table(code)[part])
-
-
-@pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda grammar: grammar.code)
-def test_every_pattern_of_a_language_compiles(grammar: Grammar) -> None:
-    for name in Grammar.__slots__:
-        pattern = getattr(grammar, name)
-        if isinstance(pattern, LatePattern):
-            assert "{verbs}" not in pattern.source
-            pattern.search("")
+    assert set(english) - (SPACED if code == "zh" else set()) <= set(other)
 
 
-@pytest.mark.parametrize("part", ["messages", "facts"])
-def test_every_pattern_across_languages_compiles(part: str) -> None:
-    for name in set(table("en")[part]) - {"tags"}:
-        re.compile(across(part, name))
+@pytest.mark.parametrize("part", [None, "facts"])
+def test_every_pattern_across_languages_compiles(part: str | None) -> None:
+    table = TABLES["en"] if part is None else TABLES["en"][part]
+    for name in (name for name, value in table.items() if isinstance(value, str)):
+        re.compile(across(name, part))
 
 
 @pytest.mark.parametrize(
@@ -56,5 +39,5 @@ def test_every_pattern_across_languages_compiles(part: str) -> None:
         "以后一直用中文回答。",
     ],
 )
-def test_each_table_recognises_an_instruction_of_its_language(message: str) -> None:
+def test_an_instruction_of_each_language_is_recognised(message: str) -> None:
     assert [one.text for one in instructions_in(message)] == [message]

@@ -1,6 +1,6 @@
-"""Standing instructions and preferences in messages of users.
+"""Standing instructions, preferences and facts to remember in messages of users.
 
-The labelled messages are in bench/instructions/messages.toml; a third was never used for tuning.
+The labelled messages are in bench/instructions: held_out.toml was never used for training.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.instructions.labelled import UNSEEN, counts, messages
+from bench.instructions.labelled import HELD_OUT, counts, messages
 from remembrancer.memory.instructions import (
     Instruction,
     applies,
@@ -17,19 +17,12 @@ from remembrancer.memory.instructions import (
     replaces_instruction,
     topic_words,
 )
-from remembrancer.memory.instructions.rules import CANDIDATES_MAX
+from remembrancer.memory.instructions.wishes import SENTENCES_MAX
 
-PRECISION_MIN = 0.9
-RECALL_MIN = {"all": 0.95, "held out": 0.9, "unseen": 0.85}  # measured: 0.975, 0.940, 0.906
-CONDITIONS_MIN = 0.9
+PRECISION_MIN, RECALL_MIN = 0.95, 0.9
 HOSTILE_CHARACTERS = 400_000
 
-EVERYTHING = messages()
-PARTS = {
-    "all": EVERYTHING,
-    "held out": [message for message in EVERYTHING if message.is_held_out],
-    "unseen": messages(UNSEEN),
-}
+EVERYTHING = messages(HELD_OUT)
 
 
 def one_in(message: str) -> Instruction:
@@ -41,39 +34,21 @@ def one_in(message: str) -> Instruction:
 # --- The labelled messages ------------------------------------------------------------------------
 
 
-def test_half_of_the_labelled_messages_are_look_alikes_and_a_third_is_held_out() -> None:
-    look_alikes = [message for message in EVERYTHING if not message.labels]
+def test_wishes_in_messages_that_nobody_trained_on_are_recognised() -> None:
+    result = counts(EVERYTHING)
 
-    assert len(EVERYTHING) >= 220
-    assert 0.45 <= len(look_alikes) / len(EVERYTHING) <= 0.55
-    assert 0.28 <= len(PARTS["held out"]) / len(EVERYTHING) <= 0.4
-    assert {message.language for message in EVERYTHING} == {
-        "en", "de", "fr", "es", "it", "ru", "zh",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_nine_of_ten_recognised_sentences_are_labelled(part: str) -> None:
-    result = counts(PARTS[part])
-
+    assert result.messages >= 100
+    assert result.labels <= result.messages / 2
     assert result.precision >= PRECISION_MIN
-    assert result.recall >= RECALL_MIN[part]
+    assert result.recall >= RECALL_MIN
+    assert result.right_kind >= PRECISION_MIN * result.correct
+    assert result.right_condition >= PRECISION_MIN * result.correct
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "it", "ru", "zh"])
-def test_each_language_is_recognised(language: str) -> None:
-    result = counts(message for message in EVERYTHING if message.language == language)
+def test_facts_to_remember_are_told_from_wishes() -> None:
+    result = counts(EVERYTHING, facts=True)
 
-    assert result.precision >= PRECISION_MIN
-    assert result.recall >= PRECISION_MIN
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_kind_and_condition_of_recognised_sentences_are_right(part: str) -> None:
-    result = counts(PARTS[part])
-
-    assert result.right_kind >= CONDITIONS_MIN * result.correct
-    assert result.right_condition >= CONDITIONS_MIN * result.correct
+    assert result.right_kind == result.correct >= 6
 
 
 # --- What is returned -----------------------------------------------------------------------------
@@ -192,7 +167,7 @@ def test_time_is_linear_in_a_hostile_message(part: str) -> None:
     """Quadratic time would not end within hours; bench/instructions measures milliseconds."""
     message = part * (HOSTILE_CHARACTERS // len(part))
 
-    assert len(instructions_in(message)) <= CANDIDATES_MAX
+    assert len(instructions_in(message)) <= SENTENCES_MAX
 
 
 def test_of_very_many_candidates_the_first_and_the_last_are_examined() -> None:
@@ -202,7 +177,7 @@ def test_of_very_many_candidates_the_first_and_the_last_are_examined() -> None:
         "Call me Bo.",
         "Always answer in German.",
     ]
-    assert len(instructions_in("Always answer in German. " * 500)) == CANDIDATES_MAX
+    assert len(instructions_in("Always answer in German. " * 500)) == SENTENCES_MAX
 
 
 # --- Fit of a condition ---------------------------------------------------------------------------
@@ -271,7 +246,7 @@ def test_another_wish_about_the_same_matter_replaces(older: str, newer: str) -> 
         ("I prefer tabs over spaces", "I prefer tabs over spaces"),
         ("please keep your answers short in future", "I prefer bullet points to long paragraphs"),
         ("I prefer short answers", "i like short answers better, no need for an intro"),
-        ("I prefer detailed proofs", "I prefer tables to avoid long texts"),
+        ("I prefer detailed reviews", "I prefer tables to avoid long texts"),
         (
             "Always add versions when I ask about dependencies",
             "Never add versions when I ask about recipes",

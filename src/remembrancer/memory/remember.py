@@ -26,11 +26,12 @@ from .summaries.l1 import store_l1
 from .summaries.maps import AGENT, newest_version, store_map
 from .write.turns import (
     NewTurn,
+    ReadTurn,
     add_turn,
     begin_turn,
     new_turn,
     open_place,
-    turn_entry,
+    read_new_turn,
 )
 
 # --- Prepare the parts of a turn before its transaction: screen their texts and embed them ---
@@ -43,8 +44,7 @@ NO_EVIDENCE = "told by the agent"
 class PreparedParts:
     """The parts to write, prepared before the transaction because models are slow."""
 
-    text: EventText | None
-    entry: IndexEntry | None
+    read: ReadTurn | None
     texts: dict[str, str | None]  # of `l1_summary`, `l2_map`, `critical` and `duty`
     topic: str | None
     cube: cubes.PreparedCube | None
@@ -76,13 +76,13 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
 
     flags: dict[str, tuple[str, ...]] = {}
     query, response, topic = screen("turn", turn.query, turn.response, turn.topic)
-    text = entry = None
+    read = None
     if query or response:
         occurred_ms = milliseconds(turn.occurred_at, context.clock())
         text = EventText(
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
-        entry = turn_entry(context, text, flags["turn"])
+        read = read_new_turn(context, text, flags["turn"])
     said = {
         "l1_summary": None if is_placeholder(turn.l1_summary) else turn.l1_summary,
         "l2_map": None if is_placeholder(turn.l2_map) else turn.l2_map,
@@ -100,8 +100,7 @@ def prepare_parts(context: Context, turn: Turn) -> PreparedParts:
     if cube is not None and cube.notice:
         notices["cube"] = cube.notice
     return PreparedParts(
-        text=text,
-        entry=entry,
+        read=read,
         texts=texts,
         topic=topic,
         cube=cube,
@@ -254,14 +253,13 @@ class _TurnWrite:
 
     def _open(self, now_ms: int) -> Row:
         """Open the space and the session, and count the turn if there is one."""
-        text, entry = self.parts.text, self.parts.entry
+        read = self.parts.read
         address = {"user_id": self.user_id, "session_id": self.turn.session_id}
-        if text is None or entry is None:
+        if read is None:
             return open_place(self.context, self.tx, **address)
         self.new = new_turn(
             self.tx,
-            text,
-            entry,
+            read,
             **address,
             offset_minutes=offset_minutes(self.turn.occurred_at),
             expires_ms=self.parts.expires_ms,
@@ -291,7 +289,7 @@ class _TurnWrite:
                 self._add_receipt("replaces", "skipped", self.turn.replaces, detail)
             return
         if session.number is None:
-            self._note_duplicate(session, new.text)
+            self._note_duplicate(session, new.read.text)
         else:
             stored = add_turn(
                 self.context,
@@ -304,7 +302,7 @@ class _TurnWrite:
             self.event_id, self.event_row = stored.event_id, stored.row
             self.erased.append(stored.links.erased)
             self.is_withdrawn = stored.links.is_withdrawn
-            notices = (self._supersede_drafts(session, new.text), stored.links.notice)
+            notices = (self._supersede_drafts(session, new.read.text), stored.links.notice)
             self._add_receipt(
                 "turn", "stored", stored.event_id, " ".join(filter(None, notices)) or None
             )

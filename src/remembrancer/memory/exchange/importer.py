@@ -26,7 +26,7 @@ from ..facts.write import NewFact, store_fact
 from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
-from ..write.turns import add_turn, begin_turn, new_turn
+from ..write.turns import ReadTurn, add_turn, begin_turn, new_turn, read_turn
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
 from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey
@@ -179,7 +179,7 @@ def store(
         total = replace(total, repeated=total.repeated + total.count(batch.existing))
         if batch.new:
             total = context.store.write(
-                partial(_write, context, caller, batch.new, batch.entries(), total),
+                partial(_write, context, caller, batch.new, _read(context, batch), total),
                 account_id=caller.account_id,
             )
         records_read += batch.records
@@ -226,6 +226,14 @@ class _Batch:
             else entry
             for entry, record in zip(self.take(), self.new, strict=True)
         ]
+
+
+def _read(context: Context, batch: _Batch) -> list[ReadTurn | IndexEntry]:
+    """Return the new turns of a batch, and the entries of its facts."""
+    return [
+        read_turn(context, record.text, entry) if isinstance(record, ImportedTurn) else entry
+        for record, entry in zip(batch.new, batch.entries(), strict=True)
+    ]
 
 
 def _batches(
@@ -298,7 +306,7 @@ def _write(
     context: Context,
     caller: Caller,
     new: list[Imported],
-    entries: list[IndexEntry],
+    entries: list[ReadTurn | IndexEntry],
     earlier: _Written,
     tx: Transaction,
 ) -> _Written:
@@ -310,10 +318,9 @@ def _write(
         if present is not None:  # repeated in the file, or stored by a concurrent import
             existing.append(present)
             continue
-        if isinstance(record, ImportedTurn):
+        if isinstance(record, ImportedTurn) and isinstance(entry, ReadTurn):
             imported = new_turn(
                 tx,
-                record.text,
                 entry,
                 user_id=record.user_id,
                 session_id=record.session_id,
@@ -324,7 +331,7 @@ def _write(
             space_id, event = space_of(turn.row), turn.row
             first.setdefault(space_id, event)
             turns += 1
-        else:
+        elif isinstance(record, ImportedFact) and isinstance(entry, IndexEntry):
             space_id = tx.one(SQL.open_space, user_id=record.user_id, now_ms=context.clock()).id
             facts += _write_fact(context, caller, tx, space_id, record, entry)
             event = FACT

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ...accounts.teams import sign_fact
 from ...context import Caller, Context
@@ -13,8 +14,8 @@ from ...search import IndexEntry
 from ...store import Row, Transaction, load_queries
 from ..changes import change
 from ..filters import index_metadata
-from ..instructions import Instruction, instructions_in, replaces_instruction, standing_instruction
-from ..layers import Layer, add_fact_keys, add_layer, fact_layer, layer_entry, move_layer, wish_of
+from ..instructions import Instruction, replaces_instruction, standing_instruction
+from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_of
 
 # --- Store a fact, and link it with the facts whose place it takes ---------------------------
 
@@ -226,35 +227,36 @@ def current_fact(tx: Transaction, caller: Caller, fact_id: str | None, space_id:
     return row
 
 
-# --- Store the standing instructions and preferences that a user states in a turn ------------
-
-INSTRUCTIONS_MAX = 5  # of one message
+# --- Store the wishes and facts that a user states in a turn ----------------------------------
 
 
-def store_instructions(
+class Stated(NamedTuple):
+    """A wish or a fact that a user states in a message, with its index entry."""
+
+    instruction: Instruction
+    entry: IndexEntry
+
+
+def store_stated(
     context: Context,
     tx: Transaction,
+    stated: Sequence[Stated],
     *,
     space_id: int,
     session: int,
     event: int,
-    message: str,
     occurred_ms: int,
     metadata: str | None = None,
 ) -> None:
-    """Store the instructions in a user's message as facts with the turn as their source.
-
-    `session` and `event` are row ids. They are embedded within the transaction, because few
-    messages have any.
-    """
-    for instruction in instructions_in(message)[:INSTRUCTIONS_MAX]:
+    """Store wishes and facts with their turn as the source. `session` and `event` are row ids."""
+    for instruction, entry in stated:
         fact = NewFact(
             text=instruction.text,
-            entry=layer_entry(context, instruction.text),
+            entry=entry,
             valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,
             metadata=metadata,
-            instruction=instruction,
+            instruction=None if instruction.kind == "fact" else instruction,
         )
         store_fact(context, tx, None, space_id, fact)

@@ -1,10 +1,11 @@
-"""Standing instructions and preferences of users, by rule.
+"""Standing instructions and preferences of users: what states one, and what it applies to.
 
-Pure: no store, no clock, no language model.
+No store, no clock, no language model.
 """
 
-from .rules import Instruction, instructions_in, standing_instruction
+from .facts import standing_instruction
 from .topics import applies, replaces_instruction, topic_words
+from .wishes import Instruction, instructions_in
 
 __all__ = [
     "Instruction",

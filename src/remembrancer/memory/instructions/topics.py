@@ -11,25 +11,25 @@ from typing import NamedTuple
 from ...search import normalize, parse_query
 from ...search.text.analysis import words
 from ...search.text.languages import detect
-from .grammar import CODES, LatePattern, across, words_across
-from .rules import Instruction
+from .wishes import Instruction
+from .words import CODES, across, words_across
 
 SAME_TOPIC_MIN = 0.6  # common words, as a share of all words of both
 SAME_CONDITION_MIN = 0.5  # share of the topic words of one condition that are in the other
 
 
 # Words of a condition that name no topic: "when I ask you about ...".
-_FRAME = words_across("topics", "frame")
+_FRAME = words_across("frame")
 _CHINESE_FRAME = re.compile(
     "当我?|如果我?|每当我?|每次我?|只要我?|问到?你?|提到|说到?|写|的时候|时|的话|我|你|请|对于|关于"
 )
-_NEGATION = LatePattern(across("topics", "negation"))
+_NEGATION = re.compile(across("negation", "topics"))
 # Words that say how long or how strictly an order holds, not what about.
-_MANNER = words_across("topics", "manner")
-_ANSWERING = LatePattern(across("topics", "answering"))
-_ANSWERS = LatePattern(across("topics", "answers"))
-_COMPARED = LatePattern(across("topics", "than"))
-_NAME = LatePattern(
+_MANNER = words_across("manner")
+_ANSWERING = re.compile(across("answering", "topics"))
+_ANSWERS = re.compile(across("answers", "topics"))
+_COMPARED = re.compile(across("than", "topics"))
+_NAME = re.compile(
     r"(?:call(?:ing)? me|address(?:ing)? me as|refer to me as|i go by|nenne? mich"
     r"|appelle[sz]?-?(?: |)moi"
     r"|m'appelle[rz]? (?:plus|pas|jamais)|llámame|llamame|me llames|llamarme|chiamami|chiamarmi"
@@ -76,14 +76,14 @@ _WISHES = {
     "currency": {"EUR": r"\beuros?\b|€", "USD": r"\bdollars?\b|\$", "GBP": r"\bpounds\b|£"},
 }
 _WISH_PATTERNS = {
-    name: {value: LatePattern(pattern) for value, pattern in wishes.items()}
+    name: {value: re.compile(pattern) for value, pattern in wishes.items()}
     for name, wishes in _WISHES.items()
 }
 _LANGUAGE_PATTERNS = {
-    code: LatePattern(rf"(?<![^\W一-龥])(?:{across('languages', code)})(?![^\W一-龥])")
+    code: re.compile(rf"(?<![^\W一-龥])(?:{across(code, 'languages')})(?![^\W一-龥])")
     for code in (*CODES, "pt", "ja")
 }
-_COMPARISON = LatePattern(
+_COMPARISON = re.compile(
     r"(?:prefer|prefers|préfère|prefiero|preferisco|предпочитаю|bevorzuge|rather (?:have|use|get"
     r"|see))\s+"
     r"(?P<first>[^,.]{2,60}?)\s+"

@@ -188,7 +188,7 @@ def _add_instructions(
             InstructionHit(
                 instruction_id=row.fact_id,
                 text=row.text,
-                kind=instruction.kind,
+                kind="preference" if instruction.kind == "preference" else "instruction",
                 condition=instruction.condition,
                 event_id=row.event_id,
                 metadata=read_metadata(row.metadata),

@@ -38,9 +38,11 @@ from ..spaces import (
 )
 from .turns import (
     IncomingTurn,
+    ReadTurn,
     SessionUsers,
     StoredTurn,
     is_long,
+    read_turn,
     screen_turn,
     store_screened,
     store_turn_idempotently,
@@ -169,15 +171,15 @@ def write_batch(
     if (first := stored_answer(context, idempotency)) is not None:
         return BatchWritten.model_validate_json(first)
     turns = _screened(context, caller, batch)
-    entries = _entries(context, turns)
+    reads = _read(context, turns)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> BatchWritten:
         erased.clear()  # a transaction may be repeated
         users = SessionUsers(context, tx, caller)
         receipts = []
-        for turn, entry in zip(turns, entries, strict=True):
-            stored, user_id, notice = store_screened(context, tx, users, turn, entry)
+        for turn, read in zip(turns, reads, strict=True):
+            stored, user_id, notice = store_screened(context, tx, users, turn, read)
             erased.append(stored.links.erased)
             receipts.append(BatchReceipt(event_id=stored.event_id, user_id=user_id, detail=notice))
         return BatchWritten(saved=True, receipts=receipts)
@@ -236,8 +238,8 @@ def _incoming(
     )
 
 
-def _entries(context: Context, turns: Sequence[IncomingTurn]) -> list[IndexEntry]:
-    """Return the index entries of turns, embedded piece by piece.
+def _read(context: Context, turns: Sequence[IncomingTurn]) -> list[ReadTurn]:
+    """Return turns with their index entries, embedded piece by piece.
 
     After an endpoint failed it is not asked again: the entries have words alone, as while it is
     down, and maintenance adds the vectors. Raises EmbedderUnavailable.
@@ -251,7 +253,7 @@ def _entries(context: Context, turns: Sequence[IncomingTurn]) -> list[IndexEntry
             writer = NoEmbedder()
         entries += created
     return [
-        replace(entry, flags=entry.flags + turn.flags)
+        read_turn(context, turn.text, replace(entry, flags=entry.flags + turn.flags))
         for entry, turn in zip(entries, turns, strict=True)
     ]
 

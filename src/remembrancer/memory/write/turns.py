@@ -19,14 +19,17 @@ from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE
 from ...store import Row, Transaction, embedder_id, load_queries
 from ..changes import Withdrawal, state_keys, withdrawal_in
-from ..facts.write import store_instructions
+from ..facts.write import Stated, store_stated
 from ..filters import index_metadata
+from ..instructions import instructions_in
 from ..intake import Intake, OnlyEchoedText
+from ..layers import layer_entry
 from ..links import TurnLinks, link_related, related_turns, withdraw
 from ..spaces import SQL, ErasedEvents, row_id, update_index
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
+STATED_MAX = 5  # wishes and facts of one message
 NO_TIME = 1 << 62  # ms since 1970: no turn is stored since then
 # Characters of a turn that is embedded before it is stored, about half a second of a processor.
 EMBEDDED_CHARACTERS_MAX = 64_000
@@ -42,14 +45,41 @@ class StoredTurn:
     links: TurnLinks
 
 
-def turn_entry(context: Context, text: EventText, flags: tuple[str, ...]) -> IndexEntry:
-    """Return the index entry of a turn, with further flags. Raises EmbedderUnavailable.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTurn:
+    """A turn with all that its text decides, computed before its transaction."""
+
+    text: EventText
+    entry: IndexEntry
+    message: str  # of the user, without machine notices
+    withdrawal: Withdrawal | None
+    keys: list[str]  # of what the message is about
+    stated: list[Stated]  # wishes and facts in the message
+
+
+def read_new_turn(context: Context, text: EventText, flags: tuple[str, ...]) -> ReadTurn:
+    """Return a turn with its index entry, with further flags. Raises EmbedderUnavailable.
 
     A long text would take seconds to embed: words find it at once, and maintenance adds the
     vectors.
     """
     entry = index_entries(NoEmbedder() if is_long(text) else context.writer, [text])[0]
-    return replace(entry, flags=entry.flags + flags)
+    return read_turn(context, text, replace(entry, flags=entry.flags + flags))
+
+
+def read_turn(context: Context, text: EventText, entry: IndexEntry) -> ReadTurn:
+    """Return a turn that has an index entry. Raises EmbedderUnavailable."""
+    message = "" if entry.is_machine_notice else without_notices(text.query)
+    withdrawal = withdrawal_in(message)
+    wishes = [] if withdrawal else instructions_in(message)[:STATED_MAX]
+    return ReadTurn(
+        text=text,
+        entry=entry,
+        message=message,
+        withdrawal=withdrawal,
+        keys=[] if withdrawal else sorted(state_keys(message)),
+        stated=[Stated(one, layer_entry(context, one.text)) for one in wishes],
+    )
 
 
 def is_long(text: EventText) -> bool:
@@ -59,25 +89,20 @@ def is_long(text: EventText) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
-    """A turn to be stored, and what its message is about."""
+    """A turn to be stored for a user."""
 
     user_id: str
     session_id: str
-    text: EventText
-    entry: IndexEntry
+    read: ReadTurn
     offset_minutes: int  # of the zone of its time, east of UTC
     expires_ms: int | None  # when it is erased, ms since 1970
     metadata: str | None  # as it is stored
-    message: str  # of the user, without machine notices
-    withdrawal: Withdrawal | None
-    keys: list[str]
     related: Callable[[], list[Row]]  # earlier turns that it may change
 
 
 def new_turn(
     tx: Transaction,
-    text: EventText,
-    entry: IndexEntry,
+    read: ReadTurn,
     *,
     user_id: str,
     session_id: str,
@@ -89,21 +114,14 @@ def new_turn(
 
     Call it before `begin_turn`, which sends its request for related turns.
     """
-    message = "" if entry.is_machine_notice else without_notices(text.query)
-    withdrawal = withdrawal_in(message)
-    keys = [] if withdrawal else sorted(state_keys(message))
     return NewTurn(
         user_id=user_id,
         session_id=session_id,
-        text=text,
-        entry=entry,
+        read=read,
         offset_minutes=offset_minutes,
         expires_ms=expires_ms,
         metadata=metadata,
-        message=message,
-        withdrawal=withdrawal,
-        keys=keys,
-        related=related_turns(tx, keys, user_id=user_id),
+        related=related_turns(tx, read.keys, user_id=user_id),
     )
 
 
@@ -124,7 +142,7 @@ def begin_turn(
     turn, if the request names one. The same turn stored since `since_ms` is not stored again: then
     `number` is None.
     """
-    now_ms, text, entry = context.clock(), turn.text, turn.entry
+    now_ms, text, entry = context.clock(), turn.read.text, turn.read.entry
     # Nobody spoke in a machine notice, so it leaves no task open.
     is_silent = task_open is None or (task_open and entry.is_machine_notice)
     place = tx.one(
@@ -170,7 +188,7 @@ def add_turn(
 ) -> StoredTurn:
     """Write a counted turn, of its session's step if `remembered`, by a `member` of a team."""
     row, event_id = row_id(place.space_id, place.number), context.ids("e_")
-    text, entry = turn.text, turn.entry
+    read, text, entry = turn.read, turn.read.text, turn.read.entry
     if place.original is not None:
         entry = as_repeated(entry)
     tx.later(
@@ -191,7 +209,7 @@ def add_turn(
         created_ms=context.clock(),
         expires_ms=turn.expires_ms,
         metadata=turn.metadata,
-        keys=json.dumps(turn.keys, ensure_ascii=False),
+        keys=json.dumps(read.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
         embedder=place.embedder,
@@ -201,19 +219,13 @@ def add_turn(
     if turn.metadata is not None:
         index_metadata(tx, "events", space_id=place.space_id, item=row, stored=turn.metadata)
     place_of = {"space_id": place.space_id, "event": row}
-    if turn.withdrawal is not None:
-        links = withdraw(context, tx, withdrawal=turn.withdrawal, member=member, **place_of)
+    if read.withdrawal is not None:
+        links = withdraw(context, tx, withdrawal=read.withdrawal, member=member, **place_of)
     else:
-        store_instructions(
-            context,
-            tx,
-            **place_of,
-            session=place.id,
-            message=turn.message,
-            occurred_ms=text.occurred_ms,
-            metadata=turn.metadata,
-        )
-        links = link_related(tx, row, turn.related(), turn.message, text.occurred_ms)
+        if read.stated:
+            ids = {**place_of, "session": place.id, "metadata": turn.metadata}
+            store_stated(context, tx, read.stated, **ids, occurred_ms=text.occurred_ms)
+        links = link_related(tx, row, turn.related(), read.message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
@@ -332,14 +344,13 @@ class SessionUsers:
 
 
 def store_screened(
-    context: Context, tx: Transaction, users: SessionUsers, turn: IncomingTurn, entry: IndexEntry
+    context: Context, tx: Transaction, users: SessionUsers, turn: IncomingTurn, read: ReadTurn
 ) -> tuple[StoredTurn, str, str | None]:
     """Write a screened turn; return it, its user_id and the notice for its receipt."""
     user_id, reminder = users.user_of(turn)
     new = new_turn(
         tx,
-        turn.text,
-        entry,
+        read,
         user_id=user_id,
         session_id=turn.session_id,
         offset_minutes=turn.offset_minutes,
@@ -369,12 +380,12 @@ def store_turn_idempotently(
     """
     require_write(caller)
     screened = screen_turn(context, caller, turn)
-    entry = turn_entry(context, screened.text, screened.flags)
+    read = read_new_turn(context, screened.text, screened.flags)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> AnswerT:
         users = SessionUsers(context, tx, caller)
-        stored, _, notice = store_screened(context, tx, users, screened, entry)
+        stored, _, notice = store_screened(context, tx, users, screened, read)
         erased[:] = [stored.links.erased]
         return answer(tx, stored, notice)
 
