@@ -22,11 +22,6 @@ GROUPS = [group.name or "" for group in app.registered_groups]
 YEAR_MS = 365 * 86_400_000
 
 
-@pytest.fixture
-def cli(folder: Path) -> Cli:
-    return Cli(folder)
-
-
 def one_line(process: subprocess.CompletedProcess[str]) -> str:
     """Return the single line of a failure; check that stdout is empty."""
     lines = process.stderr.splitlines()

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import Cli
-from service import new_key, serving
-from starlette.applications import Starlette
 
 from remembrancer.client import Client
-from remembrancer.context import Context
 from remembrancer.protocol.agent import ComplianceQuery
 
 TURNS = (
@@ -24,24 +20,17 @@ TURNS = (
 
 
 @pytest.fixture
-def client(app: Starlette, context: Context) -> Iterator[Client]:
+def client(client: Client) -> Client:
     """A client of the service, whose user `mia` has three turns."""
-    with serving(app) as port, Client(f"http://127.0.0.1:{port}", new_key(context)) as client:
-        for number, turn in enumerate(TURNS):
-            client.add(turn, user_id="mia", session_id=f"session-{number}")
-        yield client
+    for number, turn in enumerate(TURNS):
+        client.add(turn, user_id="mia", session_id=f"session-{number}")
+    return client
 
 
 @pytest.fixture
-def cli(client: Client, context: Context, folder: Path) -> Cli:
+def cli(user_cli: Cli) -> Cli:
     """The command line of a user who has a key."""
-    cli = Cli(folder / "nothing")
-    cli.environment |= {
-        "HOME": str(folder),
-        "REMEMBRANCER_URL": client._connection.base_url,
-        "REMEMBRANCER_KEY": new_key(context),
-    }
-    return cli
+    return user_cli
 
 
 def questions(folder: Path, *lines: dict[str, Any]) -> str:

@@ -6,38 +6,21 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import Cli, on_a_terminal, rows_of
-from service import new_key, serving
-from starlette.applications import Starlette
 
 from remembrancer.client import Client
-from remembrancer.context import Context
 from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
 from remembrancer.protocol.teams import TeamCreate
 
 
 @pytest.fixture
-def client(app: Starlette, context: Context) -> Iterator[Client]:
-    """A client of the service, with the owner's key."""
-    with serving(app) as port, Client(f"http://127.0.0.1:{port}", new_key(context)) as client:
-        yield client
-
-
-@pytest.fixture
-def cli(client: Client, context: Context, folder: Path) -> Cli:
-    """The command line of another user of the machine, who has a key."""
-    cli = Cli(folder / "nothing")
-    cli.environment |= {
-        "HOME": str(folder),
-        "REMEMBRANCER_URL": client._connection.base_url,
-        "REMEMBRANCER_KEY": new_key(context),
-    }
-    return cli
+def cli(user_cli: Cli) -> Cli:
+    """The command line of a user who has a key."""
+    return user_cli
 
 
 def test_text_is_remembered_and_found(cli: Cli, client: Client) -> None:

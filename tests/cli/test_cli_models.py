@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
 from command import Cli
 from endpoint import endpoint, fails, replies, sends
 
 from remembrancer.accounts import caller_for, keys, may_use_outside_models
 from remembrancer.context import Context
-
-
-@pytest.fixture
-def cli(folder: Path) -> Cli:
-    return Cli(folder)
 
 
 def able(body: dict[str, Any]) -> str:

@@ -55,11 +55,6 @@ def source(used: bytes, folder: Path) -> str:
     return f"sqlite:{folder / 'remembrancer.sqlite3'}"
 
 
-@pytest.fixture
-def cli(folder: Path) -> Cli:
-    return Cli(folder)
-
-
 def table_hashes(url: str) -> dict[str, str]:
     """Return the hash of each table of a store, without the table that only PostgreSQL has."""
     with closing(open_store(url)) as store:
