@@ -179,22 +179,18 @@ class TestTimeline:
 
 
 class TestSearches:
-    def test_search_is_listed_with_its_turn_hits_and_key(self, owner: Reader, http: Http) -> None:
-        http.remember("Where is the saw?", "In the shed.", session_id="old")
-        http.memory("saw", session_id="trip")
-        http.remember("And the saw?", "Still in the shed.", session_id="trip")
-        text = words_of(owner.get("/console/searches").text)
-
-        assert re.search(r"And the saw\? trip owner 1 for a test step 1", text)
-        assert "saw" not in re.sub("And the saw", "", text)
-
-    def test_trace_repeats_the_message_and_says_so(self, owner: Reader, http: Http) -> None:
+    def test_search_is_listed_with_its_turn_and_repeats_its_message(
+        self, owner: Reader, http: Http
+    ) -> None:
         old = http.remember("Where is the saw?", "In the shed.", session_id="old")["event_id"]
         http.memory("saw", session_id="trip")
         http.remember("And the saw?", "Still in the shed.", session_id="trip")
+        listed = words_of(owner.get("/console/searches").text)
         page = owner.get("/console/searches?session_id=trip&step=1").text
         text = words_of(page)
 
+        assert re.search(r"And the saw\? trip owner 1 for a test step 1", listed)
+        assert "saw" not in re.sub("And the saw", "", listed)
         assert f"event_id={old}" in page
         assert "The message of the turn, searched again in today's memory" in text
         assert re.search(r"ranking \d+\.\d\d", text)

@@ -64,37 +64,10 @@ def every_text(http: Http) -> dict[str, str]:
 class TestExpiry:
     """`expires_at` of remember (specification.md#ends-expired)."""
 
-    def test_turn_fact_and_cube_are_erased_at_their_time(
+    def test_turn_fact_and_cube_are_unread_and_then_erased(
         self, http: Http, clock: FrozenClock
     ) -> None:
-        """Nothing of them is served, and the record says what went."""
-        at = rfc3339(clock() + DAY_MS)
-        saved = tell(
-            http,
-            "The code of the gate is 4711 today.",
-            expires_at=at,
-            critical="The gate code is 4711.",
-            cube_topic="gates",
-            cube_essence="Codes of gates change at night.",
-            cube_rules="- MUST ask for the code again",
-            cube_expires_at=at,
-        )
-        assert event(http, saved["event_id"])["expires_at"] == at
-        clock.advance(DAY_MS)
-
-        upkeep(http)
-
-        answer = http.memory("What is the code of the gate?", "ada", interact=False)
-        assert (answer["hits"], answer["facts"], answer["shared_cubes"]) == ([], [], [])
-        assert http.get(f"/api/v7/event/{saved['event_id']}").status_code == 404
-        sweeps = http.get(RETENTION).json()["sweeps"]
-        assert [(one["reason"], one["events"], one["cubes"]) for one in sweeps] == [
-            ("expired", 0, 1),
-            ("expired", 1, 0),
-        ]
-
-    def test_no_request_reads_it_from_that_second_on(self, http: Http, clock: FrozenClock) -> None:
-        """Erasing in the background has not begun (specification.md#ends-expired)."""
+        """No request reads them from that second on; the record says what was erased."""
         at = rfc3339(clock() + DAY_MS)
         saved = tell(
             http,
@@ -106,15 +79,23 @@ class TestExpiry:
             cube_rules="- MUST ask for the code again",
             cube_expires_at=at,
         )
+        assert event(http, saved["event_id"])["expires_at"] == at
         clock.advance(DAY_MS - 1)
         texts = every_text(http)
         assert [name for name, text in texts.items() if "4711" not in text] == []
         clock.advance(1)
 
-        texts = every_text(http)
+        before = every_text(http)  # erasing in the background has not begun
+        upkeep(http)
 
-        assert [name for name, text in texts.items() if "4711" in text] == []
+        for texts in (before, every_text(http)):
+            assert [name for name, text in texts.items() if "4711" in text] == []
         assert http.get(f"/api/v7/event/{saved['event_id']}").status_code == 404
+        sweeps = http.get(RETENTION).json()["sweeps"]
+        assert [(one["reason"], one["events"], one["cubes"]) for one in sweeps] == [
+            ("expired", 0, 1),
+            ("expired", 1, 0),
+        ]
 
     def test_no_word_of_it_stays_on_disk(
         self, http: Http, clock: FrozenClock, folder: Path
