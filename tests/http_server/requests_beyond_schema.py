@@ -10,12 +10,15 @@ import copy
 import json
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
 from remembrancer.files.files import safe_name
 from remembrancer.files.types import ContentInvalid, content_of
+from remembrancer.http.bodies import parse_query
 from remembrancer.http.openapi import document
+from remembrancer.protocol.errors import InvalidRequest
 from remembrancer.protocol.files import FileType
 from remembrancer.protocol.line import KINDS
 from remembrancer.protocol.operations import OPERATIONS
@@ -122,12 +125,13 @@ def is_valid(case: Any) -> bool:
 
     The schema states each field; how they go together is stated once, by the message's validators.
     """
-    operation = BY_ADDRESS[case.method, case.operation.path]
-    if operation.body is None:
-        return True
+    operation, query = BY_ADDRESS[case.method, case.operation.path], case.query or {}
     try:
-        operation.body.model_validate_json(json.dumps(case.body))
-    except ValidationError:
+        if operation.body is not None:
+            operation.body.model_validate_json(json.dumps(case.body))
+        elif operation.query is not None and "filters" in query:  # JSON within a text
+            parse_query(operation.query, urlencode(query).encode())
+    except (ValidationError, InvalidRequest):
         return False
     return True
 
