@@ -40,12 +40,6 @@ def row_id(space_id: int, number: int) -> int:
     return space_id << NUMBER_BITS | number
 
 
-def row_ids(space_id: int, numbers: Iterable[int]) -> list[int]:
-    """Return the row ids of events of a space."""
-    first = row_id(space_id, 0)
-    return [first | number for number in numbers]
-
-
 def number_of(row: int) -> int:
     """Return the number of an event within its space."""
     return row & ((1 << NUMBER_BITS) - 1)

@@ -11,7 +11,7 @@ from ...search import Ranking, Successor, normalize, side_passages
 from ...store import Row, Transaction
 from ..links import SQL as LINK_SQL
 from ..links import EventLinks, event_links
-from ..spaces import SQL, number_of, row_id, row_ids
+from ..spaces import SQL, number_of, row_id
 
 # --- The rows of hits, and the changes between turns -----------------------------------------
 
@@ -20,7 +20,8 @@ def rows_of(tx: Transaction, space_id: int, events: Sequence[int]) -> dict[int, 
     """Return the rows of some events by number. Events that were erased a moment ago have none."""
     if not events:
         return {}
-    ids = json.dumps(row_ids(space_id, events))
+    first = row_id(space_id, 0)
+    ids = json.dumps([first | event for event in events])
     return {number_of(row.id): row for row in tx.all(SQL.hits, ids=ids)}
 
 
@@ -36,7 +37,8 @@ class TurnChanges:
 
         By the number of the older one. A certain one goes before a hint.
         """
-        ids = json.dumps(row_ids(self._space_id, events))
+        first = row_id(self._space_id, 0)
+        ids = json.dumps([first | event for event in events])
         self._rows = [
             row
             for row in self._tx.all(LINK_SQL.changes_of, ids=ids)

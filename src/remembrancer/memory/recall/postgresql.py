@@ -34,7 +34,7 @@ from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
 from ..filters import passing_events
 from ..spaces import SQL as SPACES
-from ..spaces import batch_of, milliseconds, number_of, row_id, row_ids, space_view
+from ..spaces import batch_of, milliseconds, number_of, row_id, space_view
 
 # --- The search index of large spaces inside PostgreSQL, built from rows in the background ---
 # Writes do not touch it: it lags behind, and a search reads the latest rows in addition. Erasing
@@ -362,7 +362,7 @@ def _view(
         return tx.all(
             SQL.rows,
             **embedders,
-            ids=_array(row_ids(space.id, sorted(numbers))),
+            ids=_array(row_id(space.id, number) for number in sorted(numbers)),
         )
 
     if passing is not None and len(passing) <= FILTERED_EVENTS_MAX:
@@ -578,7 +578,7 @@ def _neighbours(
         number: {number} for number in numbers | {turns[0] for turns in latest_turns.values()}
     }
     centers = sorted(windows)
-    ids = _array(row_ids(indexed.space_id, centers))
+    ids = _array(row_id(indexed.space_id, number) for number in centers)
     for row in tx.all(SQL.neighbours, space_id=indexed.space_id, numbers=_array(centers), ids=ids):
         windows[row.center].add(row.number)
     for window in windows.values():
