@@ -18,7 +18,6 @@ from pathlib import Path
 
 from bench.changes import sources
 from bench.changes.conflicts import contexts, rates
-from bench.changes.links import link_table
 from bench.changes.must import must_table
 from bench.changes.order import order_table
 from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
@@ -95,10 +94,6 @@ def conflict_table(folder: Path) -> str:
 
 def turn_tables(folder: Path) -> str:
     """Return the tables of turns that change, end or are taken back."""
-    links = (
-        "Links between all turns of conversations in which nothing is known to change: every link"
-        " for certain counts as wrong."
-    )
     states = (
         'Turns that change, end or are taken back, asked of the service with ten hits. "Without'
         ' these rules" leaves three steps out of the same service: links between turns,'
@@ -111,8 +106,6 @@ def turn_tables(folder: Path) -> str:
     )
     return "\n\n".join(
         [
-            links,
-            link_table(folder),
             states,
             change_table(folder / sources.STATES),
             update_table(folder / sources.UPDATES),

@@ -23,7 +23,17 @@ from .index.entries import (
 )
 from .index.segments import SegmentFolder, SegmentName, SegmentOrigin
 from .index.space_index import IndexCache, IndexView, SpaceIndex
-from .ranking import SIGNALS, Decay, Known, Ranker, Ranking, Reason, Successor, load_ranker
+from .ranking import (
+    SIGNALS,
+    Decay,
+    Known,
+    Ranker,
+    Ranking,
+    Reason,
+    Successor,
+    load_ranker,
+    load_succession,
+)
 from .rerankers.opening import open_reranker
 from .rerankers.port import BoundedReranker, Reranker, RerankerUnavailable
 from .scoring import (
@@ -31,12 +41,14 @@ from .scoring import (
     RankedEvent,
     cosines,
     embedding_text,
+    first_vectors,
     fitting,
     idf_of,
     is_frequent,
     lexical_scores,
     parts_with,
     query_term_weights,
+    unit_vectors,
 )
 from .text.analysis import (
     UNVERIFIED,
@@ -99,6 +111,7 @@ __all__ = [
     "disclaims",
     "embedding_text",
     "entry_maker",
+    "first_vectors",
     "fitting",
     "frequencies_in",
     "highlight",
@@ -107,6 +120,7 @@ __all__ = [
     "is_frequent",
     "lexical_scores",
     "load_ranker",
+    "load_succession",
     "normalize",
     "open_embedder",
     "open_reranker",
@@ -119,6 +133,7 @@ __all__ = [
     "query_term_weights",
     "repeated",
     "side_passages",
+    "unit_vectors",
     "unpack",
     "unpack_repaired",
     "view_among",

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from hashlib import blake2b
 from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
@@ -236,6 +236,45 @@ def _words_of(ranking: Ranking, pool: PoolEvents, places: Array) -> WordMatches 
     return WordMatches(has, mass / (float(np.add.reduce(mass)) or 1.0))
 
 
+# --- Whether a later statement takes the place of an earlier one -----------------------------
+
+
+@dataclass(frozen=True)
+class Succession:
+    """A logistic regression over the vectors of two statements, and their product by elements.
+
+    `bench/train_succession.py` trained it on pairs of statements in seven languages.
+    """
+
+    both: Array  # (dimensions,) f4
+    later_weights: Array
+    earlier_weights: Array
+    offset: float
+
+    def __call__(self, earlier: Array, later: Array) -> Array:
+        """Return the log odds that each of N later statements replaces each earlier one: (M, N).
+
+        Vectors are (M, dimensions) and (N, dimensions), of length 1; those of other dimensions,
+        which another embedder made, replace nothing.
+        """
+        if earlier.shape[1] != len(self.both):
+            return np.full((len(earlier), len(later)), -np.inf, "f4")
+        odds: Array = (earlier * self.both) @ later.T + later @ self.later_weights + self.offset
+        odds += (earlier @ self.earlier_weights)[:, None]
+        return odds
+
+
+@cache
+def load_succession(name: str) -> Succession | None:
+    """Load the regression for the vectors of an embedder; None for one that has none."""
+    rows = json.loads(resources.files(__package__).joinpath("succession.json").read_text("utf-8"))
+    row = rows.get(name.partition("/")[0])
+    if row is None:
+        return None
+    both, later, earlier = (np.array(row[key], "f4") for key in ("both", "later", "earlier"))
+    return Succession(both, later, earlier, row["offset"])
+
+
 # --- The trained ranker: trees that rise with every feature ----------------------------------
 # Its parameters are in `ranker.json`, trained by `bench/train_ranker.py`.
 
@@ -271,6 +310,7 @@ class Ranker:
     threshold: Array  # (T, 2 ** D - 1) f4
     value: Array  # (T, 2 ** (D + 1) - 1) f4: the leaves come last; of inner nodes, their mean
     calibration: Calibration
+    succession: Succession | None = None
 
     def __call__(self, features: Array) -> Array:
         """Return the scores (E,) of features (E, len(FEATURES)).
@@ -372,7 +412,7 @@ def load_ranker(name: str) -> Ranker:
     """
     rows = json.loads(resources.files(__package__).joinpath("ranker.json").read_text("utf-8"))
     row = rows.get(name.partition("/")[0]) or rows["multilingual" if name != "none" else "none"]
-    return ranker_of(row)
+    return replace(ranker_of(row), succession=load_succession(name))
 
 
 def checksum(row: Mapping[str, Any]) -> str:
@@ -412,18 +452,18 @@ SUSPECT_COST = 7.0  # of what looks like a prompt injection: ranks it below simi
 UNVERIFIED_COST = 7.0  # of a statement that says that it is not to be relied on
 HISTORY_LIFT = 3.0  # of a statement that changed, if the query asks for an earlier state
 REPLACED_COST = 7.0  # of a statement that a later one replaced for certain
-# How surely a later statement is about the same if it probably replaced an earlier one.
-HINTED = 0.9
+# Log odds that a later statement replaces an earlier one of which it may give another value.
+HINTED = 1.4
+# What these lose if a later statement lacks every word of the query that the earlier one has:
+# chosen on pairs of languages that were left out (bench/changes/order.py).
+LACKING_COST = 2.0
+OUTDATED_MIN = 0.9  # how surely a statement is replaced that is marked so
+QUOTED_COSINE_MIN = 0.97  # of a query that repeats a statement: it is about that one
 # Of an event that repeats a returned one, and of a passage that a program wrote. Scores differ by
 # less, so these come after everything else, in this order.
 REPEATED_COST, NOTICE_COST = 40.0, 80.0
 AGE_COST = 7.0  # of a turn that is very old, if age counts; about a word of the question
-# Two statements are as likely as not about the same if their cosine is larger by so much than the
-# usual one of what fits the query. Chosen on pairs of statements (bench/changes/order.py): without
-# the usual one, whole talks about one subject would change places.
-ALIKE, ALIKE_SPREAD = 0.2, 0.06
 COMPARED_MAX = 10  # the best events: what holds now is among them, and others need no exchange
-BESIDE_MAX = 40  # the best events that tell what is usual
 LINKED_MAX = 128  # the best events whose certain changes are read: more than a search returns
 # A query quotes a passage of a program if the passage has nearly all of its content words, at least
 # this many, and no passage of somebody's words has as many.
@@ -513,32 +553,32 @@ def repeats_in(view: IndexView, pool: Array) -> Array:
 
 
 def said_again(
-    pool: PoolEvents, places: Array, matched: WordMatches | None, beside: Array, hinted: Array
+    pool: PoolEvents,
+    places: Array,
+    matched: WordMatches | None,
+    succession: Succession | None,
+    hinted: Array,
 ) -> Array:
     """Return how surely each of M events is answered anew by each later one: (M, M), 0..1.
 
-    `places` (M,) are those of the events in a pool. Rows are earlier events, columns later ones.
-    Two statements are about the same if their vectors are nearer to each other than to what else
-    fits the query, the events `beside`, or if it is `hinted`, (M, M), and if the later one does not
-    lack words of the query that the earlier one has: those it lacks are about something else. What
-    somebody else says, asks, repeats or does not know replaces nothing.
+    `places` (M,) are those of the events in a pool, `matched` the words of the query in them. Rows
+    are earlier events, columns later ones. A later statement replaces an earlier one as likely as a
+    succession says, less if it lacks words of the query that the earlier one has, or if it is
+    `hinted`, (M, M). What somebody else says, asks, repeats or does not know replaces nothing.
     """
-    view, count = pool.view, len(places)
-    parts = pool.parts[pool.places_of_best[np.concatenate([places, beside])]]
-    vectors = unit_vectors(view, parts)
-    cosines, parts = vectors[:count] @ vectors.T, parts[:count]
-    near = np.sort(cosines[:, count:], axis=1)[:, len(beside) // 2 :].mean(axis=1)
-    alike = cosines[:, :count] - near[:, None]
-    has_vector = view["inverse_norm"][parts] > 0
-    sure: Array = 1 / (1 + np.exp((ALIKE - alike) / ALIKE_SPREAD))
-    sure *= has_vector[:, None] & has_vector
-    sure = np.maximum(sure, HINTED * hinted)
+    view, parts = pool.view, pool.parts[pool.places_of_best[places]]
+    odds: Array = np.where(hinted, HINTED, -np.inf)
+    if succession is not None:
+        has_vector = view["inverse_norm"][parts] > 0
+        vectors = unit_vectors(view, parts)
+        said = np.where(has_vector[:, None] & has_vector, succession(vectors, vectors), -np.inf)
+        odds = np.maximum(odds, said)
     if matched is not None:
         has = matched.has.astype("f4")
         both = (has * matched.share[:, None]).T @ has
-        sure *= np.maximum(1 - 2 * (both.diagonal()[:, None] - both), 0)
-    order = np.lexsort((pool.numbers[places], view["occurred_ms"][parts]))
-    rank = order.argsort()
+        odds -= LACKING_COST * (both.diagonal()[:, None] - both)
+    sure: Array = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+    rank = np.lexsort((pool.numbers[places], view["occurred_ms"][parts])).argsort()
     speaker, flags = view["speaker"][parts], view["flags"][parts]
     is_statement = flags & (NOTICE | SUSPECT | UNVERIFIED | REPEATED) == 0
     asks = (pool.flags & QUESTION > 0) & (view["side"][pool.parts] == QUERY)
@@ -574,6 +614,8 @@ class Scores:
     events: PoolEvents
     adjustments: dict[str, Array]  # what adds to the score by the ranker, (E,) by name
     total: Array  # (E,) in log odds, with the adjustments: the order of the hits
+    # The numbers of events that a later one almost surely replaced, and of that.
+    outdated: Mapping[int, int] = field(default_factory=dict)
 
     def place(self, event: int) -> int:
         """Return the place of an event of the pool."""
@@ -803,7 +845,8 @@ class Ranking:
             changes = self._changes(scores, known)
             if self._widen(one.event for one in changes.values()):  # what replaced a hit is a hit
                 scores = self._with_adjustments(ranker, known)
-            self._scored = ranker, known, self._compared(scores, known, changes)
+            compared = self._compared(scores, known, changes, ranker.succession)
+            self._scored = ranker, known, compared
         return self._scored[2]
 
     def _with_adjustments(self, ranker: Ranker, known: Known) -> Scores:
@@ -852,7 +895,13 @@ class Ranking:
         best = _best_places(scores.total, LINKED_MAX)
         return known.changes(scores.events.numbers[best].tolist())
 
-    def _compared(self, scores: Scores, known: Known, changes: Mapping[int, Successor]) -> Scores:
+    def _compared(
+        self,
+        scores: Scores,
+        known: Known,
+        changes: Mapping[int, Successor],
+        succession: Succession | None,
+    ) -> Scores:
         """Return the scores with what the best events say of each other.
 
         What holds now is first: a statement that a later one replaced pays, and the later one,
@@ -879,33 +928,40 @@ class Ranking:
             costs[older] = REPLACED_COST
         total = total + gains - costs
         hints = {older: newer.event for older, newer in changes.items() if not newer.certain}
-        won, lost = self._exchanged(scores.events, total, hints)
+        won, lost, outdated = self._exchanged(scores.events, total, succession, hints)
         adjustments |= {"replaces": gains, "replaced": -costs, "newer": won, "outdated": -lost}
-        return Scores(scores.events, adjustments, total + won - lost)
+        return Scores(scores.events, adjustments, total + won - lost, outdated)
 
     def _exchanged(
-        self, events: PoolEvents, total: Array, hints: Mapping[int, int]
-    ) -> tuple[Array, Array]:
-        """Return what events gain from earlier ones that score higher, and what those lose: (E,).
+        self,
+        events: PoolEvents,
+        total: Array,
+        succession: Succession | None,
+        hints: Mapping[int, int],
+    ) -> tuple[Array, Array, dict[int, int]]:
+        """Return what events gain from earlier ones that score higher, what those lose, each (E,),
+        and which of those are outdated.
 
         As surely as a later statement is about the same, the two exchange their scores: the
         expected value of an order in which what holds now comes first. `hints` are events that
         others probably replaced.
         """
         gains, costs = np.zeros(len(total), "f4"), np.zeros(len(total), "f4")
-        candidates, of_candidates = events.candidates, total[events.candidates]
+        of_candidates = total[events.candidates]
         chosen = np.sort(_best_places(of_candidates, COMPARED_MAX))
-        places, matched = candidates[chosen], self.features.words
+        places, own = events.candidates[chosen], of_candidates[chosen]
+        matched, numbers = self.features.words, events.numbers[places]
         if matched is not None:
             matched = matched._replace(has=matched.has[:, chosen])
-        own = of_candidates[chosen]
-        near = candidates[_best_places(of_candidates, BESIDE_MAX)]
-        numbers = events.numbers[places]
         newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
-        exchanged = said_again(events, places, matched, near, newer[:, None] == numbers)
-        exchanged *= np.maximum(own[:, None] - own, 0)
+        sure = said_again(events, places, matched, succession, newer[:, None] == numbers)
+        sure[self.cosine[events.parts[events.places_of_best[places]]] >= QUOTED_COSINE_MIN] = 0
+        exchanged = sure * np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
-        return gains, costs
+        outdated = (sure.max(axis=1) >= OUTDATED_MIN).nonzero()[0]
+        successors = sure[outdated].argmax(axis=1)
+        pairs = zip(numbers[outdated].tolist(), numbers[successors].tolist(), strict=True)
+        return gains, costs, dict(pairs)
 
     def feature_values(self, ranker: Ranker, event: int) -> list[FeatureValue]:
         """Return every feature of an event of the pool, in the order of FEATURES."""

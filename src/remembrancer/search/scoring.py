@@ -201,6 +201,14 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
     return cosine
 
 
+def first_vectors(blobs: Sequence[bytes], dimensions: int) -> Array:
+    """Return the first vector of each entry's vectors: (N, dimensions) f4, of length 1."""
+    rows = [np.frombuffer(blob, "i1", dimensions) for blob in blobs]
+    vectors = np.array(rows, "f4").reshape(-1, dimensions)
+    lengths: Array = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1)
+
+
 def unit_vectors(view: IndexView, parts: Array) -> Array:
     """Return the vectors of some parts: (P, dimensions) f4, of length 1, or 0 if it has none."""
     vectors = np.zeros((len(parts), view.vectors[0].shape[1] if view.vectors else 0), "f4")

@@ -1,11 +1,13 @@
--- end_equal: Let the current fact with this text expire if its time is over, so that it can be stored again
-update facts set status = 2 where account_id = :account_id and space_id = :space_id and text = :text and status = 0
-    and (expires_ms <= :now_ms or valid_to_ms <= :now_ms);
+-- renew_equal: Let the current fact with this text expire if its time is over, so that it can be stored again; let one that was recognised be stated if :stated is 1
+update facts set origin = case when :stated = 1 then 0 else origin end,
+    status = case when expires_ms <= :now_ms or valid_to_ms <= :now_ms then 2 else status end
+where account_id = :account_id and space_id = :space_id and text = :text and status = 0
+    and (expires_ms <= :now_ms or valid_to_ms <= :now_ms or (:stated = 1 and origin = 1));
 
 -- add_fact: Store a critical fact, unless the space has it
 insert into facts (account_id, fact_id, space_id, session, event, text, kind, condition, origin, pinned, valid_from_ms, valid_to_ms, expires_ms, key_id, metadata, created_ms)
 values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condition, :origin, :pinned, :valid_from_ms, :valid_to_ms, :expires_ms, :key_id, :metadata, :now_ms)
-on conflict do nothing returning id;
+on conflict do nothing returning id, fact_id;
 
 -- equal_fact: The current fact of a space with this text
 select id, fact_id, event from facts
@@ -30,6 +32,20 @@ from facts where facts.account_id = :account_id and facts.status = 0 and facts.i
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
+
+-- newest_facts: The newest facts of a space that hold, with the vectors of an embedder, without one of them; the plus keeps SQLite from reading all facts of the account
+select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, layer_index.vectors
+from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
+where +facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
+    and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
+order by facts.id desc limit :most;
+
+-- newest_facts [postgresql]: without the plus, which it does not need
+select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, layer_index.vectors
+from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
+where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
+    and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
+order by facts.id desc limit :most;
 
 -- current_wishes: The newest instructions and preferences of a space that hold, without one of them
 select id, fact_id, text, kind as fact_kind, condition, valid_from_ms from facts

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from ...accounts.teams import sign_fact
 from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
-from ...search import IndexEntry
+from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
 from ..changes import change
 from ..filters import index_metadata
@@ -28,6 +28,10 @@ KINDS: tuple[Literal["fact", "instruction", "preference"], ...] = (  # as stored
     "preference",
 )
 HINTS_MAX = 5  # facts that a new one may supersede
+COMPARED_MAX = 256  # newest facts whose vectors are compared with that of a new one
+# Log odds that a fact replaces another one, from which it does, and from which it may: chosen on
+# pairs of languages that were left out (bench/train_succession.py).
+CERTAIN_MIN, LIKELY_MIN = 2.2, 0.0
 CURRENT, SUPERSEDED, EXPIRED, REMOVED = range(4)  # statuses, as stored
 
 
@@ -103,18 +107,18 @@ def store_fact(
     was recognised in a turn.
     """
     instruction = fact.instruction or standing_instruction(fact.text)
-    now_ms, text, fact_id = context.clock(), fact.text.strip(), context.ids("f_")
-    tx.run(SQL.end_equal, space_id=space_id, text=text, now_ms=now_ms)
+    now_ms, text, is_stated = context.clock(), fact.text.strip(), int(fact.instruction is None)
+    tx.run(SQL.renew_equal, space_id=space_id, text=text, stated=is_stated, now_ms=now_ms)
     new = tx.one_or_none(
         SQL.add_fact,
-        fact_id=fact_id,
+        fact_id=context.ids("f_"),
         space_id=space_id,
         session=fact.session,
         event=fact.event,
         text=text,
         kind=0 if instruction is None else KINDS.index(instruction.kind),
         condition=None if instruction is None else instruction.condition,
-        origin=0 if fact.instruction is None else 1,
+        origin=1 - is_stated,
         pinned=int(fact.pinned),
         valid_from_ms=fact.valid_from_ms,
         valid_to_ms=fact.valid_to_ms,
@@ -136,7 +140,7 @@ def store_fact(
         place = {"space_id": space_id, "item": new.id}
         add_layer(tx, layer=fact_layer(instruction), entry=fact.entry, **place)
         index_metadata(tx, "facts", stored=fact.metadata, **place)
-        stored = StoredFact(row=new.id, fact_id=fact_id, supersedes=ended)
+        stored = StoredFact(row=new.id, fact_id=new.fact_id, supersedes=ended)
         if caller is not None:
             sign_fact(tx, caller, new.id)
     if replaces is not None:
@@ -145,7 +149,7 @@ def store_fact(
         return stored
     if instruction is not None:
         stored = _end_wishes(tx, space_id, stored, fact, instruction)
-    return _linked(tx, space_id, stored, fact)
+    return _linked(context, tx, space_id, stored, fact)
 
 
 def _end_wishes(
@@ -163,18 +167,15 @@ def _end_wishes(
     return replace(stored, supersedes=[*stored.supersedes, *ended])
 
 
-def _linked(tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact) -> StoredFact:
-    """Link a new fact by rule with those that it replaces, or with one that holds since later."""
+def _linked(
+    context: Context, tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact
+) -> StoredFact:
+    """Link a new fact with those that it replaces, or with one that holds since later."""
     supersedes, may_supersede, later = list(stored.supersedes), [], []
-    for other in _related(tx, space_id, stored.row, fact.text):
-        is_older = other.valid_from_ms <= fact.valid_from_ms
-        texts = (other.text, fact.text) if is_older else (fact.text, other.text)
-        replacement = change(*texts)
-        if replacement is None:
-            continue
-        if not replacement.certain:
+    for other, is_certain in _changed(context, tx, space_id, stored.row, fact):
+        if not is_certain:
             may_supersede.append(other.fact_id)
-        elif is_older:
+        elif other.valid_from_ms <= fact.valid_from_ms:
             supersede(tx, older=other.id, newer=stored.row, from_ms=fact.valid_from_ms)
             supersedes.append(other.fact_id)
         else:
@@ -188,6 +189,44 @@ def _linked(tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact) -
         superseded_by=None if successor is None else successor.fact_id,
         may_supersede=may_supersede[:HINTS_MAX],
     )
+
+
+def _changed(
+    context: Context, tx: Transaction, space_id: int, row: int, fact: NewFact
+) -> list[tuple[Row, bool]]:
+    """Return facts that a new one (its row) replaces, or that replace it, and if that is certain.
+
+    Those that rules of wording link, then those whose vectors say so.
+    """
+    found: dict[int, tuple[Row, bool]] = {}
+    for other in _related(tx, space_id, row, fact.text):
+        texts = (other.text, fact.text)
+        is_older = other.valid_from_ms <= fact.valid_from_ms
+        replacement = change(*(texts if is_older else texts[::-1]))
+        if replacement is not None:
+            found[other.id] = other, replacement.certain
+    for other, odds in _by_meaning(context, tx, space_id, row, fact):
+        if odds >= LIKELY_MIN and not found.get(other.id, (other, False))[1]:
+            found[other.id] = other, odds >= CERTAIN_MIN
+    return list(found.values())
+
+
+def _by_meaning(
+    context: Context, tx: Transaction, space_id: int, row: int, fact: NewFact
+) -> Iterator[tuple[Row, float]]:
+    """Yield the newest facts with the log odds that the later of two replaces the earlier one."""
+    succession = load_succession(context.embedder.name)
+    if succession is None or fact.entry.vectors is None:
+        return
+    others = tx.all(
+        SQL.newest_facts, space_id=space_id, id=row, by=fact.entry.by, most=COMPARED_MAX
+    )
+    blobs = [fact.entry.vectors, *(other.vectors for other in others)]
+    vectors = first_vectors(blobs, context.layout.width)
+    new, old = vectors[:1], vectors[1:]
+    replaced, replacing = succession(old, new)[:, 0], succession(new, old)[0]
+    for other, by_new, by_old in zip(others, replaced.tolist(), replacing.tolist(), strict=True):
+        yield other, by_new if other.valid_from_ms <= fact.valid_from_ms else by_old
 
 
 def supersede(tx: Transaction, *, older: int, newer: int, from_ms: int) -> None:

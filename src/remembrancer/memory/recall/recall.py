@@ -805,7 +805,10 @@ def _hits(
     assert outcome.space_id is not None
     hits: list[Hit] = []
     shown: list[RankedEvent] = []
+    if not outcome.ranked_hits or outcome.ranker is None:
+        return [], []
     rows = rows_of(tx, outcome.space_id, [one.event for one in outcome.ranked_hits])
+    outdated = ranking.scores(outcome.ranker, known).outdated
     for one in outcome.ranked_hits:
         if len(hits) == query.top_k or one.score < query.min_score:
             break
@@ -820,6 +823,9 @@ def _hits(
             why.append({"signal": "summary", "value": known.summary[one.event]})
         why += [{"signal": flag, "value": 1.0} for flag in flag_names(row.flags)]
         links = EventLinks() if outcome.changes is None else outcome.changes.links_of(one.event)
+        newer = rows.get(outdated.get(one.event, -1))
+        if links.superseded_by is None and newer is not None:
+            links = links._replace(superseded_by=newer.event_id)
         if links.superseded_by:
             why.append({"signal": "superseded", "value": 1.0})
         hits.append(_hit(row, one.score, excerpt, why, links))
