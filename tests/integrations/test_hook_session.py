@@ -137,6 +137,19 @@ def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> No
     assert "The kettle is Ada's." in owner.get("/api/v7/memory/start").json()["prompt_text"]
 
 
+def test_a_fact_replaces_the_one_that_the_prompt_showed(agent: Agent, owner: Http) -> None:
+    """Another id would be refused with the whole turn, so it is left out."""
+    told = owner.remember("Kettle?", "Noted.", critical="The kettle is green.")
+    [receipt] = [one for one in told["receipts"] if one["part"] == "critical"]
+    for named, text in ((receipt["id"], "It is red."), ("f_0123456789abc", "It is in the attic.")):
+        agent.trigger("UserPromptSubmit", prompt="Which colour is the kettle?")
+        answer = f"Well.\n\nCRITICAL: {text} | replaces {named}"
+        agent.trigger("Stop", last_assistant_message=answer)
+
+    facts = owner.get("/api/v7/memory/facts").json()["facts"]
+    assert {fact["text"] for fact in facts} == {"It is red.", "It is in the attic."}
+
+
 def test_turn_is_read_from_the_transcript_without_the_inserted_text(
     agent: Agent, owner: Http
 ) -> None:

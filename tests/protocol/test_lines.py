@@ -79,6 +79,9 @@ def _as_json(value: Any) -> Any:
             "critical",
             "likes tea; hates milk",
         ),
+        ("A.\nCRITICAL: tea | replaces f_0123456789abc", "critical", "tea"),
+        ("A.\nCRITICAL: tea | replaces f_0123456789abc", "critical_replaces", "f_0123456789abc"),
+        ("A.\nCRITICAL: tea | replaces coffee", "critical", "tea | replaces coffee"),
         ("A.\nL1:\n  - did X\n  - then Y", "l1", "- did X - then Y"),
         ("A.\nL1: did X\nTASK_DONE\n  - then Y", "l1", "did X - then Y"),
         (f"A.\nL1: did X\n{SEAL}\n  - then Y\n{SEAL}", "answer", "A."),
@@ -150,6 +153,7 @@ def test_clean_answer_has_no_service_lines() -> None:
     whole = Lines(
         answer="It leaves at 9:40 (ref: evt_1).",
         critical="likes tea",
+        critical_replaces="f_0123456789abc",
         cube=CubeText("fact", "t", "e", "r"),
         rates=(Rate("c1", 1, "used"),),
         l1="did X",

@@ -146,6 +146,7 @@ def recall(
     session.update(
         step=results["step"],
         span=results["total_hits"],
+        facts=[one["fact_id"] for one in results["facts"] if one["status"] == "current"],
         recalled=recalled.in_context,
         shown=recalled.shown,
         cubes=new_cubes,
@@ -219,6 +220,7 @@ def _new_turn(prompt: str | None) -> dict[str, Any]:
         "results": [],
         "span": 0,
         "cubes": [],
+        "facts": [],
     }
 
 

@@ -92,7 +92,7 @@ def remember(service: Service, session: Session, text: str) -> tuple[bool, Any, 
     state = session.read()
     lines = parse_lines(text, state)
     plain_body = turn_body(session, state, lines.answer)
-    body = {**plain_body, **_line_fields(lines)}
+    body = {**plain_body, **_line_fields(lines, state)}
     if state.get("draft"):
         body["replaces"] = state["draft"]
     result, message = _send_turn(service, session, body, plain_body)
@@ -146,6 +146,7 @@ class PlainAnswer:
     def __init__(self, text: str) -> None:
         self.answer = text
         self.critical = self.cube = self.cube_nothing = self.l1 = self.l2 = None
+        self.critical_replaces = None
         self.task_done = self.publish = False
         self.rates: tuple[Any, ...] = ()
 
@@ -160,10 +161,17 @@ def parse_lines(text: str, state: dict[str, Any]) -> Any:
     return lines if lines.answer else PlainAnswer(text.strip())
 
 
-def _line_fields(lines: Any) -> dict[str, Any]:
-    """Return the fields of a `remember` request that the service lines set."""
+def _line_fields(lines: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `remember` request that the service lines set.
+
+    A fact replaces only one that the turn was shown: the service would refuse another one, and the
+    turn with it.
+    """
+    shown = state.get("facts") or ()
+    is_shown = bool(lines.critical) and lines.critical_replaces in shown
     fields: dict[str, Any] = {
         "critical": lines.critical,
+        "critical_replaces": lines.critical_replaces if is_shown else None,
         "l1_summary": lines.l1,
         "l2_map": lines.l2,
     }

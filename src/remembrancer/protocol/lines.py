@@ -93,12 +93,17 @@ class LineFault(NamedTuple):
     about: str = ""
 
 
+# At the end of a fact: the fact whose place it takes.
+_REPLACES = re.compile(r"[ \t]*[|\uff5c][ \t]*replaces[ \t]+(?P<fact>f_[0-9a-z]{13})[.]?$")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
     """A parsed reply. The value of a line that said `none` is None."""
 
     answer: str  # text for the user
     critical: str | None = None
+    critical_replaces: str | None = None  # id of the fact whose place it takes
     cube: CubeText | None = None
     cube_nothing: str | None = None
     rates: tuple[Rate, ...] = ()
@@ -154,6 +159,7 @@ def write(parts: Lines, *, name: str = "REM") -> str:
     for part in (
         "answer",
         "critical",
+        "critical_replaces",
         "cube",
         "cube_nothing",
         "rates",
@@ -181,7 +187,8 @@ def _written(parts: Lines, name: str) -> Iterator[str]:
     texts = {
         "L1": parts.l1,
         "L2": parts.l2,
-        "CRITICAL": parts.critical,
+        "CRITICAL": " | replaces ".join(filter(None, (parts.critical, parts.critical_replaces)))
+        or None,
         "CUBE_NOTHING": parts.cube_nothing,
     }
     texts["CUBE"] = None if parts.cube is None else write_cube(parts.cube)
@@ -375,6 +382,7 @@ class _Collector:
         self.reply, self.step, self.name = reply, step, name
         self.cubes_shown = None if cubes_shown is None else frozenset(cubes_shown)
         self.texts: dict[str, list[str]] = {"L1": [], "L2": [], "CRITICAL": [], "CUBE_NOTHING": []}
+        self.replaces: str | None = None
         self.cube: CubeText | None = None
         self.rates: dict[str, Rate] = {}
         self.keywords: set[str] = set()  # keywords of lines without a value
@@ -397,6 +405,7 @@ class _Collector:
         return Lines(
             answer=answer,
             critical="; ".join(self.texts["CRITICAL"]) or None,
+            critical_replaces=self.replaces,
             cube=self.cube,
             cube_nothing=None if self.cube else nothing,
             rates=tuple(self.rates.values()),
@@ -431,6 +440,8 @@ class _Collector:
 
     def _take_text(self, i: int, word: str) -> None:
         text, before = self.reply.whole(i), self.texts[word]
+        if word == "CRITICAL" and (named := _REPLACES.search(text)):
+            text, self.replaces = text[: named.start()], self.replaces or named["fact"]
         if word == "CUBE_NOTHING":
             if not text:
                 self.reply.note("cube_nothing_reason", i)

@@ -59,6 +59,23 @@ def test_service_lines_are_sent_with_the_turn() -> None:
     }
 
 
+def test_a_fact_replaces_only_one_that_the_turn_was_shown() -> None:
+    """The service refuses any other id, and the turn with it."""
+    shown = {
+        "fact_id": "f_0123456789abc",
+        "text": "Ada likes coffee.",
+        "status": "current",
+        "valid_from": "2026-01-01T00:00:00Z",
+        "event_id": None,
+        "score": 0.9,
+    }
+    for named, sent in (("f_0123456789abc", "f_0123456789abc"), ("f_zzzzzzzzzzzzz", None)):
+        draft = f"A.\nCRITICAL: Ada likes tea. | replaces {named}\n{SEAL}"
+        turn = run_turn(new_conversation(), draft, search=search_answer(facts=[shown])).turn
+
+        assert (turn.critical, turn.critical_replaces) == ("Ada likes tea.", sent)
+
+
 def test_cube_nothing_closes_the_duty_with_its_reason() -> None:
     for draft, reason in ((GOOD, "nothing new"), ("A.", "the agent did not say")):
         turn = run_turn(new_conversation(), draft).turn

@@ -77,12 +77,25 @@ def remember_body(turn: TurnState, lines: Lines) -> Turn:
     }
     if lines.critical and _is_first(turn, f"critical {lines.critical}"):
         fields["critical"] = cut(turn, "fact", lines.critical, limits.CRITICAL_CHARACTERS_MAX)
+        fields["critical_replaces"] = _shown_fact(turn, lines.critical_replaces)
     if lines.l1 and _is_due(turn, "L1", is_wanted=turn.wants_l1):
         fields["l1_summary"] = cut(turn, "L1", lines.l1, limits.L1_CHARACTERS_MAX)
     if lines.l2 and _is_due(turn, "L2", is_wanted=turn.l2_source is not None):
         fields["l2_map"] = cut(turn, "L2", lines.l2, limits.MAP_CHARACTERS_MAX)
     fields |= _cube_fields(turn, lines)
     return Turn(user_id=turn.options.user_id, session_id=turn.options.session_id, **fields)
+
+
+def _shown_fact(turn: TurnState, fact_id: str | None) -> str | None:
+    """Return the id of a fact that holds and was shown in this turn; report another one.
+
+    The service would refuse it, and the turn with it.
+    """
+    shown = turn.recalled.facts if turn.recalled else ()
+    if fact_id is None or any(one.fact_id == fact_id and one.status == "current" for one in shown):
+        return fact_id
+    turn.report(f"The fact replaces nothing: this turn was not shown a current {fact_id}.")
+    return None
 
 
 def _is_first(turn: TurnState, part: str) -> bool:
