@@ -112,7 +112,7 @@ def test_search_lists_facts_and_instructions_below_the_turns(cli: Cli, client: C
     assert [row["kind"] for row in listed] == ["fact", "instruction"]
     assert answer["facts"][0]["fact_id"] == rows[0]["id"]
 
-    client.add("Penicillin gives me a rash.", user_id="mia")
+    client.add("The penicillin is in the blue box.", user_id="mia")
 
     process = cli(*words)
     assert [row["kind"] for row in rows_of(process)] == ["turn", "fact", "instruction"]
