@@ -84,3 +84,15 @@ def test_hit_shows_the_passage_that_matches_by_meaning(embedder: Embedder, tmp_p
         memory.tell("Read me the minutes.", text)
 
         assert "half a tablet" in memory.best("medicine for the cat").response
+
+
+def test_a_preference_governs_a_question_in_other_words(embedder: Embedder, tmp_path: Path) -> None:
+    with opened(tmp_path, embedder=embedder) as memory:
+        for wish in ("I am allergic to cats.", "I never eat cheese.", "I love jazz."):
+            memory.tell(wish, "Noted.")
+
+        governed = memory.ask("Which pet would suit me?").instructions
+        other = memory.ask("How do I sharpen a chisel?").instructions
+
+    assert [(one.kind, one.text) for one in governed] == [("preference", "I am allergic to cats.")]
+    assert other == []

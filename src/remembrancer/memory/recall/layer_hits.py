@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,9 @@ from ..spaces import number_of, read_metadata
 # score 0.24 and more, unrelated ones 0.05 and less (tests/memory/test_layers.py).
 RELEVANT_MIN = 0.2
 CONDITION_MIN = 0.35  # of an instruction whose condition has no word of the query
+# Minimum cosine of a query and a preference that governs it, in whatever words: four in five of a
+# person's are found, and one in six other questions shows one (bench/governing.py).
+GOVERNED_MIN = 0.2
 CANDIDATES_MAX = 16  # of each kind, in case some were erased a moment ago or repeat each other
 INSTRUCTIONS_READ_MAX = 8  # newest instructions that are read, in case some were just erased
 SUMMARY_LIFT = 1.25  # added to the score of a turn for an L1 with score 1 that covers it
@@ -102,7 +105,9 @@ def layer_hits(
     facts = [one for one in fits if not groups[one.part]]
     summaries = [one for one in fits if groups[one.part]]
     scores = {one.event: one.score for one in facts}
-    instructions = _instructions(view, facts, groups) if "instructions" in layers else []
+    governing, instructions = _governing(view, facts, groups, cosine)
+    if "instructions" not in layers:
+        instructions = []
     facts = facts if "facts" in layers else []
     summaries = summaries if "summaries" in layers or "events" in layers else []
     events = dict.fromkeys([*instructions, *(one.event for one in [*facts, *summaries])])
@@ -113,7 +118,8 @@ def layer_hits(
         if _holds(row, now_ms, as_of_ms, with_old=with_old)
     }
     _add_facts(rows, _newer_first(context, view, rows, facts), hits)
-    _add_instructions(rows, instructions, scores, question.text, hits)
+    near = governing if len(vector) else scores  # without vectors, words decide
+    _add_instructions(rows, instructions, scores, near, question.text, hits)
     _add_summaries(rows, view, summaries, question, hits)
     if "events" in layers:
         hits.lifts = _lifts(tx, rows, summaries)
@@ -122,17 +128,23 @@ def layer_hits(
     return hits
 
 
-def _instructions(view: IndexView, facts: Sequence[Fit], groups: npt.NDArray[Any]) -> list[int]:
-    """Return the instructions among facts that bear on a query, then the newest of the others.
+def _governing(
+    view: IndexView, facts: Sequence[Fit], groups: npt.NDArray[Any], cosine: npt.NDArray[Any]
+) -> tuple[list[int], list[int]]:
+    """Return the wishes near to a query, and those to examine: near, fitting, then the newest.
 
-    `groups`, (size,), is below 0 for what is left out. An instruction that names a condition is
-    only returned if it bears on the query.
+    Near are preferences and conditional instructions, the nearest first. `groups`, (size,), is
+    below 0 for what is left out; `cosine`, (size,), is that of the query.
     """
-    kinds = (Layer.INSTRUCTION, Layer.CONDITIONAL)
+    event, kinds = view["event"], (Layer.INSTRUCTION, Layer.CONDITIONAL)
+    layers = np.where(groups < 0, -1, layers_of(event))
+    near = ((layers == Layer.CONDITIONAL) & (cosine >= GOVERNED_MIN)).nonzero()[0]
+    best = near[np.argsort(-cosine[near], kind="stable")][:CANDIDATES_MAX]
+    governing = list(dict.fromkeys(event[best].tolist()))
     bearing = [one.event for one in facts if layers_of(one.event) in kinds]
-    event = view["event"][groups >= 0]
-    unconditional: list[int] = np.unique(event[layers_of(event) == Layer.INSTRUCTION]).tolist()
-    return list(dict.fromkeys(bearing + unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]))
+    unconditional: list[int] = np.unique(event[layers == Layer.INSTRUCTION]).tolist()
+    newest = unconditional[: -INSTRUCTIONS_READ_MAX - 1 : -1]
+    return governing, list(dict.fromkeys([*governing, *bearing, *newest]))
 
 
 def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bool:
@@ -202,10 +214,14 @@ def _add_instructions(
     rows: Mapping[int, Row],
     events: Sequence[int],
     scores: Mapping[int, float],
+    near: Container[int],
     query: str,
     hits: LayerHits,
 ) -> None:
-    """Add instructions; those with scores must also fit a query by words, or very well."""
+    """Add instructions; those with scores must also fit a query by words, or very well.
+
+    Preferences must be among those near to the query.
+    """
     counts = {"instruction": 0, "preference": 0}
     for event in events:
         row = rows.get(event)
@@ -214,7 +230,12 @@ def _add_instructions(
             continue
         if counts[instruction.kind] == INSTRUCTIONS_FOUND_MAX:
             continue
-        if scores.get(event, 1.0) < CONDITION_MIN and not applies(instruction, query):
+        if instruction.kind == "preference":
+            is_fit = event in near
+        else:
+            score = scores.get(event, 1.0 if instruction.condition is None else 0.0)
+            is_fit = score >= CONDITION_MIN or applies(instruction, query) > 0
+        if not is_fit:
             continue
         counts[instruction.kind] += 1
         hits.instructions.append(
