@@ -48,7 +48,6 @@ from .scoring import (
     lexical_scores,
     parts_with,
     query_term_weights,
-    unit_vectors,
 )
 from .text.analysis import (
     UNVERIFIED,
@@ -133,7 +132,6 @@ __all__ = [
     "query_term_weights",
     "repeated",
     "side_passages",
-    "unit_vectors",
     "unpack",
     "unpack_repaired",
     "view_among",

@@ -25,10 +25,8 @@ from ...search import (
     ParsedQuery,
     cosines,
     fitting,
-    load_succession,
     normalize,
     passages,
-    unit_vectors,
 )
 from ...store import Row, Transaction
 from ..changes import names_history
@@ -117,7 +115,7 @@ def layer_hits(
         for event, row in layer_rows(tx, space.id, list(events)).items()
         if _holds(row, now_ms, as_of_ms, with_old=with_old)
     }
-    _add_facts(rows, _newer_first(context, view, rows, facts), hits)
+    _add_facts(rows, facts, hits)
     near = governing if len(vector) else scores  # without vectors, words decide
     _add_instructions(rows, instructions, scores, near, question.text, hits)
     _add_summaries(rows, view, summaries, question, hits)
@@ -154,29 +152,6 @@ def _holds(row: Row, now_ms: int, as_of_ms: int | None, *, with_old: bool) -> bo
         return False
     is_over = row.valid_to_ms is not None and row.valid_to_ms <= at_ms
     return not is_over or (as_of_ms is None and with_old and row.status == SUPERSEDED)
-
-
-def _newer_first(
-    context: Context, view: IndexView, rows: Mapping[int, Row], facts: Sequence[Fit]
-) -> list[Fit]:
-    """Return facts by score, after those that others probably replaced gave them their scores.
-
-    As surely as a later fact takes the place of an earlier one, the two exchange their scores, as
-    turns do.
-    """
-    succession = load_succession(context.embedder.name)
-    known = [one for one in facts if one.event in rows]
-    if succession is None or len(known) < 2:
-        return known
-    vectors = unit_vectors(view, np.array([one.part for one in known]))
-    since = np.array([rows[one.event].since_ms for one in known])
-    scores = np.array([one.score for one in known])
-    chances = 1 / (1 + np.exp(-np.clip(succession(vectors, vectors), -30, 30)))
-    sure = chances * (since[:, None] < since)
-    exchanged = sure * np.maximum(scores[:, None] - scores, 0)
-    scores += exchanged.max(axis=0) - exchanged.max(axis=1)
-    ordered = np.argsort(-scores, kind="stable").tolist()
-    return [known[place]._replace(score=float(scores[place])) for place in ordered]
 
 
 def _add_facts(rows: Mapping[int, Row], scored: Sequence[Fit], hits: LayerHits) -> None:
