@@ -44,7 +44,7 @@ from ..layers import (
 from ..spaces import number_of, read_metadata
 
 # Minimum score of a fact or a summary. Chosen on facts and questions written for it: related pairs
-# score 0.24 and more, unrelated ones 0.05 and less (tests/spec/test_layers_of_memory.py).
+# score 0.24 and more, unrelated ones 0.05 and less.
 RELEVANT_MIN = 0.2
 CONDITION_MIN = 0.35  # of an instruction whose condition has no word of the query
 # Minimum cosine of a query and a preference that governs it, in whatever words: four in five of a
