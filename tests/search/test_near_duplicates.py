@@ -71,6 +71,8 @@ def test_no_turn_of_a_person_counts_as_a_machine_s(half: str) -> None:
         "2026-11-21 10:10:11 INFO worker: processed 40 rows",
         "Progress: 40% |████      |",
         "Exit code: 1\n",
+        "[Tool use: Bash]",
+        "Tool output:",
     ],
 )
 def test_lines_of_tools_are_recognised(text: str) -> None:
@@ -129,6 +131,7 @@ def test_an_acknowledgement_is_a_machine_s_only_as_the_answer_to_a_notice() -> N
         "The task failed because Bob forgot it.",
         "added 3 packages of rice to the list",
         "build failed, why?",
+        "Tool result from git.log: commit a1b2c3 changed the cache serializer.",
     ],
 )
 def test_sentences_that_resemble_output_are_somebody_s_words(text: str) -> None:

@@ -66,6 +66,17 @@ class TestAnotherValue:
 
         assert set(ids(matches)) == set(moves[:2])
 
+    def test_question_about_an_earlier_time_gets_the_older_one_through_the_newer(
+        self, http: Http, moves: tuple[str, str]
+    ) -> None:
+        """The replaced turn is worth what the one is worth that the question names."""
+        for meal in ("lunch", "dinner", "breakfast", "soup"):
+            tell(http, f"Bob had {meal} in Berlin while it rained.")
+
+        matches = hits(http, "I moved to Berlin: what was it before?", top_k=2)
+
+        assert ids(matches) == list(moves)
+
     def test_as_of_an_earlier_time_there_was_no_newer_turn(
         self, http: Http, moves: tuple[str, str]
     ) -> None:

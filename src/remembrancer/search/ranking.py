@@ -450,7 +450,6 @@ def ranker_of(row: Mapping[str, Any]) -> Ranker:
 
 SUSPECT_COST = 7.0  # of what looks like a prompt injection: ranks it below similar events
 UNVERIFIED_COST = 7.0  # of a statement that says that it is not to be relied on
-HISTORY_LIFT = 3.0  # of a statement that changed, if the query asks for an earlier state
 REPLACED_COST = 7.0  # of a statement that a later one replaced for certain
 # Log odds that a later statement replaces an earlier one of which it may give another value.
 HINTED = 1.4
@@ -843,7 +842,10 @@ class Ranking:
             self._widen(known.lifted)
             scores = self._with_adjustments(ranker, known)
             changes = self._changes(scores, known)
-            if self._widen(one.event for one in changes.values()):  # what replaced a hit is a hit
+            linked = {one.event for one in changes.values()}  # what replaced a hit is a hit
+            if known.asks_history:
+                linked |= set(changes)
+            if self._widen(linked):
                 scores = self._with_adjustments(ranker, known)
             compared = self._compared(scores, known, changes, ranker.succession)
             self._scored = ranker, known, compared
@@ -920,7 +922,9 @@ class Ranking:
         ]
         gains, costs = np.zeros(len(total), "f4"), np.zeros(len(total), "f4")
         if known.asks_history:
-            gains[[place for pair in pairs for place in pair]] = HISTORY_LIFT
+            for older, newer in pairs:
+                gains[older] = max(gains[older], total[newer] - total[older])
+                gains[newer] = max(gains[newer], total[older] - total[newer])
             adjustments["history"] = gains
             return Scores(scores.events, adjustments, total + gains)
         for older, newer in pairs:
