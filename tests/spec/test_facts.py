@@ -336,6 +336,29 @@ class TestInstructions:
         assert answer["facts"] == []
         assert listed(http) == []
 
+    def test_each_turn_of_a_batch_has_its_own(self, http: Http) -> None:
+        turns = [
+            ("Hi. My train was late today.", []),
+            (
+                "Please always answer in German. Now translate it.",
+                ["Please always answer in German."],
+            ),
+            ("The meeting is at four. Never use emoji.", ["Never use emoji."]),
+        ]
+        batch = [
+            {"query": message, "response": "Ok.", "user_id": "ada", "session_id": "s"}
+            for message, _ in turns
+        ]
+        results = http.post("/api/v7/memory/batch", {"turns": batch}).json()["receipts"]
+        instructions = http.get("/api/v7/memory/instructions", params={"user_id": "ada"}).json()
+        sources = {one["text"]: one["event_id"] for one in instructions["instructions"]}
+
+        assert sources == {
+            wish: saved["event_id"]
+            for (_, wishes), saved in zip(turns, results, strict=True)
+            for wish in wishes
+        }
+
     def test_look_alikes_are_none(self, http: Http) -> None:
         for message in ("I always get lost there.", "She never called.", "Should I always save?"):
             http.remember(message, "I see.", user_id="ada")

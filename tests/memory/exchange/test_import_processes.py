@@ -31,6 +31,7 @@ from remembrancer.settings import processors
 
 TURN = EventText(query="When?", response="At nine.", topic=None, occurred_ms=0)
 _INDEX = "select words, vectors from event_index order by id"
+_FACTS = "select text from facts order by id"
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def source(tmp_path: Path) -> Path:
     lines = [
         {
             "id": f"t{number}",
-            "query": f"Which ferry leaves on day {number % 200}?",
+            "query": f"Which ferry leaves on day {number % 200}?"
+            + f" Never use emoji in letter {number}." * (number % 50 == 0),
             "response": f"The one to Elba at {number % 24}:40 from pier {number % 7}.",
             "user_id": "ada",
             "session_id": f"day-{number // 50}",
@@ -75,7 +77,9 @@ def stored(folder: Path, source: Path, maker: EntryMaker | None) -> list[tuple[o
             context, caller, importer.read(context, caller, source), maker=maker
         )
         assert (result.stored, result.duplicates) == (5 * BATCH, 0)
-        return context.store.read(lambda tx: [tuple(row) for row in tx.all(_INDEX)])
+        return context.store.read(
+            lambda tx: [tuple(row) for statement in (_INDEX, _FACTS) for row in tx.all(statement)]
+        )
 
 
 def test_the_index_is_that_of_an_import_in_one_process(
@@ -84,6 +88,7 @@ def test_the_index_is_that_of_an_import_in_one_process(
     here = stored(tmp_path / "one", source, None)
     assert isinstance(maker, EntryPool)
 
+    assert ("Never use emoji in letter 50.",) in here
     assert stored(tmp_path / "several", source, maker) == here
     assert len(active_children()) == 2
 

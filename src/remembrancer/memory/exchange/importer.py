@@ -26,7 +26,7 @@ from ..facts.write import NewFact, store_fact
 from ..intake import Intake
 from ..layers import layer_text
 from ..spaces import SQL, milliseconds, offset_minutes, space_of
-from ..write.turns import ReadTurn, add_turn, begin_turn, new_turn, read_turn
+from ..write.turns import ReadTurn, add_turn, begin_turn, new_turn, read_turn, with_spoken
 from .shapes import ImportRefused, LeftOutRecord, Shape, ShapeFact, ShapeTurn, Source
 from .shapes.records import digest
 from .survey import Survey, imported_records, open_import, survey
@@ -396,7 +396,7 @@ def _imported_turn(
         origin=record.origin,
         user_id=user_id,
         session_id=record.session_id,
-        text=text,
+        text=with_spoken(text),
         occurred_offset=offset_minutes(record.occurred_at),
         flags=intake.flags,
         metadata=metadata,

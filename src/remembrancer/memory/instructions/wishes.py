@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import string
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -18,7 +19,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...search import OwnSentence
 from ...search.embedders.multilingual import MultilingualEmbedder
+from ...search.embedders.port import Vectors
 from .words import across
 
 # --- The sentences that a user says ----------------------------------------------------------
@@ -75,26 +78,17 @@ _SAME_LENGTH = (("’", "'"), ("‘", "'"), ("ʼ", "'"), ("\t", " "), ("\r", " "
 _EDGES = string.whitespace + "-*•·>\"'([_"
 
 
-class OwnSentence(NamedTuple):
-    """A sentence of a user: its place in the message, and its text in lower case, as long.
-
-    Quoted text and code are underscores in it.
-    """
-
-    start: int
-    text: str
-
-
 def own_sentences(message: str) -> list[OwnSentence]:
     """Return the sentences that a user says, in order; of very many, the first and the last.
 
+    They are in lower case, as long as in the message, with underscores for quoted text and code.
     Left out are questions, quotes, code, logs, lines of other speakers, fields of a form, what
     follows a heading of Markdown or a line such as "Translate this:", and sentences with an
     address, a pipe to a shell or credentials, which nobody should follow from memory.
     """
     text = f"\n{message}"
     for pattern in (_QUOTED, _FOREIGN_LINE, _LABELLED_BLOCK):
-        text = pattern.sub(_mask, text)
+        text = pattern.sub(lambda match: _VISIBLE.sub("_", match[0]), text)
     text = _lower(text[1:])
     heading = _HEADING.search(f"\n{text}")
     last = heading.start() if heading else len(text)
@@ -112,10 +106,6 @@ def own_sentences(message: str) -> list[OwnSentence]:
     if len(places) > SENTENCES_MAX:
         places = places[: SENTENCES_MAX // 2] + places[-SENTENCES_MAX // 2 :]
     return [one for start, end in places if (one := _sentence(message, text, start, end))]
-
-
-def _mask(match: re.Match[str]) -> str:
-    return _VISIBLE.sub("_", match[0])
 
 
 def _sentence(message: str, text: str, start: int, end: int) -> OwnSentence | None:
@@ -154,6 +144,7 @@ KINDS: tuple[Kind, ...] = (
     "preference",
     "fact",
 )  # as the network orders them
+FACT_MIN = 0.5  # probability of a fact to remember from which a sentence states one
 CONDITION_MIN = 6  # characters of a condition before an order that follows without a comma
 _CONDITION_EDGES = " \t\r\n.,;:!?。，！？…\"'()"
 _FINAL = " \t\r\n.!?。！？…,;*_\"')"
@@ -213,31 +204,37 @@ def network() -> Network:
 def instructions_in(message: str) -> list[Instruction]:
     """Return the sentences of a user's message that state a wish, or a fact to remember, in order.
 
-    The first call of a process loads the built-in encoder, whatever embeds the turns.
+    See `stated_in`.
     """
-    sentences = own_sentences(message)
+    return stated_in(message, own_sentences(message))
+
+
+def stated_in(
+    message: str, sentences: Sequence[OwnSentence], vectors: Vectors | None = None
+) -> list[Instruction]:
+    """Return those of the sentences of a message that state a wish, or a fact to remember.
+
+    `vectors` (sentences, dimensions) are those of the built-in embedder. Without them the first
+    call of a process loads it, whatever embeds the turns.
+    """
     if not sentences:
         return []
+    if vectors is None:
+        vectors = _encoder().encode([sentence.text for sentence in sentences])
+    trained = network()
+    shares = trained.probabilities(vectors)
+    best = shares[:, 1:3].argmax(axis=1) + 1
+    best[shares[:, 1:3].sum(axis=1) < trained.wish_min] = 0
+    best[shares[:, 3] > FACT_MIN] = 3
     result = []
-    found = _kinds([sentence.text for sentence in sentences])
-    for sentence, kind in zip(sentences, found, strict=True):
+    for sentence, number in zip(sentences, best, strict=True):
+        kind = KINDS[number]
         if kind == "none":
             continue
         text = message[sentence.start : sentence.start + len(sentence.text)]
         condition = None if kind == "fact" else condition_of(text, sentence.text, kind)
         result.append(Instruction(text, condition, kind, sentence.start))
     return result
-
-
-def _kinds(texts: list[str]) -> list[Kind]:
-    """Return what each sentence states."""
-    known = network()
-    shares = known.probabilities(_encoder().encode(texts))
-    wish = shares[:, 1] + shares[:, 2]
-    best = shares[:, 1:3].argmax(axis=1) + 1
-    best[wish < known.wish_min] = 0
-    best[shares[:, 3] > 0.5] = 3
-    return [KINDS[one] for one in best]
 
 
 @cache

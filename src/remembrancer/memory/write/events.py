@@ -46,6 +46,7 @@ from .turns import (
     screen_turn,
     store_screened,
     store_turn_idempotently,
+    with_spoken,
 )
 
 # --- Save an event, and read one in full -----------------------------------------------------
@@ -246,6 +247,7 @@ def _read(context: Context, turns: Sequence[IncomingTurn]) -> list[ReadTurn]:
     """
     entries: list[IndexEntry] = []
     writer: Embedder = context.writer
+    turns = [replace(turn, text=with_spoken(turn.text)) for turn in turns]
     for piece in _pieces(turns):
         embedder = NoEmbedder() if is_long(piece[0].text) else writer
         created = index_entries(embedder, [turn.text for turn in piece])

@@ -21,7 +21,7 @@ from ...store import Row, Transaction, embedder_id, load_queries
 from ..changes import Withdrawal, state_keys, withdrawal_in
 from ..facts.write import Stated, store_stated
 from ..filters import index_metadata
-from ..instructions import instructions_in
+from ..instructions import own_sentences, stated_in
 from ..intake import Intake, OnlyEchoedText
 from ..layers import layer_entry
 from ..links import TurnLinks, link_related, related_turns, withdraw
@@ -63,15 +63,22 @@ def read_new_turn(context: Context, text: EventText, flags: tuple[str, ...]) -> 
     A long text would take seconds to embed: words find it at once, and maintenance adds the
     vectors.
     """
+    text = with_spoken(text)
     entry = index_entries(NoEmbedder() if is_long(text) else context.writer, [text])[0]
     return read_turn(context, text, replace(entry, flags=entry.flags + flags))
 
 
+def with_spoken(text: EventText) -> EventText:
+    """Return the text of a turn with the sentences in which wishes and facts may be stated."""
+    return replace(text, spoken=tuple(own_sentences(without_notices(text.query))))
+
+
 def read_turn(context: Context, text: EventText, entry: IndexEntry) -> ReadTurn:
-    """Return a turn that has an index entry. Raises EmbedderUnavailable."""
+    """Return a turn, a text `with_spoken`, that has an index entry. Raises EmbedderUnavailable."""
     message = "" if entry.is_machine_notice else without_notices(text.query)
     withdrawal = withdrawal_in(message)
-    wishes = [] if withdrawal else instructions_in(message)[:STATED_MAX]
+    is_read = text.spoken and message and not withdrawal
+    wishes = stated_in(message, text.spoken, entry.spoken)[:STATED_MAX] if is_read else []
     return ReadTurn(
         text=text,
         entry=entry,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -21,7 +21,13 @@ import numpy.typing as npt
 
 from ...settings import available_bytes, end_with
 from ..embedders.multilingual import MultilingualEmbedder, load
-from ..embedders.port import CHARACTERS_MAX, Embedder, EmbedderUnavailable, NoEmbedder
+from ..embedders.port import (
+    CHARACTERS_MAX,
+    Embedder,
+    EmbedderUnavailable,
+    NoEmbedder,
+    Vectors,
+)
 from ..embedders.serving import quantize
 from ..text.analysis import COUNT_MAX, IN_SESSION, REPEATED, SUSPECT, Passage, analyze
 from ..text.machine_text import MACHINE_NOTICE, Twin, is_machine_turn, twin_of
@@ -55,17 +61,26 @@ PackedEntry: TypeAlias = tuple[int, int, int, bytes, bytes | None]
 INSTRUCTION_LIKE = "instruction_like"
 
 
+class OwnSentence(NamedTuple):
+    """A sentence of a user: its place in the message, in characters, and its text."""
+
+    start: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventText:
     """The text of an event: two sides, such as a question and its answer, and its time.
 
-    `occurred_ms` is in ms since 1970, UTC.
+    `occurred_ms` is in ms since 1970, UTC. `spoken` are sentences of the query that are embedded
+    beside it and not stored.
     """
 
     query: str
     response: str
     topic: str | None
     occurred_ms: int
+    spoken: tuple[OwnSentence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +92,8 @@ class IndexEntry:
     by: str  # the analysis and embedder that made it: see analysis_id
     flags: tuple[str, ...] = ()  # of the event
     twin: Twin | None = None  # what it has in common with its near duplicates
+    # (len(spoken of the text), 512): vectors of the built-in embedder; None if another one made it
+    spoken: Vectors | None = field(default=None, compare=False)
 
     @property
     def is_machine_notice(self) -> bool:
@@ -95,18 +112,24 @@ def index_entries(
     """
     analyses = [_analysis(turn) for turn in turns]
     texts = [_embedded_text(part.text) for one in analyses for part in one.parts]
-    by, vectors = analysis_id(embedder), None
+    by, vectors, spoken = analysis_id(embedder), None, None
+    # In one batch: a few texts more cost little, because the weights are read once for all.
+    beside = [one.text for turn in turns for one in turn.spoken]
+    if not isinstance(embedder, MultilingualEmbedder):
+        beside = []
     try:
-        coded = quantize(embedder.encode(texts)) if texts else None
-        vectors = coded if coded is not None and coded.shape[1] else None
+        coded = embedder.encode(texts + beside) if texts else None
+        if coded is not None and coded.shape[1]:
+            vectors = quantize(coded[: len(texts)])
+            spoken = coded[len(texts) :] if beside else None
     except EmbedderUnavailable as error:
         if needs_vectors or not embedder.is_remote:
             raise
         _log.warning("%d texts are stored without vectors: %s", len(texts), error)
         by = analysis_id(NoEmbedder())
-    entries, start = [], 0
-    for parts, flags, twin in analyses:
-        end = start + len(parts)
+    entries, start, said = [], 0, 0
+    for turn, (parts, flags, twin) in zip(turns, analyses, strict=True):
+        end, first, said = start + len(parts), said, said + len(turn.spoken)
         entries.append(
             IndexEntry(
                 words=pack(parts, twin),
@@ -114,6 +137,7 @@ def index_entries(
                 by=by,
                 flags=flags,
                 twin=twin,
+                spoken=None if spoken is None else spoken[first:said],
             )
         )
         start = end
