@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from bench.locomo import Conversation, Event, Question
-from bench.sessions import Haystack, run
+from bench.sessions import run
 
 START = datetime(2025, 1, 1, tzinfo=UTC)  # the set has no dates: a conversation a day
 
 
-def haystacks(path: Path) -> Iterator[Haystack]:
+def haystacks(path: Path) -> Iterator[Conversation]:
     """Yield the questions of a file with their memories; those without evidence are left out."""
     content = json.loads(path.read_text("utf-8"))
     for number, item in enumerate(content["evidence_items"]):
         one = _haystack(number, item, path.stem)
-        if one.conversation.questions[0].evidence:
+        if one.questions[0].evidence:
             yield one
 
 
-def _haystack(number: int, item: dict[str, Any], kind: str) -> Haystack:
+def _haystack(number: int, item: dict[str, Any], kind: str) -> Conversation:
     wanted = {message["text"].strip() for message in item["message_evidences"]}
     events: list[Event] = []
     evidence: set[str] = set()
@@ -47,7 +47,7 @@ def _haystack(number: int, item: dict[str, Any], kind: str) -> Haystack:
             pair = tuple(ids[place : place + 2])
             events.append(Event(session, texts[0], texts[1], at + place, pair))
     question = Question(item["question"], frozenset(evidence), 0, kind=item.get("category", kind))
-    return Haystack(question.kind, Conversation(f"{kind} {number}", tuple(events), (question,)))
+    return Conversation(f"{kind} {number}", tuple(events), (question,))
 
 
 if __name__ == "__main__":

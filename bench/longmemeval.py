@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.locomo import Conversation, Event, Question
-from bench.sessions import Haystack, run
+from bench.sessions import run
 
 _DATE = "%Y/%m/%d (%a) %H:%M"
 
 
-def haystacks(path: Path) -> Iterator[Haystack]:
+def haystacks(path: Path) -> Iterator[Conversation]:
     """Yield the questions of a file with their memories."""
     for row in json.loads(path.read_text("utf-8")):
         if not row["question_id"].endswith("_abs"):
             yield _haystack(row)
 
 
-def _haystack(row: dict[str, Any]) -> Haystack:
+def _haystack(row: dict[str, Any]) -> Conversation:
     events: list[Event] = []
     evidence: set[str] = set()
     for number, (name, date, turns) in enumerate(
@@ -49,8 +49,7 @@ def _haystack(row: dict[str, Any]) -> Haystack:
             pair = tuple(ids[place : place + 2])
             events.append(Event(number, texts[0], texts[1], start + place, pair))
     question = Question(row["question"], frozenset(evidence), 0, kind=row["question_type"])
-    whole = Conversation(row["question_id"], tuple(events), (question,))
-    return Haystack(row["question_type"], whole)
+    return Conversation(row["question_id"], tuple(events), (question,))
 
 
 if __name__ == "__main__":

@@ -38,13 +38,13 @@ def longmemeval_file(folder: Path) -> Path:
 def test_longmemeval_becomes_memories_without_unanswerable_questions(tmp_path: Path) -> None:
     [one] = longmemeval.haystacks(longmemeval_file(tmp_path))
 
-    assert one.kind == "single-session-user"
-    assert [event.query for event in one.conversation.events] == [
+    assert one.questions[0].kind == "single-session-user"
+    assert [event.query for event in one.events] == [
         "How deep do I plant garlic?",
         "The ferry leaves at 9:40.",
     ]
-    assert one.conversation.questions[0].evidence == {"s2:0"}
-    assert one.conversation.events[1].occurred_ms == 1_684_656_000_000
+    assert one.questions[0].evidence == {"s2:0"}
+    assert one.events[1].occurred_ms == 1_684_656_000_000
 
 
 def test_convomem_finds_the_messages_of_the_evidence(tmp_path: Path) -> None:
@@ -61,15 +61,15 @@ def test_convomem_finds_the_messages_of_the_evidence(tmp_path: Path) -> None:
 
     [one] = convomem.haystacks(path)
 
-    assert one.kind == "user_evidence"
-    assert one.conversation.questions[0].evidence == {"1:0"}
+    assert one.questions[0].kind == "user_evidence"
+    assert one.questions[0].evidence == {"1:0"}
 
 
 def test_any_and_all_count_sessions_and_turns_count_events(tmp_path: Path) -> None:
     [one] = longmemeval.haystacks(longmemeval_file(tmp_path))
 
-    assert measures(one, [1, 0]) == [1.0] * 7
-    assert measures(one, [0]) == [0.0] * 7
+    assert measures(one, one.questions[0], [1, 0]) == [1.0] * 7
+    assert measures(one, one.questions[0], [0]) == [0.0] * 7
 
 
 def test_report_has_every_kind_beside_fts(tmp_path: Path) -> None:
