@@ -247,7 +247,7 @@ def test_verbs_work_in_the_memory_of_a_team(client: Client) -> None:
     assert [one.turns for one in client.sessions(team="Garden")] == [1]
     newer = client.update(added.fact.fact_id, "The club meets on Tuesdays.", team="Garden").fact
     assert len(client.history(newer.fact_id, team="Garden")) == 2
-    sources = [hit.source and hit.source.team for hit in client.search("rake", teams="all")]
+    sources = [hit.memory and hit.memory.team for hit in client.search("rake", teams="all")]
     assert sorted(sources, key=str) == ["Garden", None]
     client.delete(turn, team="Garden")
     client.delete(newer.fact_id, team="Garden")

@@ -88,5 +88,5 @@ def test_agents_work_in_teams(http: Http, app: Starlette) -> None:
     assert isinstance(own, MemoryAnswer)
     assert isinstance(together, MemoryAnswer)
     assert own.hits == []
-    assert [hit.source and hit.source.team for hit in together.hits] == ["Garden"]
+    assert [hit.memory and hit.memory.team for hit in together.hits] == ["Garden"]
     assert ", team Garden" in recalled_text(together)

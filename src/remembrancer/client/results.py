@@ -9,7 +9,7 @@ from typing import overload
 from ..protocol.cubes import SharedCube
 from ..protocol.memory import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
-from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemorySource, SummaryHit
+from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemoryName, SummaryHit
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 
@@ -57,7 +57,7 @@ class OtherMatch:
     time: str | None = None  # time from which a fact holds (RFC 3339, UTC)
     session_id: str | None = None
     topic: str | None = None
-    source: MemorySource | None = None  # of a search that names teams
+    memory: MemoryName | None = None  # of a search that names teams
 
     @property
     def marked_text(self) -> str:
@@ -159,12 +159,12 @@ def _of_fact(fact: FactHit) -> OtherMatch:
         status=fact.status,
         score=fact.score,
         time=fact.valid_from,
-        source=fact.source,
+        memory=fact.memory,
     )
 
 
 def _of_instruction(one: InstructionHit) -> OtherMatch:
-    return OtherMatch(kind=one.kind, id=one.instruction_id, text=one.text, source=one.source)
+    return OtherMatch(kind=one.kind, id=one.instruction_id, text=one.text, memory=one.memory)
 
 
 def _of_summary(one: SummaryHit) -> OtherMatch:
@@ -175,7 +175,7 @@ def _of_summary(one: SummaryHit) -> OtherMatch:
         score=one.score,
         session_id=one.session_id,
         topic=one.topic,
-        source=one.source,
+        memory=one.memory,
     )
 
 

@@ -150,18 +150,18 @@ def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[st
         one for one in answer.get("instructions") or [] if one["instruction_id"] not in in_context
     ]
     for one in instructions:
-        yield f"[instruction {one['instruction_id']}] {quoted(one['text'])}{_source(one)}"
+        yield f"[instruction {one['instruction_id']}] {quoted(one['text'])}{_ref(one)}"
     served = in_context | {one["instruction_id"] for one in instructions}
     for one in answer.get("facts") or []:
         if one["fact_id"] not in served:
             since = f"since {str(one['valid_from'])[:10]}{_mark(one)}"
-            yield f"[fact {one['fact_id']}] {since}: {quoted(one['text'])}{_source(one)}"
+            yield f"[fact {one['fact_id']}] {since}: {quoted(one['text'])}{_ref(one)}"
 
 
 def _mark(one: Mapping[str, Any]) -> str:
     """Return the marks of an event or a fact: its team, and that it no longer holds."""
-    source = one.get("source") or {}
-    team = f", team {_in_label(source['team'])}" if source.get("team") else ""
+    memory = one.get("memory") or {}
+    team = f", team {_in_label(memory['team'])}" if memory.get("team") else ""
     return team + (f", superseded by {one['superseded_by']}" if one.get("superseded_by") else "")
 
 
@@ -176,5 +176,5 @@ def _in_label(text: str) -> str:
     return one_line(text).replace("[", "(").replace("]", ")")
 
 
-def _source(one: Mapping[str, Any]) -> str:
+def _ref(one: Mapping[str, Any]) -> str:
     return f" (ref: {one['event_id']})" if one.get("event_id") else ""

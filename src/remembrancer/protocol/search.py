@@ -139,7 +139,7 @@ class MemoryQuery(Body):
         Annotated[list[Id], Field(max_length=limits.TEAMS_SEARCHED_MAX)] | Literal["all"] | None
     ) = None
     """Teams whose memory to search together with one's own, by id or name, or `all`. Every part of
-    the answer has its `source`. Not together with `team`."""
+    the answer names its `memory`. Not together with `team`."""
 
 
 class Author(Message):
@@ -151,7 +151,7 @@ class Author(Message):
     """User of that account."""
 
 
-class MemorySource(Message):
+class MemoryName(Message):
     """The memory that holds a part of an answer."""
 
     team_id: str | None
@@ -162,8 +162,8 @@ class MemorySource(Message):
     """Who wrote it, for the turns and facts of a team."""
 
 
-ItsSource = Annotated[
-    MemorySource | None,
+ItsMemory = Annotated[
+    MemoryName | None,
     ABSENT_IF_NONE,
     Field(description="Memory that holds it, where the request names a team."),
 ]
@@ -209,7 +209,7 @@ class Hit(Message):
     """Events whose value it may replace; no hit is moved because of it."""
     why: list[Signal]
     """Signals that found the event."""
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class FactHit(Message):
@@ -232,7 +232,7 @@ class FactHit(Message):
     metadata: ItsMetadata = None
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class InstructionHit(Message):
@@ -249,7 +249,7 @@ class InstructionHit(Message):
     event_id: str | None
     """Event id of the turn it came with, if there is one."""
     metadata: ItsMetadata = None
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class SummaryHit(Message):
@@ -267,7 +267,7 @@ class SummaryHit(Message):
     """The summary, or the part of it that fits best."""
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
-    source: ItsSource = None
+    memory: ItsMemory = None
 
 
 class OpenTask(Message):

@@ -29,8 +29,8 @@ from ...protocol.search import (
     Hit,
     InstructionHit,
     MemoryAnswer,
+    MemoryName,
     MemoryQuery,
-    MemorySource,
     OpenTask,
     Signal,
     SummaryHit,
@@ -320,7 +320,7 @@ def recall_with_teams(
     for member in members:
         erase_due(context, member.account_id)
     own = search(context, caller, query.model_copy(update={"teams": None}))
-    answers = [with_source(own, MemorySource(team_id=None, team=None))]
+    answers = [with_memory(own, MemoryName(team_id=None, team=None))]
     answers += [_search_team(context, member, query, search) for member in members]
     return _merged(query, answers)
 
@@ -343,7 +343,7 @@ def _search_team(
 def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> MemoryAnswer:
     """Return the answer of a team's memory with the team and the authors of its parts."""
     assert member.member is not None
-    source = MemorySource(team_id=member.member.team_id, team=member.member.team_name)
+    memory = MemoryName(team_id=member.member.team_id, team=member.member.team_name)
 
     def read(tx: Transaction) -> tuple[dict[str, Author], dict[str, Author]]:
         events = [hit.event_id for hit in answer.hits]
@@ -352,11 +352,11 @@ def with_authors(context: Context, member: Caller, answer: MemoryAnswer) -> Memo
         return authors_of_events(tx, events), authors_of_facts(tx, facts)
 
     events, facts = context.store.read(read, account_id=member.account_id)
-    return with_source(answer, source, {**events, **facts})
+    return with_memory(answer, memory, {**events, **facts})
 
 
-def with_source(
-    answer: MemoryAnswer, source: MemorySource, authors: dict[str, Author] | None = None
+def with_memory(
+    answer: MemoryAnswer, memory: MemoryName, authors: dict[str, Author] | None = None
 ) -> MemoryAnswer:
     """Return an answer whose parts name the memory that holds them.
 
@@ -366,8 +366,8 @@ def with_source(
 
     def signed(part: Part, identifier: str | None) -> Part:
         author = by_id.get(identifier or "")
-        place = source if author is None else source.model_copy(update={"author": author})
-        return part.model_copy(update={"source": place})
+        place = memory if author is None else memory.model_copy(update={"author": author})
+        return part.model_copy(update={"memory": place})
 
     return answer.model_copy(
         update={
