@@ -10,6 +10,7 @@ from ..protocol.cubes import SharedCube
 from ..protocol.memory import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
 from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemoryName, SummaryHit
+from ..protocol.sources import TextSource
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 
@@ -58,6 +59,7 @@ class OtherMatch:
     session_id: str | None = None
     topic: str | None = None
     memory: MemoryName | None = None  # of a search that names teams
+    source: TextSource = "user"  # who it comes from
 
     @property
     def marked_text(self) -> str:
@@ -160,11 +162,18 @@ def _of_fact(fact: FactHit) -> OtherMatch:
         score=fact.score,
         time=fact.valid_from,
         memory=fact.memory,
+        source=fact.source,
     )
 
 
 def _of_instruction(one: InstructionHit) -> OtherMatch:
-    return OtherMatch(kind=one.kind, id=one.instruction_id, text=one.text, memory=one.memory)
+    return OtherMatch(
+        kind=one.kind,
+        id=one.instruction_id,
+        text=one.text,
+        memory=one.memory,
+        source=one.source,
+    )
 
 
 def _of_summary(one: SummaryHit) -> OtherMatch:
@@ -176,6 +185,7 @@ def _of_summary(one: SummaryHit) -> OtherMatch:
         session_id=one.session_id,
         topic=one.topic,
         memory=one.memory,
+        source=one.source,
     )
 
 

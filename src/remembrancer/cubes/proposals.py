@@ -65,7 +65,7 @@ def create(
     prepared = prepare_cube(context, lesson)
 
     def store(tx: Transaction) -> CubeCreated:
-        check_evidence(tx, caller, request.evidence)
+        source = check_evidence(tx, caller, request.evidence)
         user_id = default_user_id(caller)
         session = None
         if request.session_id is not None:
@@ -74,7 +74,7 @@ def create(
             context,
             tx,
             caller,
-            prepared,
+            replace(prepared, lesson=replace(prepared.lesson, source=source)),
             user_id=user_id,
             session=None if session is None else session.id,
             improves=request.improves,

@@ -13,6 +13,7 @@ from typing import Any
 from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..protocol.errors import InvalidRequest
+from ..protocol.sources import SOURCES, TurnSource
 from ..search import (
     EntryBatch,
     EventText,
@@ -232,6 +233,11 @@ def space_of(row: int) -> int:
 def read_metadata(column: str | None) -> dict[str, Any] | None:
     """Return the metadata of a turn or a fact from the column of its row."""
     return None if column is None else json.loads(column)
+
+
+def read_sides(row: Row) -> TurnSource:
+    """Return who the sides of a turn come from; `row` has query_source and response_source."""
+    return TurnSource(query=SOURCES[row.query_source], response=SOURCES[row.response_source])
 
 
 def revised(tx: Transaction, space_id: int) -> ErasedEvents:

@@ -11,6 +11,7 @@ from . import limits
 from .cubes import SharedCube
 from .filters import ItsMetadata, OnlyPassing
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
+from .sources import ItsSource, TextSource, TurnSource
 from .text import Moment, Text
 
 # --- The reasons for a hit as one line of plain text -----------------------------------------
@@ -122,6 +123,9 @@ class MemoryQuery(Body):
     before: Moment | None = None
     """Only events that occurred before this time (RFC 3339)."""
     filters: OnlyPassing = None
+    min_trust: TextSource | None = None
+    """Only what comes from this source or a more trusted one, in every layer: `user`, `model`,
+    `tool`, `file`, `import`, `other`. A turn is as trusted as its less trusted side."""
     as_of: AsOf = None
     layers: Annotated[list[LayerName] | None, Field(min_length=1, max_length=4)] = None
     """Layers to search: `events` (the hits), `facts`, `instructions`, `summaries`. Default: all."""
@@ -196,6 +200,8 @@ class Hit(Message):
     """The user's message, or the matching part of it."""
     response: str
     """The response, or the matching part of it."""
+    source: TurnSource
+    """Who its sides come from."""
     occurred_at: Occurred
     created_at: Created
     metadata: ItsMetadata = None
@@ -219,6 +225,7 @@ class FactHit(Message):
     """Identifier of the fact."""
     text: str
     """The fact."""
+    source: ItsSource
     status: Literal["current", "superseded"]
     """`current`: it holds. `superseded`: another fact took its place."""
     valid_from: str
@@ -242,6 +249,7 @@ class InstructionHit(Message):
     """Identifier of the instruction."""
     text: str
     """The instruction, in the words it was stored in."""
+    source: ItsSource
     kind: Literal["instruction", "preference"] = "instruction"
     """An order, or a taste."""
     condition: str | None
@@ -265,6 +273,7 @@ class SummaryHit(Message):
     """Topic, if it has one."""
     text: str
     """The summary, or the part of it that fits best."""
+    source: ItsSource
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     memory: ItsMemory = None

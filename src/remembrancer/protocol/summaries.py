@@ -22,6 +22,7 @@ from .message import (
     example,
 )
 from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
+from .sources import ItsSource
 from .text import Telling, Text
 
 MadeBy = Literal["headlines", "model"]
@@ -172,6 +173,7 @@ class MapVersion(Message):
     """Number of L1s at that time."""
     made_by: str
     """`agent`; `headlines`: sentences of the L1s; `model`: lines of a model, and headlines."""
+    source: ItsSource
     created_at: Created
 
 

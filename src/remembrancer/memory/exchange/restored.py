@@ -392,7 +392,7 @@ def note_maps(write: RestoreWrite, *, users: Sequence[UserRecord]) -> None:
 # --- Cubes ----------------------------------------------------------------------------------------
 
 
-_LESSON = ("kind", "topic", "essence", "rules", "evidence", "model")
+_LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "source")
 
 
 def _begin_cubes(

@@ -22,6 +22,7 @@ from ...models import ModelFailed
 from ...protocol import limits
 from ...protocol.cubes import SharedCube
 from ...protocol.errors import InvalidRequest
+from ...protocol.filters import of_search
 from ...protocol.search import (
     LAYERS,
     Author,
@@ -36,6 +37,7 @@ from ...protocol.search import (
     SummaryHit,
     WorkContext,
 )
+from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339, tokens
 from ...search import (
     UNVERIFIED,
@@ -539,10 +541,7 @@ def search(
     passing = _passing(context, tx, space, view, query)
     ranking = _score_parts(context, view, passing, terms, vector_text, stages)
     vector = context.query_vectors(vector_text)
-    names = query.layers or LAYERS
-    layers = layer_hits(
-        context, tx, space, ranking.question, vector, names, as_of_ms, query.filters
-    )
+    layers = layer_hits(context, tx, space, ranking.question, vector, query, as_of_ms)
     stages.end("layers")
     ranker = _ranker(context.embedder.name if vector.any() else "none")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
@@ -699,6 +698,7 @@ def _cube_query(
         "situation": situation,
         "question": question,
         "vector": vector,
+        "min_trust": query.min_trust,
     }
     if space is None:
         return CubeQuery(session=None, **request)
@@ -744,8 +744,9 @@ def _passing(
         least, most = np.iinfo("i8").min, np.iinfo("i8").max
         passes = occurred >= milliseconds(query.after, least)
         passes &= occurred < milliseconds(query.before, most)
-    if query.filters is not None:
-        events = passing_events(context, tx, space, query.filters)[view["event"]]
+    if query.filters is not None or query.min_trust is not None:
+        filters = of_search(query.filters, query.min_trust)
+        events = passing_events(context, tx, space, filters)[view["event"]]
         passes = events if passes is None else passes & events
     return passes
 
@@ -845,6 +846,7 @@ def _hit(
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
         metadata=read_metadata(row.metadata),
+        source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
         score=round(score, 4),
         why=why,
         **links._asdict(),

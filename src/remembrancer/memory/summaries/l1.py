@@ -13,6 +13,7 @@ from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import Conflict
+from ...protocol.sources import RANKS
 from ...protocol.summaries import Summary, SummarySaved
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
@@ -165,6 +166,7 @@ def store_l1(
         "message_count": message_count,
         "turns": source.turns,
         "ratio": ratio,
+        "source": max(source.source, RANKS["model"]),
     }
     new = tx.one(
         SQL.add_l1,

@@ -10,10 +10,12 @@ from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
 from ...protocol.fence import data_line, fenced, indented, new_delimiter
+from ...protocol.recalled import marked
 from ...protocol.search import MemoryQuery
+from ...protocol.sources import SOURCES
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import rfc3339, tokens
-from ...store import Transaction
+from ...store import Row, Transaction
 from ..facts.listing import start_facts
 from ..recall.recall import recall
 from ..spaces import AFTER_ALL, past_ms
@@ -166,12 +168,16 @@ def _parts(
     parts = StartParts(
         map=newest.text if newest else "",
         instructions=[row.text for row in facts if row.kind],
-        facts=[row.text for row in facts if not row.kind],
-        summaries=[f"{rfc3339(row.created_ms)[:10]} {row.text}" for row in l1s],
+        facts=[_marked(row) for row in facts if not row.kind],
+        summaries=[f"{rfc3339(row.created_ms)[:10]} {_marked(row)}" for row in l1s],
         cubes=cubes,
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
     return parts, max(unread, 0) if as_of_ms is None else 0
+
+
+def _marked(row: Row) -> str:
+    return marked(row.text, SOURCES[row.source])
 
 
 def _sections(parts: StartParts) -> tuple[PackSection, ...]:

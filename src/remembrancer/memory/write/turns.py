@@ -14,6 +14,7 @@ from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
 from ...protocol.notices import without_notices
+from ...protocol.sources import RANKS, USUAL, TextSource, TurnSource
 from ...search import EventText, IndexEntry, index_entries, repeated
 from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE
@@ -54,10 +55,16 @@ class ReadTurn:
     message: str  # of the user, without machine notices
     withdrawal: Withdrawal | None
     keys: list[str]  # of what the message is about
+    source: TurnSource  # who its sides come from
     stated: list[Stated]  # wishes and facts in the message
 
 
-def read_new_turn(context: Context, text: EventText, flags: tuple[str, ...]) -> ReadTurn:
+def read_new_turn(
+    context: Context,
+    text: EventText,
+    flags: tuple[str, ...],
+    source: TurnSource | TextSource | None = None,
+) -> ReadTurn:
     """Return a turn with its index entry, with further flags. Raises EmbedderUnavailable.
 
     A long text would take seconds to embed: words find it at once, and maintenance adds the
@@ -65,7 +72,7 @@ def read_new_turn(context: Context, text: EventText, flags: tuple[str, ...]) -> 
     """
     text = with_spoken(text)
     entry = index_entries(NoEmbedder() if is_long(text) else context.writer, [text])[0]
-    return read_turn(context, text, replace(entry, flags=entry.flags + flags))
+    return read_turn(context, text, replace(entry, flags=entry.flags + flags), source)
 
 
 def with_spoken(text: EventText) -> EventText:
@@ -73,11 +80,27 @@ def with_spoken(text: EventText) -> EventText:
     return replace(text, spoken=tuple(own_sentences(without_notices(text.query))))
 
 
-def read_turn(context: Context, text: EventText, entry: IndexEntry) -> ReadTurn:
-    """Return a turn, a text `with_spoken`, that has an index entry. Raises EmbedderUnavailable."""
+def read_turn(
+    context: Context,
+    text: EventText,
+    entry: IndexEntry,
+    source: TurnSource | TextSource | None = None,
+) -> ReadTurn:
+    """Return a turn, a text `with_spoken`, that has an index entry. Raises EmbedderUnavailable.
+
+    Only what the user says withdraws turns, and states wishes and facts.
+    """
+    sides = source if isinstance(source, TurnSource) else USUAL
+    if isinstance(source, str):
+        sides = TurnSource(query=source, response=source)
+    if not text.response.strip():
+        sides = TurnSource(query=sides.query, response=sides.query)
+    elif not text.query.strip():
+        sides = TurnSource(query=sides.response, response=sides.response)
     message = "" if entry.is_machine_notice else without_notices(text.query)
-    withdrawal = withdrawal_in(message)
-    is_read = text.spoken and message and not withdrawal
+    is_said = sides.query == "user"
+    withdrawal = withdrawal_in(message) if is_said else None
+    is_read = is_said and text.spoken and message and not withdrawal
     wishes = stated_in(message, text.spoken, entry.spoken)[:STATED_MAX] if is_read else []
     return ReadTurn(
         text=text,
@@ -86,6 +109,7 @@ def read_turn(context: Context, text: EventText, entry: IndexEntry) -> ReadTurn:
         withdrawal=withdrawal,
         keys=[] if withdrawal else sorted(state_keys(message)),
         stated=[Stated(one, layer_entry(context, one.text)) for one in wishes],
+        source=sides,
     )
 
 
@@ -216,6 +240,8 @@ def add_turn(
         created_ms=context.clock(),
         expires_ms=turn.expires_ms,
         metadata=turn.metadata,
+        query_source=RANKS[read.source.query],
+        response_source=RANKS[read.source.response],
         keys=json.dumps(read.keys, ensure_ascii=False),
         words=entry.words,
         vectors=entry.vectors,
@@ -305,6 +331,7 @@ class IncomingTurn:
     text: EventText
     offset_minutes: int = 0  # of the zone of its time, east of UTC
     expires_ms: int | None = None  # when it is erased, ms since 1970
+    source: TurnSource | TextSource | None = None  # who its sides come from; None: the default
     given: Mapping[str, Any] | None = None  # its metadata, as the request brings it
     metadata: str | None = None  # as it is stored
     flags: tuple[str, ...] = ()  # set while screening its texts
@@ -387,7 +414,7 @@ def store_turn_idempotently(
     """
     require_write(caller)
     screened = screen_turn(context, caller, turn)
-    read = read_new_turn(context, screened.text, screened.flags)
+    read = read_new_turn(context, screened.text, screened.flags, screened.source)
     erased: list[ErasedEvents | None] = []
 
     def store(tx: Transaction) -> AnswerT:
