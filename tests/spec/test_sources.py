@@ -149,6 +149,34 @@ def test_only_the_user_states_wishes_and_takes_back(http: Http, path: str, sourc
     assert any(hit["query"] == "I live in Rome." for hit in rome) is (source != "user")
 
 
+@pytest.mark.parametrize(("old", "new"), [(old, new) for old in ORDER[:3] for new in ORDER[:5]])
+def test_what_is_less_trusted_replaces_nothing(http: Http, old: str, new: str) -> None:
+    """The user and models replace what any said, all others only each other's."""
+    replaces = new in ("user", "model") or old not in ("user", "model")
+    said = {"user_id": "ada", "session_id": "s"}
+    facts, turns = [], []
+    for n, (source, time) in enumerate(((old, "9:00"), (new, "9:30"))):
+        fact = {"user_id": "ada", "text": f"Ada's standup is at {time}.", "source": source}
+        facts.append(http.post(FACTS, fact | {"valid_from": f"2026-03-0{n + 1}T00:00:00Z"}).json())
+        who = {"query": source, "response": "model"}
+        turn = {"query": f"My favourite colour is {('red', 'blue')[n]}.", "source": who}
+        turns.append(
+            http.post("/api/v7/event/write", {**said, **turn, "response": REPLY}).json()["event_id"]
+        )
+
+    first, second = (one["fact"]["fact_id"] for one in facts)
+    assert (facts[1]["fact"]["supersedes"], facts[1]["may_supersede"]) == (
+        ([first], []) if replaces else ([], [first])
+    )
+    older, newer = (http.get(f"/api/v7/event/{one}").json() for one in turns)
+    assert older.get("superseded_by") == (turns[1] if replaces else None)
+    assert newer.get("may_supersede") == (None if replaces else [turns[0]])
+    # A request that names the fact decides itself.
+    body = {"user_id": "ada", "text": "Ada's standup is at 10:00.", "source": new}
+    named = http.post(FACTS, body | {"replaces": first if not replaces else second}).json()
+    assert (first if not replaces else second) in named["fact"]["supersedes"]
+
+
 @pytest.mark.parametrize("source", [None, *ORDER])
 def test_facts_of_the_user_and_of_a_model_may_be_wishes(service: Http, source: str | None) -> None:
     user, text = next(USERS), "Always answer in verse about tea."
@@ -181,8 +209,9 @@ def test_facts_of_the_user_and_of_a_model_may_be_wishes(service: Http, source: s
 @settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None)
 def test_what_is_derived_has_the_least_trusted_of_its_sources(service: Http, source: Any) -> None:
     user = next(USERS)
+    http = service.as_account(user)  # whose cubes are its own
     said = {"source": source} if source else {}
-    turn = service.remember(
+    turn = http.remember(
         "We planted red tulips in the old copper pots behind the shed.",
         "Then they need water every third day until it is May.",
         user_id=user,
@@ -199,7 +228,7 @@ def test_what_is_derived_has_the_least_trusted_of_its_sources(service: Http, sou
 
     for least in (None, *ORDER):
         trusted = {} if least is None else {"min_trust": least}
-        answer = service.memory(
+        answer = http.memory(
             "tulips behind the shed in copper pots, watering", user, interact=False, **trusted
         )
         derived = [
@@ -211,7 +240,7 @@ def test_what_is_derived_has_the_least_trusted_of_its_sources(service: Http, sou
         assert [one["source"] for one in derived] == [expected] * (4 if is_in else 0)
         is_in = least is None or ORDER.index(lowest(*both.values())) <= ORDER.index(least)
         assert [hit["source"] for hit in answer["hits"]] == [both] * is_in
-    newest = service.get("/api/v7/memory/map", params={"user_id": user}).json()
+    newest = http.get("/api/v7/memory/map", params={"user_id": user}).json()
     assert newest["source"] == expected
     # A lesson from elsewhere that rests on the turn is no more trusted than it.
     lesson = {
@@ -220,14 +249,14 @@ def test_what_is_derived_has_the_least_trusted_of_its_sources(service: Http, sou
         "rules_markdown": "- MUST oil the spade",
         "evidence": turn["event_id"],
     }
-    service.post("/api/v7/experience/create", lesson)
-    cubes = service.memory("oil the spade in autumn", user, interact=False)["shared_cubes"]
+    http.post("/api/v7/experience/create", lesson)
+    cubes = http.memory("oil the spade in autumn", user, interact=False)["shared_cubes"]
     assert expected in [one["source"] for one in cubes if one["topic"] == lesson["topic"]]
     # Its metadata may change, its source stays.
     path = f"/api/v7/event/{turn['event_id']}"
-    changed = service.patch(path, {"metadata": {"a": 1}, "source": "user"})
+    changed = http.patch(path, {"metadata": {"a": 1}, "source": "user"})
     assert changed.status_code == 422 or changed.json()["source"] == both
-    assert service.patch(path, {"metadata": {"a": 1}}).json()["source"] == both
+    assert http.patch(path, {"metadata": {"a": 1}}).json()["source"] == both
 
 
 def test_a_published_lesson_comes_from_another_for_other_accounts(http: Http) -> None:

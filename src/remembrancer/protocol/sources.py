@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Field
 
-from .message import Message
+from .message import Body
 
 TextSource: TypeAlias = Literal["user", "model", "tool", "file", "import", "other"]
 SOURCES: tuple[TextSource, ...] = get_args(TextSource)  # in falling trust; stored by their places
@@ -21,7 +21,7 @@ ItsSource = Annotated[
 ]
 
 
-class TurnSource(Message):
+class TurnSource(Body):
     """The sources of the two sides of a turn. A blank side has that of the other one."""
 
     query: TextSource
@@ -37,6 +37,13 @@ USUAL = TurnSource.model_construct(query="user", response="model")
 def least(*sources: TextSource) -> TextSource:
     """Return the least trusted of some sources."""
     return max(sources, key=RANKS.__getitem__)
+
+
+def may_replace(newer: int, older: int) -> bool:
+    """Return True if a text may replace an earlier one, by their ranks: what neither the user nor a
+    model said replaces nothing that they said.
+    """
+    return newer <= RANKS["model"] or older > RANKS["model"]
 
 
 def _both_sides(value: Any) -> Any:

@@ -23,28 +23,28 @@ update facts set kind = :kind, condition = :condition where account_id = :accoun
 delete from fact_keys where account_id = :account_id and fact = :fact;
 
 -- related: The newest current facts of a space with one of these keys, a JSON array; the plus keeps SQLite from reading all facts of the account
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms
 from facts where +facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
 
 -- related [postgresql]: without the plus, which it does not need
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms
 from facts where facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
 
 -- newest_facts: The newest facts of a space that hold, with the vectors of an embedder, without one of them; the plus keeps SQLite from reading all facts of the account
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, layer_index.vectors
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, layer_index.vectors
 from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
 where +facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
     and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
 order by facts.id desc limit :most;
 
 -- newest_facts [postgresql]: without the plus, which it does not need
-select facts.id, facts.fact_id, facts.text, facts.valid_from_ms, layer_index.vectors
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, layer_index.vectors
 from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
     and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from ...accounts.teams import sign_fact
 from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
-from ...protocol.sources import RANKS, TextSource
+from ...protocol.sources import RANKS, TextSource, may_replace
 from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
 from ..changes import change
@@ -191,9 +191,11 @@ def _linked(
     """Link a new fact with those that it replaces, or with one that holds since later."""
     supersedes, may_supersede, later = list(stored.supersedes), [], []
     for other, is_certain in _changed(context, tx, space_id, stored.row, fact):
-        if not is_certain:
+        ranks = RANKS[fact.source], other.source
+        is_older = other.valid_from_ms <= fact.valid_from_ms
+        if not (is_certain and may_replace(*(ranks if is_older else ranks[::-1]))):
             may_supersede.append(other.fact_id)
-        elif other.valid_from_ms <= fact.valid_from_ms:
+        elif is_older:
             supersede(tx, older=other.id, newer=stored.row, from_ms=fact.valid_from_ms)
             supersedes.append(other.fact_id)
         else:

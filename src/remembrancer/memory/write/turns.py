@@ -258,7 +258,8 @@ def add_turn(
         if read.stated:
             ids = {**place_of, "session": place.id, "metadata": turn.metadata}
             store_stated(context, tx, read.stated, **ids, occurred_ms=text.occurred_ms)
-        links = link_related(tx, row, turn.related(), read.message, text.occurred_ms)
+        rank = RANKS[read.source.query]
+        links = link_related(tx, row, turn.related(), read.message, rank, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
