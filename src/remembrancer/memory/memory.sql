@@ -61,7 +61,7 @@ update sessions set turns_without_cube = 0 where account_id = :account_id and id
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
 from sessions join events on events.account_id = :account_id and events.id = (
     select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id and latest.withdrawn_by is null
-        and latest.flags not like '%machine\_notice%' escape '\' and (latest.query <> '' or latest.topic is not null) order by latest.created_ms desc, latest.id desc limit 1
+        and latest.query_source <= :rank and latest.flags not like '%machine\_notice%' escape '\' and (latest.query <> '' or latest.topic is not null) order by latest.created_ms desc, latest.id desc limit 1
 )
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
@@ -71,7 +71,7 @@ select sessions.session_id, sessions.turns, sessions.last_turn_ms, newest.topic,
 from sessions cross join lateral (
     select events.topic, events.query from events
     where events.account_id = :account_id and events.session = sessions.id and events.withdrawn_by is null
-        and events.flags not like '%machine\_notice%' escape '\' and (events.query <> '' or events.topic is not null)
+        and events.query_source <= :rank and events.flags not like '%machine\_notice%' escape '\' and (events.query <> '' or events.topic is not null)
     order by events.created_ms desc, events.id desc limit 1
 ) as newest
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id and sessions.last_turn_ms > :since_ms

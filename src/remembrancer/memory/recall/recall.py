@@ -603,7 +603,8 @@ def _open_tasks(
 ) -> list[OpenTask] | None:
     if not space.has_open_task:
         return None
-    return open_tasks(tx, space.id, query.session_id, context.clock()) or None
+    least = query.min_trust or "other"
+    return open_tasks(tx, space.id, query.session_id, context.clock(), least) or None
 
 
 def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
