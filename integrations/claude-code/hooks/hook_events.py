@@ -24,15 +24,13 @@ QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt 
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
     "Hooks follow the protocol of this memory for you: they search it before you answer and save "
-    "each turn afterwards. The user sees everything that you write. Put `(ref: <event_id>)` after "
-    "each number, date, name and URL that you take from memory. What the user wrote in this turn "
-    "or a tool returned in it needs no ref. For anything else, use the tools of the MCP server "
-    "`remembrancer` with session_id `{session}`."
+    "each turn afterwards. The user sees everything that you write. For anything else, use the "
+    "tools of the MCP server `remembrancer` with session_id `{session}`."
 )
 START_WITHOUT_RECALL = (
     "Hooks save each turn of this conversation. Before you answer, call `recall` of the MCP server "
     "`remembrancer` with what the user wants and session_id `{session}`. The user sees everything "
-    "that you write. Put `(ref: <event_id>)` after what you take from memory."
+    "that you write."
 )
 
 

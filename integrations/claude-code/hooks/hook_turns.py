@@ -22,6 +22,7 @@ REVISE = (
     "The second look at your answer failed. Fix the following and write the whole answer again:\n"
 )
 FAILURES_MAX = 20  # lines of a request to revise an answer
+QUOTE_CHARACTERS_MAX = 300  # of a recalled sentence in such a line
 UNSURE = "Remembrancer: after a second look this answer may not fully meet the checks."
 _REF = re.compile(r"\(ref: ?([^(),\s]{1,256})")
 # Cheap test that avoids importing the parser for most answers.
@@ -239,17 +240,17 @@ def _second_look(
 ) -> list[str]:
     """Return what must be fixed; empty if nothing, or if the check is unnecessary or unavailable.
 
-    By default only claims from memory are checked; with the setting `always`, all claims. A revised
-    answer is always checked, so that the last check of its turn is not that of the draft.
+    By default that is what contradicts memory; with the setting `always`, every failed check. A
+    revised answer is always checked, so that the last check of its turn is not that of the draft.
     """
     from remembrancer_protocol.pasted import without_keys
 
     draft = without_keys(readable(answer))
     checks_all = settings.second_look == "always"
     claims = None if checks_all else _memory_claims(event, state, draft)
-    is_needed = checks_all or state.get("blocked") or (claims and claims.need_second_look)
-    if not is_needed:
-        return []
+    contradicted = _contradicted(event, claims) if claims else []
+    if not (checks_all or state.get("blocked") or (claims and claims.cites)):
+        return contradicted
     citation = _REF.search(answer)
     look = {
         "draft": draft,
@@ -259,19 +260,27 @@ def _second_look(
     try:
         result = service.post("/api/v7/agent/second-look", look)
     except (InvalidSetupError, ServiceUnreachableError, ServiceError):
-        return []
-    if result["status"] == "pass":
-        return []
+        return contradicted
     failed = [
         check
         for check in result["checks"]
         if check["status"] != "pass"
-        and (
-            claims is None
-            or claims.must_correct(check["check"], check.get("start"), check.get("end"))
-        )
+        and (checks_all or (claims and claims.contradicts(check["check"], check.get("end"))))
     ]
-    return _listed(failed)
+    return [*contradicted, *_listed(failed)][:FAILURES_MAX]
+
+
+def _contradicted(event: dict[str, Any], claims: Any) -> list[str]:
+    """Return a line for each value that contradicts memory and is new to this session."""
+    if not claims.contradictions:
+        return []
+    from hook_transcript import session_texts
+
+    return [
+        f"`{one.value.text}` contradicts memory, which says: {one.memory[:QUOTE_CHARACTERS_MAX]} "
+        "Correct it, or say that it has changed since."
+        for one in claims.contradictions_new_to(session_texts(event.get("transcript_path")))
+    ]
 
 
 def _listed(checks: list[dict[str, Any]]) -> list[str]:
@@ -288,4 +297,4 @@ def _listed(checks: list[dict[str, Any]]) -> list[str]:
     for problem, values in claims.items():
         named = ", ".join(value for value in values if value)
         lines.append(f"{problem} ({named})" if named else problem)
-    return lines[:FAILURES_MAX]
+    return lines
