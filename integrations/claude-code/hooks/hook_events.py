@@ -25,12 +25,11 @@ SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
     "Hooks follow the protocol of this memory for you: they search it before you answer and save "
     "each turn afterwards. The user sees everything that you write. For anything else, use the "
-    "tools of the MCP server `remembrancer` with session_id `{session}`."
+    "tools of the MCP server `remembrancer` with {place}."
 )
 START_WITHOUT_RECALL = (
     "Hooks save each turn of this conversation. Before you answer, call `recall` of the MCP server "
-    "`remembrancer` with what the user wants and session_id `{session}`. The user sees everything "
-    "that you write."
+    "`remembrancer` with what the user wants and {place}. The user sees everything that you write."
 )
 
 
@@ -66,6 +65,7 @@ def start_session(
     session has its own turns in its context.
     """
     session.update(project=settings.project or event.get("cwd") or "", start_pack="", shown=[])
+    project = _note_project(event, settings, session)
     if event.get("source") != "resume":
         session.update(context_from=now())
     try:
@@ -77,12 +77,14 @@ def start_session(
             user_id=user_id(settings, service, session),
             format="text",
             client="hooks",
+            project=project,
         )
     except (InvalidSetupError, ServiceUnreachableError, ServiceError) as error:
         message = f"Remembrancer: {error}. Turns are queued on disk until it answers."
         return hook_output.context(settings.agent, "SessionStart", "", message)
     session.update(start_pack=pack["prompt_text"])
-    text = f"{instructions.format(session=session.id)}\n\n{pack['prompt_text']}"
+    place = f"session_id `{session.id}`" + (f" and project `{project}`" if project else "")
+    text = f"{instructions.format(place=place)}\n\n{pack['prompt_text']}"
     return hook_output.context(settings.agent, "SessionStart", text)
 
 
@@ -118,6 +120,8 @@ def recall(
         "min_answerable": ANSWERABLE_MIN,
         "seals": False,
     }
+    if project := state.get("project_name"):
+        query["project"] = project
     if work := state.get("work"):
         from hook_work import work_to_send
 
@@ -176,6 +180,7 @@ def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> 
         return ""
     if settings.user_id:
         session.update(user_id=settings.user_id)
+    _note_project(event, settings, session)
     prompt = without_notices(text)
     if not prompt.strip():
         session.change(_start_without_prompt)
@@ -193,6 +198,18 @@ def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> 
         return prompt
 
     return str(session.change(store))
+
+
+def _note_project(event: dict[str, Any], settings: Settings, session: Session) -> str:
+    """Return the name of the project that is open, stored in the state of the session."""
+    from hook_project import project_name
+
+    cwd = str(event.get("cwd") or "")
+    folder = settings.project or session.read().get("project") or cwd
+    name = project_name(cwd, str(folder), settings.home)
+    if name != session.read().get("project_name", ""):
+        session.update(project_name=name)
+    return name
 
 
 def _start_without_prompt(state: dict[str, Any]) -> None:

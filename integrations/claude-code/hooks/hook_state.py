@@ -117,12 +117,14 @@ def turn_body(session: Session, state: dict[str, Any], response: str) -> dict[st
 
     texts = (state["prompt"] or "", response)
     query, answer = (without_keys(readable(text)) for text in texts)
-    body = {
+    body: dict[str, Any] = {
         "query": query,
         "response": answer,
         "session_id": session.id,
         "occurred_at": state["at"],
     }
+    if state.get("project_name"):
+        body["metadata"] = {"project": state["project_name"]}
     return {**body, "user_id": state["user_id"]} if state.get("user_id") else body
 
 

@@ -430,8 +430,8 @@ TOOLS: tuple[Tool, ...] = (
         MemoryAnswer,
         _recall,
         required="query_text",
-        optional="focus_words error tools files top_k session_id last_seal after before as_of "
-        "depth user_id team teams",
+        optional="focus_words error tools files top_k session_id project last_seal after before "
+        "as_of depth user_id team teams",
         beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
         "(ref: event_id). After a failure, pass its error text: lessons are chosen for it.",
         render=recalled_text,
@@ -482,7 +482,7 @@ TOOLS: tuple[Tool, ...] = (
         StartQuery,
         StartPack,
         _start_pack,
-        optional="session_id user_id",
+        optional="session_id project user_id",
         render=_start_pack_text,
         is_read_only=True,
         beside_hooks=None,

@@ -64,6 +64,18 @@ AsOf = Annotated[
 ]
 
 
+ProjectName = Annotated[
+    Annotated[Text, Field(min_length=1, max_length=limits.METADATA_TEXT_CHARACTERS_MAX)] | None,
+    Field(
+        description="Project that is open, as in `metadata.project` of its turns. What belongs to "
+        "it or to no project is preferred."
+    ),
+]
+OtherProject = Annotated[
+    str | None, ABSENT_IF_NONE, Field(description="Its project, if the search named another one.")
+]
+
+
 class WorkContext(Body):
     """The rest of a turn besides the user's message. Cubes are chosen for it too."""
 
@@ -122,6 +134,7 @@ class MemoryQuery(Body):
     before: Moment | None = None
     """Only events that occurred before this time (RFC 3339)."""
     filters: OnlyPassing = None
+    project: ProjectName = None
     as_of: AsOf = None
     layers: Annotated[list[LayerName] | None, Field(min_length=1, max_length=4)] = None
     """Layers to search: `events` (the hits), `facts`, `instructions`, `summaries`. Default: all."""
@@ -199,6 +212,7 @@ class Hit(Message):
     occurred_at: Occurred
     created_at: Created
     metadata: ItsMetadata = None
+    project: OtherProject = None
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     superseded_by: OrAbsent[str] = None
