@@ -285,10 +285,13 @@ def test_answer_may_contradict_what_an_earlier_prompt_recalled(agent: Agent, own
 
 def test_turn_with_rejected_lines_is_saved_without_them(agent: Agent, owner: Http) -> None:
     """Invalid input loses no turn."""
-    end = agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
+    agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
+    told = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
+    again = agent.trigger("UserPromptSubmit", prompt="And the ladder?")
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
-    assert "stored this turn without its fact, cube or summary" in end["systemMessage"]
+    assert "stored this turn without its fact, cube or summary" in told["systemMessage"]
+    assert "systemMessage" not in again
 
 
 def test_nul_and_lone_surrogates_are_replaced(agent: Agent, owner: Http) -> None:
@@ -304,12 +307,13 @@ def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -
     good = agent.environment["REMEMBRANCER_KEY"]
     agent.environment["REMEMBRANCER_KEY"] = new_key(context, read_only=True)
 
-    end = agent.turn("Who has the ladder?", "Mr Lund.")
+    agent.turn("Who has the ladder?", "Mr Lund.")
     queue_length = len(agent.queued_requests())
     agent.environment["REMEMBRANCER_KEY"] = good
+    told = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
     agent.trigger("SessionEnd")
 
-    assert "queued this turn on disk" in end["systemMessage"]
+    assert "queued this turn on disk" in told["systemMessage"]
     assert (queue_length, agent.queued_requests()) == (1, [])
 
 

@@ -436,11 +436,8 @@ def stop(
     """Remember the turn, check it with a second look, and vote."""
     from hook_turns import end_turn
 
-    result = end_turn(event, settings, service, session)
     has_checks = bool(session.read().get("checked"))
     unlogged = session.change(lambda state: state.pop("checked", None)) if has_checks else None
     for checks in (unlogged or {}).values():
         _enqueue_logs(session, checks, "The call was allowed; the agent did not report its result.")
-    if unlogged:
-        session.send(service)
-    return result
+    return end_turn(event, settings, service, session)

@@ -43,15 +43,32 @@ def answer_event(
         settings = Settings(environment, agent, url)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
+        service = Service(settings)
         if agent == "cursor":
             import hook_cursor
 
-            return hook_cursor.answer(event, settings, Service(settings), session)
+            return hook_cursor.answer(event, settings, service, session)
         import hook_events
 
-        return hook_events.answer(event, settings, Service(settings), session)
+        answer = hook_events.answer(event, settings, service, session)
+        return _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
         return _answer_failure(event, agent, error, environment)
+
+
+def _with_message(
+    answer: dict[str, Any], event: dict[str, Any], service: Service, session: Session
+) -> dict[str, Any]:
+    """Return an answer with one line for the user, if there is something to tell."""
+    message = ""
+    if service.has_timed_out:
+        message = (
+            f"Remembrancer: {service.settings.url} did not answer in time. For a minute there is "
+            "no memory; turns are queued on disk."
+        )
+    elif event.get("hook_event_name") == "UserPromptSubmit" and session.read().get("message"):
+        message = session.change(lambda state: state.pop("message", ""))
+    return {"systemMessage": message, **answer} if message else answer
 
 
 def _parse(raw_event: bytes) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _TOOLS = {
     "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash",
     "codex": "Bash|apply_patch|Write|Edit",
 }
-# Timeouts of hooks. The hook program itself waits 8 seconds for each response of the service.
+# Timeouts of hooks. The hook program itself waits a second for the service.
 _SECONDS = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
