@@ -39,7 +39,7 @@ ONLY = {
     "claims": {"protocol", "search"},
     "client": {"protocol"},
     "testing": set(LEVELS) - ENTRY_POINTS,
-    "__main__": {"cli"},
+    "__main__": {"cli", "client"},
 }
 CLIENT_USERS = {
     "http",

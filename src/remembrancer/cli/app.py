@@ -304,21 +304,17 @@ def mcp_stdio(
 
     For agents that start their own tools.
     """
-    import asyncio
-
-    from ..client import AsyncClient
+    from ..client.relay import Relay
     from ..install.agents import AGENTS
-    from ..mcp.server import serve_stdio
     from ..settings import SettingInvalid
 
     if agent not in (None, *AGENTS):
         raise SettingInvalid(f"--agent must be one of {', '.join(AGENTS)}.")
-    base_url, key = service_url(url), service_key(agent)
     try:
-        client = AsyncClient(base_url, key, timeout_s=900.0)
+        relay = Relay(service_url(url), service_key(agent), beside_hooks=beside_hooks)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    asyncio.run(serve_stdio(client, base_url.rstrip("/"), "hooks" if beside_hooks else "mcp"))
+    relay.run(sys.stdin.buffer)
 
 
 @app.command()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from .. import __version__
@@ -212,25 +211,3 @@ async def _protocol_errors() -> AsyncIterator[None]:
         yield
     except ClientError as error:
         raise MCPError(types.INTERNAL_ERROR, _error_message(error)) from None
-
-
-async def serve_stdio(client: AsyncClient, base: str, kind: ClientKind = "mcp") -> None:
-    """Serve over standard input and output until end of file, then close the client.
-
-    `kind` is that of `mcp_server`.
-    """
-    user_id: str | None = None  # the key's pin, once the service has answered
-    is_known = False
-
-    @asynccontextmanager
-    async def open_session(_: RequestContext) -> AsyncIterator[McpSession]:
-        nonlocal user_id, is_known
-        if not is_known:
-            with suppress(ClientError):  # the request itself reports the error
-                key = await client.own_key()
-                user_id, is_known = key.user_id if key.pinned else None, True
-        yield McpSession(client=client, base=base, user_id=user_id)
-
-    server = mcp_server(open_session, kind)
-    async with client, stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
