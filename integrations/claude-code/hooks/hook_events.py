@@ -110,11 +110,11 @@ def recall(
     prompt = save_prompt(event, settings, session)
     if not prompt:
         return {}
-    from remembrancer_protocol.pasted import without_keys
+    from remembrancer_protocol.pasted import without_secrets
 
     state = session.read()
     query: dict[str, Any] = {
-        "query_text": without_keys(readable(prompt))[:QUERY_CHARACTERS_MAX],
+        "query_text": without_secrets(readable(prompt))[:QUERY_CHARACTERS_MAX],
         "session_id": session.id,
         "max_tokens": settings.tokens,
         "min_answerable": ANSWERABLE_MIN,
@@ -185,6 +185,13 @@ def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> 
     if not prompt.strip():
         session.change(_start_without_prompt)
         return ""
+    if "<" in prompt:
+        from remembrancer_protocol.pasted import PRIVATE
+
+        prompt = PRIVATE.sub("", prompt)
+        if not prompt.strip():  # nor is its answer stored
+            session.update(**_new_turn(""))
+            return ""
 
     def store(state: dict[str, Any]) -> str:
         if prompt == state.get(REVISION_REQUEST):
@@ -222,10 +229,14 @@ def _start_without_prompt(state: dict[str, Any]) -> None:
 
 
 def _new_turn(prompt: str | None) -> dict[str, Any]:
-    """Return the state at the start of a turn; None as prompt means a machine notice."""
+    """Return the state at the start of a turn.
+
+    None as prompt means a machine notice, an empty one a turn that is not to be stored.
+    """
     return {
         "prompt": prompt,
         "is_notice": prompt is None,
+        "is_private": prompt == "",
         "at": now(),
         "draft": None,
         "answer": None,
@@ -375,7 +386,8 @@ def log_tool_call(
     next search.
     """
     state = session.read()
-    _note_work(event, settings, state, session)
+    if not settings.is_off:
+        _note_work(event, settings, state, session)
     if not state.get("checked"):
         return {}
     checks = session.change(lambda state: state.get("checked", {}).pop(_call_id(event), None))

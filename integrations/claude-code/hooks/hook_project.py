@@ -12,6 +12,7 @@ import re
 
 NAME_CHARACTERS_MAX = 512  # protocol/limits.py, METADATA_TEXT_CHARACTERS_MAX
 CONFIG_BYTES_MAX = 1 << 20
+OFF_NAME = ".remembrancer-off"  # client/pause.py, OFF_NAME
 _SECTION = re.compile(r"\[remote \"(?P<name>[^\"\n]*)\"\]")
 _URL = re.compile(r"url\s*=\s*(?P<url>\S.*)")
 _ADDRESS = re.compile(
@@ -34,6 +35,22 @@ def project_name(cwd: str, folder: str, home: str) -> str:
     if not folder or is_above_home or folder == os.path.realpath(home):
         return ""
     return folder[:NAME_CHARACTERS_MAX]
+
+
+def off_file(cwd: str, folder: str) -> str:
+    """Return the path of `.remembrancer-off` for a working folder, or else the session's, or "".
+
+    It counts in the folder and in those above it up to the repository.
+    """
+    for start in filter(None, (cwd, folder)):
+        root, place = _repository_root(start), start
+        while not os.path.exists(os.path.join(place, OFF_NAME)):
+            if not root or place == root:
+                break
+            place = os.path.dirname(place)
+        else:
+            return os.path.join(place, OFF_NAME)
+    return ""
 
 
 def _repository_root(folder: str) -> str:

@@ -83,6 +83,8 @@ class Settings:
         self._key = environment.get("REMEMBRANCER_KEY") or ""
         self._key_file = environment.get("REMEMBRANCER_KEY_FILE")
         self._key_folder = os.path.join(config, "remembrancer")
+        self.pause_file = os.path.join(self._key_folder, "off")
+        self.is_off = False  # set for the folder of the session
 
     def key(self) -> str:
         """Return the API key from the environment or the key file. Raises InvalidSetupError."""

@@ -117,10 +117,10 @@ def now() -> str:
 
 def turn_body(session: Session, state: dict[str, Any], response: str) -> dict[str, Any]:
     """Return the body that remembers the turn of the current prompt."""
-    from remembrancer_protocol.pasted import without_keys
+    from remembrancer_protocol.pasted import without_secrets
 
     texts = (state["prompt"] or "", response)
-    query, answer = (without_keys(readable(text)) for text in texts)
+    query, answer = (without_secrets(readable(text)) for text in texts)
     body: dict[str, Any] = {
         "query": query,
         "response": answer,

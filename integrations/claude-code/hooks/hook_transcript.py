@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 
 from remembrancer_protocol.notices import without_notices
+from remembrancer_protocol.pasted import PRIVATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _message(entry: dict[str, Any]) -> tuple[str, str] | None:
         message = entry.get("message")
     if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
         return None
-    text = without_notices(_text(message.get("content"))).strip()
+    text = PRIVATE.sub("", without_notices(_text(message.get("content")))).strip()
     return (message["role"], text) if text else None
 
 

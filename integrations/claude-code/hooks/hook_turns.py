@@ -38,7 +38,9 @@ def last_text(event: dict[str, Any], state: dict[str, Any]) -> str:
     """Return the agent's last text in the current turn."""
     text = event.get("last_assistant_message")
     if isinstance(text, str) and text.strip():
-        return text
+        from remembrancer_protocol.pasted import PRIVATE
+
+        return PRIVATE.sub("", text)
     if not state.get("prompt"):
         return ""
     from hook_transcript import answer_to
@@ -51,6 +53,9 @@ def end_turn(
 ) -> dict[str, Any]:
     """Return the answer for the agent at the end of a turn."""
     state = session.read()
+    if state.get("is_private"):
+        session.send(service)
+        return {}
     if not (state.get("prompt") or state.get("is_notice")):
         state = _state_from_transcript(event, session)
     if not (state.get("prompt") or state.get("is_notice")):
@@ -242,11 +247,11 @@ class SecondLook:
     def __init__(
         self, event: dict[str, Any], settings: Settings, state: dict[str, Any], answer: str
     ) -> None:
-        from remembrancer_protocol.pasted import without_keys
+        from remembrancer_protocol.pasted import without_secrets
 
         self._answer, self._span = answer, state.get("span") or 0
         self._checks_all = self.is_due = settings.second_look == "always"
-        self._draft = without_keys(readable(answer))
+        self._draft = without_secrets(readable(answer))
         self._claims: Any = None
         self._contradicted: list[str] = []
         self._asks = self._checks_all

@@ -356,6 +356,34 @@ def install(
     print(install(changes, agent, rest, remove=remove), file=sys.stderr)
 
 
+ThisProject = Annotated[bool, typer.Option("--project", help="Only in the project of this folder.")]
+
+
+@app.command()
+def pause(project: ThisProject = False) -> None:
+    """Switch the memory of the hooks off.
+
+    No prompt is searched for and no turn is stored until `resume`; permissions are still checked.
+    """
+    from ..client.pause import pause_file, project_pause_file
+
+    path = project_pause_file(Path.cwd()) if project else pause_file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch()
+    print(f"Memory is off while {path} exists.")
+
+
+@app.command()
+def resume(project: ThisProject = False) -> None:
+    """Switch the memory of the hooks on again."""
+    from ..client.pause import pause_file, project_pause_file
+
+    paths = pause_file(), project_pause_file(Path.cwd())
+    paths[int(project)].unlink(missing_ok=True)
+    rest = [str(path) for path in paths if path.exists()]
+    print(f"Memory is still off here: {rest[0]} exists." if rest else "Memory is on here.")
+
+
 @app.command("help")
 def show_help(
     context: typer.Context,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from . import limits
 from .cubes import SharedCube
 from .filters import ItsMetadata, OnlyPassing
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
+from .pasted import PRIVATE
 from .text import Moment, Text
 
 # --- The reasons for a hit as one line of plain text -----------------------------------------
@@ -107,8 +109,12 @@ class MemoryQuery(Body):
         }
     )
 
-    query_text: Annotated[Text, Field(min_length=1, max_length=limits.QUERY_CHARACTERS_MAX)]
-    """Search query, in any language."""
+    query_text: Annotated[
+        Text,
+        Field(min_length=1, max_length=limits.QUERY_CHARACTERS_MAX),
+        AfterValidator(partial(PRIVATE.sub, "")),
+    ]
+    """Search query, in any language. What it has in `<private>` is not searched for."""
     user_id: Id
     """User whose memory to use: a space of the key's account."""
     focus_words: Annotated[
