@@ -286,6 +286,15 @@ def chat(
     sys.exit(run_chat(terminal))
 
 
+ToolChoice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="all|memory|NAME,...",
+        help="Tools to list: memory (recall, remember, get_event, forget), all, or some by name.",
+    ),
+]
+
+
 @app.command("mcp")
 def mcp_stdio(
     url: ServiceUrl = None,
@@ -299,6 +308,7 @@ def mcp_stdio(
             help="Read the key from AGENT.key beside the file of the login, if it exists.",
         ),
     ] = None,
+    tools: ToolChoice = None,
 ) -> None:
     """Serve MCP over standard input and output.
 
@@ -311,7 +321,8 @@ def mcp_stdio(
     if agent not in (None, *AGENTS):
         raise SettingInvalid(f"--agent must be one of {', '.join(AGENTS)}.")
     try:
-        relay = Relay(service_url(url), service_key(agent), beside_hooks=beside_hooks)
+        key = service_key(agent)
+        relay = Relay(service_url(url), key, beside_hooks=beside_hooks, tools=tools)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     relay.run(sys.stdin.buffer)
@@ -331,6 +342,7 @@ def install(
         str, typer.Option(help="user: for all projects; project: for this folder.")
     ] = "user",
     url: ServiceUrl = None,
+    tools: ToolChoice = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
 ) -> None:
@@ -343,7 +355,7 @@ def install(
     from ..install.leftovers import Leftovers
     from .install import install, leftovers, plan, question
 
-    changes, diff = plan(agent, scope, url, remove=remove)
+    changes, diff = plan(agent, scope, url, remove=remove, tools=tools or "memory")
     rest = leftovers(agent, scope, is_configured=bool(changes)) if remove else Leftovers()
     print(diff, end="")
     for path in rest.files:

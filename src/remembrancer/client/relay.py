@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from .. import __version__
 from .credentials import KeyMissingError, find_key, find_url
@@ -30,13 +30,15 @@ class Relay:
     Raises ValueError for a wrong address.
     """
 
-    def __init__(self, url: str, key: str, *, beside_hooks: bool) -> None:
+    def __init__(self, url: str, key: str, *, beside_hooks: bool, tools: str | None = None) -> None:
         self._url = url.rstrip("/")
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"the address of the service must be like http://HOST:PORT, not {url}")
         self._is_tls, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
-        self._path = f"{parts.path}/mcp" + ("?client=hooks" if beside_hooks else "")
+        query = {"client": "hooks" if beside_hooks else "", "tools": tools or ""}
+        words = "&".join(f"{name}={quote(value)}" for name, value in query.items() if value)
+        self._path = f"{parts.path}/mcp" + (f"?{words}" if words else "")
         self._headers = {
             "Authorization": f"Bearer {key}",
             "Accept": "application/json, text/event-stream",
@@ -148,7 +150,7 @@ def serve_by_arguments(arguments: Sequence[str]) -> bool:
     Returns False without doing anything if they are not those that `remembrancer install` writes,
     or if something is missing: the command line explains what.
     """
-    url = agent = None
+    url = agent = tools = None
     beside_hooks = False
     words = iter(arguments)
     for word in words:
@@ -158,12 +160,15 @@ def serve_by_arguments(arguments: Sequence[str]) -> bool:
             url = next(words, None)
         elif word == "--agent":
             agent = next(words, None)
+        elif word == "--tools":
+            tools = next(words, None)
         else:
             return False
     if agent is not None and not re.fullmatch(r"[a-z][a-z-]*", agent):
         return False
     try:
-        relay = Relay(url or find_url(), find_key(agent=agent), beside_hooks=beside_hooks)
+        key = find_key(agent=agent)
+        relay = Relay(url or find_url(), key, beside_hooks=beside_hooks, tools=tools)
     except (KeyMissingError, ValueError):
         return False
     relay.run(sys.stdin.buffer)
