@@ -9,6 +9,7 @@ from typing import Any
 
 from ..protocol.errors import InvalidRequest
 from ..protocol.fence import unfenced
+from ..protocol.pasted import PRIVATE
 from ..protocol.service_keys import WARNING, mask_service_keys
 from ..search.text.screening import find_secrets, mask_secrets
 from ..settings import Settings
@@ -36,7 +37,11 @@ class Intake:
         return self.screen(own)
 
     def screen(self, text: str) -> str:
-        """Return the text to store from another source, which may contain echoed text."""
+        """Return the text to store from another source, which may contain echoed text.
+
+        Its private parts are left out.
+        """
+        text = PRIVATE.sub("", text)
         masked = mask_service_keys(text)
         self.has_service_key |= masked != text
         text = masked

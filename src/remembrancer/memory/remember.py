@@ -21,6 +21,7 @@ from .facts.write import NewFact, current_fact, store_fact
 from .history.forget import Replacement, replace_turn, supersede_draft
 from .intake import Intake
 from .layers import layer_text
+from .projects import metadata_of_statement
 from .spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes, update_index
 from .summaries.l1 import store_l1
 from .summaries.maps import AGENT, newest_version, store_map
@@ -435,7 +436,7 @@ class _TurnWrite:
             session=session.id,
             event=self.event_row,
             expires_ms=self.parts.expires_ms,
-            metadata=self.parts.metadata,
+            metadata=metadata_of_statement(self.parts.metadata, text),
         )
         stored = store_fact(
             self.context, self.tx, self.caller, session.space_id, fact, replaces=replaces

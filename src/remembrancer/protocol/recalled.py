@@ -159,9 +159,13 @@ def _wishes_and_facts(answer: Answer, in_context: frozenset[str]) -> Iterator[st
 
 
 def _mark(one: Mapping[str, Any]) -> str:
-    """Return the marks of an event or a fact: its team, and that it no longer holds."""
+    """Return the marks of an event or a fact: its team, another project, and that it no longer
+    holds.
+    """
     source = one.get("source") or {}
     team = f", team {_in_label(source['team'])}" if source.get("team") else ""
+    if one.get("project"):
+        team += f", project: {_in_label(one['project'])}"
     return team + (f", superseded by {one['superseded_by']}" if one.get("superseded_by") else "")
 
 

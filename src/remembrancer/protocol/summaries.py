@@ -21,7 +21,16 @@ from .message import (
     Topic,
     example,
 )
-from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
+from .search import (
+    AsOf,
+    FactHit,
+    Help,
+    Hit,
+    InstructionHit,
+    OpenTask,
+    ProjectName,
+    SummaryHit,
+)
 from .text import Telling, Text
 
 MadeBy = Literal["headlines", "model"]
@@ -189,6 +198,7 @@ class StartQuery(Message):
     client: ClientKind = "http"
     """How the reader uses the service: `http` (paths), `mcp` (tools) or `hooks` (hooks search and
     store for it)."""
+    project: ProjectName = None
     team: InTeam = None
 
 

@@ -13,9 +13,10 @@ from ...protocol.errors import Conflict, InvalidRequest, NotFound
 from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
 from ..changes import change
-from ..filters import index_metadata
+from ..filters import change_metadata, index_metadata
 from ..instructions import Instruction, replaces_instruction, standing_instruction
 from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_of
+from ..projects import is_elsewhere, metadata_of_statement, project_of, without_project
 
 # --- Store a fact, and link it with the facts whose place it takes ---------------------------
 
@@ -133,6 +134,7 @@ def store_fact(
         equal = tx.one(SQL.equal_fact, space_id=space_id, text=text)
         if equal.fact_id in ended:
             raise FactReplacesItself
+        _share(tx, space_id, equal, fact)
         if fact.event is not None and fact.event != equal.event:
             tx.run(SQL.add_source, fact=equal.id, event=fact.event)
         stored = StoredFact(row=equal.id, fact_id=equal.fact_id, is_known=True, supersedes=ended)
@@ -152,6 +154,13 @@ def store_fact(
     return _linked(context, tx, space_id, stored, fact)
 
 
+def _share(tx: Transaction, space_id: int, equal: Row, fact: NewFact) -> None:
+    """Let a fact of one project that is said in another belong to the person."""
+    if project_of(equal.metadata) not in (None, project_of(fact.metadata)):
+        place = {"space_id": space_id, "item": equal.id}
+        change_metadata(tx, "facts", stored=without_project(equal.metadata), **place)
+
+
 def _end_wishes(
     tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact, instruction: Instruction
 ) -> StoredFact:
@@ -159,7 +168,7 @@ def _end_wishes(
     ended = []
     for row in tx.all(SQL.current_wishes, space_id=space_id, id=stored.row, most=WISHES_MAX):
         older = wish_of(row)
-        if older is None:
+        if older is None or project_of(row.metadata) != project_of(fact.metadata):
             continue
         if row.valid_from_ms <= fact.valid_from_ms and replaces_instruction(older, instruction):
             supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
@@ -200,6 +209,8 @@ def _changed(
     """
     found: dict[int, tuple[Row, bool]] = {}
     for other in _related(tx, space_id, row, fact.text):
+        if is_elsewhere(other.metadata, fact.metadata):
+            continue
         texts = (other.text, fact.text)
         is_older = other.valid_from_ms <= fact.valid_from_ms
         replacement = change(*(texts if is_older else texts[::-1]))
@@ -226,6 +237,8 @@ def _by_meaning(
     new, old = vectors[:1], vectors[1:]
     replaced, replacing = succession(old, new)[:, 0], succession(new, old)[0]
     for other, by_new, by_old in zip(others, replaced.tolist(), replacing.tolist(), strict=True):
+        if is_elsewhere(other.metadata, fact.metadata):
+            continue
         yield other, by_new if other.valid_from_ms <= fact.valid_from_ms else by_old
 
 
@@ -295,7 +308,7 @@ def store_stated(
             valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,
-            metadata=metadata,
+            metadata=metadata_of_statement(metadata, instruction.text),
             instruction=None if instruction.kind == "fact" else instruction,
         )
         store_fact(context, tx, None, space_id, fact)

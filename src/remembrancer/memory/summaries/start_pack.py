@@ -15,6 +15,7 @@ from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, Star
 from ...protocol.text import rfc3339, tokens
 from ...store import Transaction
 from ..facts.listing import start_facts
+from ..projects import project_of
 from ..recall.recall import recall
 from ..spaces import AFTER_ALL, past_ms
 from ..spaces import SQL as SPACES
@@ -54,7 +55,7 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
 
     def read(tx: Transaction) -> tuple[str, StartParts, int]:
         user_id = session_user_id(tx, caller, request.user_id, request.named_session)
-        return user_id, *_parts(tx, user_id, request.session_id, context.clock(), as_of_ms)
+        return user_id, *_parts(tx, user_id, request, context.clock(), as_of_ms)
 
     user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
     constitution = (
@@ -142,12 +143,14 @@ def _cost(text: str) -> int:
 
 
 def _parts(
-    tx: Transaction, user_id: str, session_id: str, now_ms: int, as_of_ms: int | None
+    tx: Transaction, user_id: str, request: StartQuery, now_ms: int, as_of_ms: int | None
 ) -> tuple[StartParts, int]:
     """Return the candidates for the pack, and how many more facts and L1s exist.
 
-    `as_of_ms` (ms since 1970) or None: the memory as it stood then.
+    `as_of_ms` (ms since 1970) or None: the memory as it stood then. Of other projects than the
+    request's there are none, and no map, which is about all.
     """
+    session_id = request.session_id
     cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
@@ -155,6 +158,8 @@ def _parts(
     until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
     newest = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
     facts = start_facts(tx, space.id, now_ms, as_of_ms)
+    if request.project is not None:
+        facts = [row for row in facts if project_of(row.metadata) in (None, request.project)]
     l1s = tx.all(
         SQL.l1s_of_session,
         space_id=space.id,
@@ -164,14 +169,15 @@ def _parts(
     )
     totals = tx.one(SQL.count_for_start, space_id=space.id, session_id=session_id)
     parts = StartParts(
-        map=newest.text if newest else "",
+        map=newest.text if newest and request.project is None else "",
         instructions=[row.text for row in facts if row.kind],
         facts=[row.text for row in facts if not row.kind],
         summaries=[f"{rfc3339(row.created_ms)[:10]} {row.text}" for row in l1s],
         cubes=cubes,
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
-    return parts, max(unread, 0) if as_of_ms is None else 0
+    is_counted = as_of_ms is None and request.project is None
+    return parts, max(unread, 0) if is_counted else 0
 
 
 def _sections(parts: StartParts) -> tuple[PackSection, ...]:
