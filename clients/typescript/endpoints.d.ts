@@ -1,6 +1,7 @@
 // Generated from the OpenAPI document by generate.py. Do not edit.
 export type ActionLog = { grant_id: string; path: string; action: "read" | "write" | "exec" | "delete"; result: string };
 export type ActionLogged = { logged: boolean; seq: number; detail?: string | null };
+export type Adjustment = { name: string; adds: number };
 export type AgentFigures = { account: string; hint?: string | null; label?: string | null; figures: Figures };
 export type AgentMemory = { user_id: string; hits?: Hit[] | null; shared_cubes?: SharedCube[] | null; facts?: FactHit[] | null; instructions?: InstructionHit[] | null; summaries?: SummaryHit[] | null; step?: number | null; answerable?: number | null; total_hits?: number | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null; prompt_text?: string | null; constitution_version?: number | null; tokens?: number | null; left_out?: number | null };
 export type AgentPrompt = { prompt: string; user_id: string; user_part: string; updated_at: string | null; detail?: string | null };
@@ -11,7 +12,7 @@ export type AuditHead = { seq: number; hash: string };
 export type AuditPage = { entries: AuditEntry[]; next: number | null; chain_valid: boolean; head: AuditHead };
 export type Author = { account: string; user_id: string };
 export type BatchReceipt = { event_id: string; user_id: string; detail?: string | null };
-export type BatchTurn = { query: string; response: string; topic?: string | null; occurred_at?: string | null; user_id?: string | null; session_id?: string | null; expires_at?: string | null };
+export type BatchTurn = { query: string; response: string; topic?: string | null; occurred_at?: string | null; metadata?: Record<string, unknown> | null; user_id?: string | null; session_id?: string | null; expires_at?: string | null };
 export type BatchWritten = { saved: boolean; receipts: BatchReceipt[] };
 export type Chat = { user_id: string; message: string; session_id?: string | null; step?: number | null; last_seal?: string | null; chat_history?: Earlier[] | null };
 export type ChatAnswer = { reply: string; answer_mode: "model" | "extractive" | "fallback"; step: number; hits: Hit[]; refs: string[]; seal: string; usage: ModelUsage; event_id: string; history_used?: number | null; checks?: Check[] | null; shared_cubes?: SharedCube[] | null; duty_error?: string | null; reminders?: string[] | null; detail?: string | null };
@@ -36,22 +37,22 @@ export type Embedded = { object?: "list"; data: TextVector[]; model: string; usa
 export type Embedding = { name: string; pending: number; state?: "ok" | "pending" | "unavailable"; older?: string | null };
 export type EmbeddingUsage = { prompt_tokens: number; total_tokens: number };
 export type Erased = { events?: number; sessions?: number; summaries?: number; maps?: number; facts?: number; prompts?: number; files?: number; memory_files?: number; cubes?: number; feedback?: number };
-export type Event = { event_id: string; user_id: string; session_id: string; topic: string | null; query: string; response: string; raw_dialogue: string; flags: string[]; occurred_at: string; created_at: string; expires_at?: string | null; pinned?: boolean; withdrawn_by?: string | null; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; near_duplicate_of?: string | null; second_look?: LookRecord | null; author?: Author | null };
-export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; clear?: "expires_at"[] | null; team?: string | null };
+export type Event = { event_id: string; user_id: string; session_id: string; topic: string | null; query: string; response: string; raw_dialogue: string; flags: string[]; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; expires_at?: string | null; pinned?: boolean; withdrawn_by?: string | null; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; near_duplicate_of?: string | null; second_look?: LookRecord | null; author?: Author | null };
+export type EventChange = { expires_at?: string | null; pinned?: boolean | null; withdrawn?: boolean | null; metadata?: Record<string, unknown> | null; clear?: "expires_at"[] | null; team?: string | null };
 export type EventErased = { erased: boolean; event_id: string; facts: number; told_in: string[]; at: string; receipt?: SignedReceipt | null };
 export type EventList = { user_id: string; events: ListedEvent[]; next: string | null };
-export type EventWrite = { query: string; response: string; topic?: string | null; occurred_at?: string | null; user_id: string; session_id?: string | null; expires_at?: string | null; team?: string | null };
+export type EventWrite = { query: string; response: string; topic?: string | null; occurred_at?: string | null; metadata?: Record<string, unknown> | null; user_id: string; session_id?: string | null; expires_at?: string | null; team?: string | null };
 export type EventWritten = { saved: boolean; event_id: string; detail?: string | null };
 export type Executed = { status: "ok" | "fixed" | "failed" | "timeout" | "killed"; stdout: string; stderr: string; stdout_truncated: boolean; stderr_truncated: boolean; result: string | null; result_truncated: boolean; error: ExecutionError | null; code: string; mode: "fix" | "optimize" | "all"; fixed: boolean; diff: string | null; verified?: "runs" | "tests" | null; optimized?: Optimized | null; tidied?: boolean | null; note?: string | null; attempts: Attempt[]; files: ProgramFile[]; files_left_out: FileLeftOut[]; files_not_named: number; exit_code?: number | null; signal?: string | null; usage: RunUsage; sandbox: Confinement; duration_ms: number; event_id?: string | null };
 export type Execution = { code: string; mode?: "fix" | "optimize" | "all" | null; language?: "python" | null; timeout_s?: number | null; strategy?: "cascade" | "race" | null; session_id?: string | null; user_id?: string | null };
 export type ExecutionError = { type: string; message: string; line: number | null; traceback: string };
 export type ExecutionLimits = { seconds: number; memory_bytes: number; disk_bytes: number; files: number; output_bytes: number; threads: number };
-export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null; side: "query" | "response"; passage: number; passage_start: number; passage_end: number; bm25: number; coverage: number; cosine: number; features: Feature[]; focus_lift: number; summary_lift: number; history_lift: number; age_cost: number; order_cost: number; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
+export type ExplainedHit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; project?: string | null; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null; side: "query" | "response"; passage: number; passage_start: number; passage_end: number; bm25: number; coverage: number; cosine: number; features: Feature[]; adjustments: Adjustment[]; raw_score: number; marks: Mark[]; neighbours: Neighbour[] };
 export type Explanation = { hits: ExplainedHit[]; total_hits: number; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; focus_missing?: string[] | null; help_hits?: Help[] | null; start_score: number; words: QuestionWord[]; vector_text: string; answerable?: number; looked: Looked; left_out: LeftOut[]; stages: Stage[] };
-export type Fact = { fact_id: string; text: string | null; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; author?: Author | null };
-export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; replaces?: string | null; team?: string | null };
-export type FactChange = { text?: string | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; status?: "current" | null; clear?: ("valid_to" | "expires_at")[] | null; team?: string | null };
-export type FactHit = { fact_id: string; text: string; status: "current" | "superseded"; valid_from: string; valid_to?: string | null; superseded_by?: string | null; event_id: string | null; score: number; source?: MemorySource | null };
+export type Fact = { fact_id: string; text: string | null; status: "current" | "superseded" | "expired" | "removed"; kind: "fact" | "instruction" | "preference"; condition: string | null; recognised: boolean; valid_from: string; valid_to: string | null; expires_at: string | null; superseded_by: string | null; supersedes: string[]; pinned: boolean; event_id: string | null; event_ids: string[]; written_by: string | null; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
+export type FactAdd = { user_id?: string | null; session_id?: string | null; text: string; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; metadata?: Record<string, unknown> | null; replaces?: string | null; team?: string | null };
+export type FactChange = { text?: string | null; valid_from?: string | null; valid_to?: string | null; expires_at?: string | null; pinned?: boolean | null; metadata?: Record<string, unknown> | null; status?: "current" | null; clear?: ("valid_to" | "expires_at")[] | null; team?: string | null };
+export type FactHit = { fact_id: string; text: string; status: "current" | "superseded"; valid_from: string; valid_to?: string | null; superseded_by?: string | null; event_id: string | null; metadata?: Record<string, unknown> | null; score: number; source?: MemorySource | null };
 export type FactList = { user_id: string; facts: Fact[]; next: number | null };
 export type FactRemoved = { removed: boolean; fact_id: string; user_id: string; at: string };
 export type FactStored = { saved: boolean; user_id: string; outcome: "stored" | "known" | "changed"; fact: Fact; may_supersede: string[]; detail?: string | null };
@@ -69,7 +70,7 @@ export type FileErased = { erased: boolean; filename: string; size_bytes: number
 export type FileHistory = { user_id: string; path: string; version?: number | null; text?: string | null; versions: FileVersion[]; next: number | null };
 export type FileLeftOut = { name: string; why: string };
 export type FileVersion = { path: string; version: number; change: "create" | "str_replace" | "insert" | "delete" | "rename"; other_path?: string | null; is_gone: boolean; bytes: number; flags: string[]; created_at: string };
-export type Forget = { user_id?: string | null; session_id?: string | null; after?: string | null; before?: string | null; path?: string | null; account?: boolean | null; confirm?: string | null; dry_run?: boolean | null; team?: string | null };
+export type Forget = { user_id?: string | null; session_id?: string | null; after?: string | null; before?: string | null; filters?: Record<string, unknown> | null; path?: string | null; account?: boolean | null; confirm?: string | null; dry_run?: boolean | null; team?: string | null };
 export type Forgotten = { erased: boolean; counts: Erased; at: string; receipt?: SignedReceipt | null };
 export type GrantList = { grants: LiveGrant[]; next: string | null };
 export type GrantRequest = { scope: string; ttl_minutes: number; actions: ("read" | "write" | "exec" | "delete")[]; agent: string };
@@ -77,15 +78,15 @@ export type GrantRevocation = { grant_id: string };
 export type GrantRevoked = { revoked: boolean };
 export type Granted = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; expires_at: string; note: string };
 export type Help = { title: string; text: string };
-export type Hit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null };
-export type InstructionHit = { instruction_id: string; text: string; kind?: "instruction" | "preference"; condition: string | null; event_id: string | null; source?: MemorySource | null };
+export type Hit = { event_id: string; session_id: string; topic: string | null; query: string; response: string; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; project?: string | null; score: number; superseded_by?: string | null; supersedes?: string[] | null; may_supersede?: string[] | null; why: Signal[]; source?: MemorySource | null };
+export type InstructionHit = { instruction_id: string; text: string; kind?: "instruction" | "preference"; condition: string | null; event_id: string | null; metadata?: Record<string, unknown> | null; source?: MemorySource | null };
 export type InstructionList = { user_id: string; instructions: Fact[]; next: number | null };
 export type InvitationAccept = { token: string; user_id?: string | null };
 export type InvitationCreate = { role?: "reader" | "writer" | "owner" | null; expires_in_hours?: number | null };
 export type InvitationCreated = { invitation_id: string; role: "reader" | "writer" | "owner"; invited_by: string; created_at: string; expires_at: string; token: string };
 export type InvitationList = { invitations: TeamInvitation[] };
 export type LeftOut = { event_id: string; query: string; response: string; raw_score: number; coverage: number; cosine: number; reason: "top_k" | "max_tokens" | "minimum" };
-export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; flags: string[]; occurred_at: string; created_at: string; author?: Author | null };
+export type ListedEvent = { event_id: string; session_id: string; topic: string | null; query: string; response: string; flags: string[]; occurred_at: string; created_at: string; metadata?: Record<string, unknown> | null; author?: Author | null };
 export type ListedSession = { session_id: string; turns: number; summaries: number; steps: number; topic: string | null; query: string; task_open: boolean; created_at: string; last_turn_at: string };
 export type LiveGrant = { grant_id: string; scope: string; actions: ("read" | "write" | "exec" | "delete")[]; agent: string; key_id: number; granted_at: string; expires_at: string; seconds_left: number };
 export type LookRecord = { status: "pass" | "fail"; passed: number; failed: number; looked_at: string };
@@ -96,7 +97,7 @@ export type MapVersion = { user_id: string; map_text: string; version: number; v
 export type Mark = { side: "query" | "response"; start: number; end: number };
 export type MediaPart = { type: "image_url" | "input_audio" | "file" | "video_url" | "refusal"; [name: string]: unknown };
 export type MemoryAnswer = { hits: Hit[]; shared_cubes: SharedCube[]; facts?: FactHit[]; instructions?: InstructionHit[]; summaries?: SummaryHit[]; step: number; answerable?: number; total_hits: number; depth?: "fast" | "deep" | null; focus_missing?: string[] | null; duty_error?: string | null; reminders?: string[] | null; help_hits?: Help[] | null; open_tasks?: OpenTask[] | null };
-export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; work?: WorkContext | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null; team?: string | null; teams?: string[] | "all" | null };
+export type MemoryQuery = { query_text: string; user_id: string; focus_words?: string[] | null; top_k?: number | null; work?: WorkContext | null; session_id?: string | null; interact?: boolean | null; last_seal?: string | null; seals?: boolean | null; after?: string | null; before?: string | null; filters?: Record<string, unknown> | null; project?: string | null; as_of?: string | null; layers?: ("events" | "facts" | "instructions" | "summaries")[] | null; min_score?: number | null; min_answerable?: number | null; depth?: "fast" | "deep" | null; max_tokens?: number | null; team?: string | null; teams?: string[] | "all" | null };
 export type MemorySource = { team_id: string | null; team: string | null; author?: Author | null };
 export type ModelTry = { model: string; outcome: string; ms: number; prompt_tokens: number; completion_tokens: number };
 export type ModelUsage = { calls: number; prompt_tokens: number; completion_tokens: number; ms: number; tries: ModelTry[] };
@@ -137,7 +138,7 @@ export type SignedReceipt = { statement: string; key_id: string; signature: stri
 export type Spoken = { role: "system" | "developer" | "user" | "assistant" | "tool" | "function"; content?: string | (TextPart | MediaPart)[] | null; tool_calls?: Record<string, unknown>[] | null; tool_call_id?: string | null; [name: string]: unknown };
 export type Stage = { stage: string; ms: number };
 export type StartPack = { prompt_text: string; user_id: string; constitution_version: number; tokens: number; left_out: number; parts?: StartParts | null };
-export type StartParts = { map: string; instructions: string[]; facts: string[]; summaries: string[]; cubes: string[] };
+export type StartParts = { map: string; instructions: string[]; facts: string[]; summaries: string[]; cubes: string[]; last_session?: string | null };
 export type StatusRecord = { do_this: string[]; service: string; version: string; status: "ok" | "degraded"; cubes_count: number; connections: number; graph_loaded: boolean; cache_enabled: boolean; interface_version: string; server_version: string; embedding?: Embedding | null; sandbox?: "gvisor" | "ns" | "landlock" | "unsafe" | "unavailable" | "not started" };
 export type StreamOptions = { include_usage?: boolean | null };
 export type Summary = { user_id: string; session_id: string; summary_text: string; topic?: string | null; message_count?: number | null; team?: string | null };
@@ -160,7 +161,7 @@ export type TextFormat = { format?: Record<string, unknown> | null };
 export type TextPart = { type: "text"; text: string; [name: string]: unknown };
 export type TextVector = { object?: "embedding"; index: number; embedding: number[] | string };
 export type ToolsListed = { format: string; tools: Record<string, unknown>[] };
-export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null; team?: string | null };
+export type Turn = { query?: string | null; response?: string | null; topic?: string | null; occurred_at?: string | null; metadata?: Record<string, unknown> | null; expires_at?: string | null; user_id?: string | null; session_id?: string | null; l1_summary?: string | null; l2_map?: string | null; critical?: string | null; critical_replaces?: string | null; replaces?: string | null; task_done?: boolean | null; cube_topic?: string | null; cube_essence?: string | null; cube_rules?: string | null; cube_type?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; kind?: "moment" | "fact" | "culture" | "lifehack" | "warning" | "code" | null; cube_evidence?: string | null; cube_expires_at?: string | null; cube_improves?: string | null; cube_publish?: boolean | null; model?: string | null; duty?: "cube_nothing" | "vote_nothing" | null; duty_reason?: string | null; team?: string | null };
 export type TurnBatch = { turns: BatchTurn[]; user_id?: string | null; session_id?: string | null; team?: string | null };
 export type Votes = { useful: number; useless: number };
 export type WorkContext = { tools?: string[] | null; error?: string | null; files?: string[] | null };
@@ -183,7 +184,7 @@ export interface Endpoints {
   /** Erase an event */
   "DELETE /api/v7/event/{event_id}": { path: { event_id: string }; query?: { team?: string }; answer: EventErased };
   /** List events */
-  "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; order?: "newest" | "oldest"; limit?: number; cursor?: string; team?: string }; answer: EventList };
+  "GET /api/v7/events": { query?: { user_id?: string; session_id?: string; after?: string; before?: string; filters?: Record<string, unknown>; order?: "newest" | "oldest"; limit?: number; cursor?: string; team?: string }; answer: EventList };
   /** List sessions */
   "GET /api/v7/sessions": { query?: { user_id?: string; limit?: number; cursor?: string; team?: string }; answer: SessionList };
   /** Read retention rules */
@@ -207,15 +208,15 @@ export interface Endpoints {
   /** Read the L2 map */
   "GET /api/v7/memory/map": { query?: { user_id?: string; version?: number; as_of?: string; team?: string }; answer: MapVersion };
   /** Get the start pack */
-  "GET /api/v7/memory/start": { query?: { session_id?: string; format?: "text" | "json"; user_id?: string; as_of?: string; client?: "http" | "mcp" | "hooks"; team?: string }; answer: StartPack };
+  "GET /api/v7/memory/start": { query?: { session_id?: string; format?: "text" | "json"; user_id?: string; as_of?: string; client?: "http" | "mcp" | "hooks"; project?: string; team?: string }; answer: StartPack };
   /** Memory in one call */
   "GET /api/v7/agent/memory": { query?: { query?: string; user_id?: string; top_k?: number; team?: string }; answer: AgentMemory };
   /** List facts */
-  "GET /api/v7/memory/facts": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; limit?: number; below?: number; team?: string }; answer: FactList };
+  "GET /api/v7/memory/facts": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; filters?: Record<string, unknown>; limit?: number; below?: number; team?: string }; answer: FactList };
   /** Add a fact */
   "POST /api/v7/memory/facts": { body: FactAdd; answer: FactStored };
   /** List instructions */
-  "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; limit?: number; below?: number; team?: string }; answer: InstructionList };
+  "GET /api/v7/memory/instructions": { query?: { user_id?: string; session_id?: string; status?: "current" | "superseded" | "expired" | "removed" | "all"; which?: "facts" | "instructions" | "all"; as_of?: string; filters?: Record<string, unknown>; limit?: number; below?: number; team?: string }; answer: InstructionList };
   /** Change a fact */
   "PATCH /api/v7/memory/facts/{fact_id}": { path: { fact_id: string }; body: FactChange; answer: FactStored };
   /** Delete a fact */

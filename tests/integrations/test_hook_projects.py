@@ -95,3 +95,34 @@ def test_another_project_is_named_and_its_wishes_stay_there(
     assert ", project: github.com/acme/kestrel" in there
     assert "kestrel-ingest-7" in here
     assert ", project: " not in here
+
+
+def test_the_start_pack_is_short_dated_and_never_twice(
+    agent: Agent, owner: Http, tmp_path: Path
+) -> None:
+    """See specification.md#start-hooks."""
+    folder = str(repository(tmp_path / "kestrel", "git@github.com:acme/kestrel.git"))
+    here = {"cwd": folder}
+    agent.session = "first"
+    agent.trigger("SessionStart", **here)
+    agent.trigger("UserPromptSubmit", prompt="Move the exporter to the new queue, please.", **here)
+    agent.trigger("Stop", last_assistant_message="Moved; the retry logic is still missing.")
+    agent.trigger("UserPromptSubmit", prompt="ok thanks", **here)
+    agent.trigger("Stop", last_assistant_message="Sure.")
+    for number in range(120):
+        fact = {"user_id": "owner", "text": f"Fact {number} of the loader is long enough to count."}
+        owner.post("/api/v7/memory/facts", {**fact, "valid_from": "2025-12-30T00:00:00Z"})
+
+    agent.session = "second"
+    start = context_of(agent.trigger("SessionStart", **here))
+    resumed = agent.trigger("SessionStart", source="resume", **here)
+    compacted = context_of(agent.trigger("SessionStart", source="compact", **here))
+    agent.session = "unknown"
+    unknown = context_of(agent.trigger("SessionStart", source="resume", **here))
+
+    assert "new queue, please. → Moved; the retry logic is still missing." in start
+    assert "\n- 2025-12-30 Fact " in start
+    assert len(start) / 4 <= 700  # with the introduction of the hooks
+    assert resumed == {}
+    assert "Moved; the retry logic" in compacted
+    assert "Moved; the retry logic" in unknown

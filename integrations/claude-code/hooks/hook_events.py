@@ -62,8 +62,11 @@ def start_session(
     """Send what earlier sessions could not send, and return the start pack.
 
     Also after a compaction, which removes what was recalled before from the context. A resumed
-    session has its own turns in its context.
+    session has its own turns, and the start pack, in its context.
     """
+    if event.get("source") == "resume" and session.read().get("start_pack"):
+        session.send(service)
+        return {}
     session.update(project=settings.project or event.get("cwd") or "", start_pack="", shown=[])
     project = _note_project(event, settings, session)
     if event.get("source") != "resume":
@@ -266,7 +269,7 @@ class Recalled:
         pack_ids = frozenset(
             one.get("fact_id") or one.get("instruction_id")
             for one in [*(results.get("facts") or []), *(results.get("instructions") or [])]
-            if f"\n{data_line(one['text'])}\n" in pack
+            if f"{data_line(one['text'])[1:]}\n" in pack  # behind its date
         )
         items = answer_items(results, in_context=pack_ids)
         self.new: list[str] = []

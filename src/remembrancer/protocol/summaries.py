@@ -215,6 +215,8 @@ class StartParts(Message):
     """L1s of this session, at most 20."""
     cubes: list[str]
     """Cubes with the most votes."""
+    last_session: OrAbsent[str] = None
+    """How the last session of the project ended, in one line."""
 
 
 class StartPack(Message):

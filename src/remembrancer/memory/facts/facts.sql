@@ -129,7 +129,7 @@ select superseded_by as fact, fact_id from facts
 where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 
 -- facts_for_start: The facts that a start pack may hold: pinned ones, the newest and the most used
-select facts.id, facts.text, facts.kind, facts.pinned, facts.metadata, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
+select facts.id, facts.text, facts.kind, facts.pinned, facts.metadata, facts.valid_from_ms, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
 from facts where facts.account_id = :account_id and facts.id in (
     select id from (select id from facts where account_id = :account_id and space_id = :space_id and pinned = 1 order by id desc limit :most) as pinned_facts
     union select id from (select id from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most) as newest
@@ -140,7 +140,7 @@ from facts where facts.account_id = :account_id and facts.id in (
     and (facts.expires_ms is null or facts.expires_ms > :now_ms) and (facts.valid_to_ms is null or facts.valid_to_ms > :now_ms);
 
 -- facts_as_of: The facts of a space that held at a time, newest first
-select facts.text, facts.kind, facts.pinned, facts.metadata from facts
+select facts.text, facts.kind, facts.pinned, facts.metadata, facts.valid_from_ms from facts
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status <> 3 and facts.text <> ''
     and facts.valid_from_ms <= :as_of_ms and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
     and (facts.expires_ms is null or facts.expires_ms > :now_ms)
