@@ -306,7 +306,7 @@ def vote(
             now_ms=now_ms,
         )
         counts, status = count_votes(tx, cube.id)
-        reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
+        reminder = name_session_user(tx, caller, user_id, request.session_id, now_ms)
         notices = (service_key_warning(request.reason), reminder())
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(

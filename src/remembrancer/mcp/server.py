@@ -19,6 +19,8 @@ from ..client.errors import ServiceError
 from ..client.tools import BY_NAME, TOOLS, Tool, ToolArgumentsError, acall_tool, tools_beside_hooks
 from ..protocol.agent import PromptQuery
 from ..protocol.constitution import ClientKind
+from ..protocol.message import DEFAULT_SESSION
+from ..protocol.status import OwnKeyQuery
 from ..protocol.summaries import StartQuery
 
 START = "memory://start"
@@ -120,7 +122,7 @@ class _Handlers:
             user_id = (
                 (request.arguments or {}).get("user_id")
                 or session.user_id
-                or (await session.client.own_key()).user_id
+                or (await session.client.own_key(OwnKeyQuery(session_id=DEFAULT_SESSION))).user_id
             )
             text = (
                 await session.client.get_prompt(PromptQuery(user_id=user_id, client=self._client))

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from .. import cubes
-from ..accounts import name_session_user, require_write, session_user_id, space_user_id
+from ..accounts import (
+    name_session_user,
+    require_write,
+    session_user,
+    space_user_id,
+    user_reminder,
+)
 from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Context
 from ..protocol import limits
@@ -170,8 +176,8 @@ def remember(
     erased: list[ErasedEvents | None] = []
 
     def write_parts(tx: Transaction) -> Remembered:
-        user_id = session_user_id(tx, caller, turn.user_id, turn.named_session)
-        writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
+        user_id, chosen_from = session_user(tx, caller, turn.user_id, turn.session_id)
+        writing = _TurnWrite(context, tx, caller, user_id, chosen_from, turn, parts)
         answer = writing.answer()
         erased[:] = writing.erased
         return answer
@@ -193,6 +199,7 @@ class _TurnWrite:
     tx: Transaction
     caller: Caller
     user_id: str
+    chosen_from: Row | None  # the users of the session, if the request names none of two
     turn: Turn
     parts: PreparedParts
     receipts: list[Receipt] = field(default_factory=list)
@@ -208,7 +215,7 @@ class _TurnWrite:
         named = None
         if self.turn.user_id is not None:
             named = name_session_user(
-                self.tx, self.caller, self.user_id, self.turn.named_session, now_ms
+                self.tx, self.caller, self.user_id, self.turn.session_id, now_ms
             )
         session = self._open(now_ms)
         self._store_turn(session)
@@ -221,6 +228,8 @@ class _TurnWrite:
             session = self.tx.one(SQL.session_state, session=session.id)
         owes = self.caller.has_protocol
         reminder = named() if named is not None else None
+        if self.chosen_from is not None:
+            reminder = user_reminder(self.chosen_from, self.user_id, self.turn.session_id, now_ms)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,

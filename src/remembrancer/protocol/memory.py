@@ -390,10 +390,6 @@ class TurnBatch(Body):
         """Return the session of one of the turns."""
         return turn.session_id or self.session_id
 
-    def named_session_of(self, turn: BatchTurn) -> str | None:
-        """Return the session that the request names for one of the turns, or None."""
-        return turn.session_id or self.named_session
-
 
 class BatchReceipt(Message):
     """The outcome of one turn of a batch."""

@@ -462,7 +462,7 @@ def recall(
     def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
         outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
         # A counted search records its user in any case.
-        return outcome, counts or is_user_of_session(tx, caller, user_id, query.named_session)
+        return outcome, counts or is_user_of_session(tx, caller, user_id, query.session_id)
 
     is_deep = query.depth == "deep"
     searched = widened(context, query) if is_deep else query
