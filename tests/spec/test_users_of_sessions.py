@@ -94,7 +94,7 @@ def test_a_summary_names_the_user(http: Http) -> None:
 def test_a_vote_names_the_user(http: Http) -> None:
     """A vote with a session records its user (specification.md#auth-session-user)."""
     lesson = {"topic": "tea", "essence": "Tea wakes.", "rules_markdown": "- MUST wait"}
-    body = {**lesson, "evidence": "docs"}
+    body = {**lesson, "evidence": "docs", "visibility": "account"}
     cube_id = http.post("/api/v7/experience/create", body).json()["cube_id"]
     answers = [
         http.post(

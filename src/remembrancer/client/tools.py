@@ -516,7 +516,7 @@ TOOLS: tuple[Tool, ...] = (
         "Save a lesson for future sessions. At most one in three turns.",
         Operations.create_cube,
         required="topic essence rules_markdown evidence",
-        optional="cube_type session_id",
+        optional="cube_type visibility session_id user_id",
     ),
     one_request(
         "vote",

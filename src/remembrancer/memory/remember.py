@@ -148,6 +148,7 @@ def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
         evidence=NO_EVIDENCE if is_placeholder(turn.cube_evidence) else turn.cube_evidence or "",
         publish=turn.cube_publish,
         model=None if is_placeholder(turn.model) else turn.model,
+        for_account=turn.cube_visibility == "account",
     )
     return cubes.prepare_cube(context, lesson)
 

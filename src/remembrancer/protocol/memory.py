@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .cubes import AnyKind, CubeMade, same_kind
+from .cubes import AnyKind, CubeMade, Unpublished, same_kind
 from .filters import ItsMetadata, OfTurn, OnlyPassing, ReplacedMetadata
 from .message import (
     Body,
@@ -136,6 +136,9 @@ class Turn(Body):
     """Own cube that this one improves: it takes its place and is rated anew."""
     cube_publish: bool = False
     """Publish the cube. It must be in English, short and free of secrets."""
+    cube_visibility: Unpublished = "private"
+    """Readers of a cube that is not published. `private`: its user. `account`: all users of the
+    account."""
     model: Annotated[Text, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)] | None = None
     """Model that wrote the cube."""
     duty: Literal["cube_nothing", "vote_nothing"] | None = None

@@ -705,7 +705,9 @@ def _cube_query(
     return CubeQuery(
         # A pure read looks things up; only what a turn is shown is not repeated.
         session=space.session if query.interact else None,
-        newest=NewestCubes(space.cube_revision, space.shared_cube, space.own_cube),
+        newest=NewestCubes(
+            space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
+        ),
         has_rejected=bool(space.has_rejected),
         **request,
     )
