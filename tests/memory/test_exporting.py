@@ -53,8 +53,8 @@ COLUMNS = {
     "prompts": "account_id text updated_ms user_id",
     "memory_files": "account_id bytes change created_ms flags id is_current key_id other_path path "
     "space_id text version",
-    "cubes": "account_id created_ms cube_id essence evidence expires_ms id kind merged_into model "
-    "rules session status topic useful useless",
+    "cubes": "account_id created_ms cube_id essence evidence expires_ms for_account id kind "
+    "merged_into model rules session status topic useful useless user_id",
     "ratings": "account_id cube rated_ms reason user_id vote",
     "files": "account_id blob created_ms filename id key_id made_by size_bytes user_id",
 }

@@ -27,6 +27,7 @@ from ..protocol.facts import FactChange, FactList
 from ..protocol.fence import one_line
 from ..protocol.forget import Forget
 from ..protocol.memory import Event
+from ..protocol.message import DEFAULT_SESSION
 from ..protocol.operation import AnyOperation
 from ..protocol.operations import Operations
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
@@ -234,7 +235,7 @@ def described(tool: Tool, schema_format: SchemaFormat) -> dict[str, Any]:
 def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
     """Return the query for the user of the session, if the arguments name it correctly."""
     try:
-        return OwnKeyQuery(session_id=arguments.get("session_id"))
+        return OwnKeyQuery(session_id=arguments.get("session_id") or DEFAULT_SESSION)
     except ValidationError:
         return None
 
@@ -386,7 +387,7 @@ def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolS
 
 
 def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:
-    user_id = user_id or (yield request_of(Operations.own_key)).user_id
+    user_id = user_id or (yield request_of(Operations.own_key, _session({}))).user_id
     query = MemoryQuery(
         query_text=request.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False
     )
@@ -569,7 +570,7 @@ TOOLS: tuple[Tool, ...] = (
         "Save a lesson for future sessions. At most one in three turns.",
         Operations.create_cube,
         required="topic essence rules_markdown evidence",
-        optional="cube_type session_id",
+        optional="cube_type visibility session_id user_id",
     ),
     one_request(
         "vote",

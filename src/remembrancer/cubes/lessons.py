@@ -43,6 +43,7 @@ class Lesson:
     evidence: str  # an event_id of the author's account, or a label
     publish: bool = False
     model: str | None = None
+    for_account: bool = False  # while it is private, all users of the account see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,11 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
         entry=index_entries(
             context.writer, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
         )[0],
-        visibility="published" if lesson.publish and refused is None else "private",
+        visibility="published"
+        if lesson.publish and refused is None
+        else "account"
+        if lesson.for_account
+        else "private",
         refused=refused,
         notice=notice,
     )
@@ -110,20 +115,22 @@ def store_cube(
     context: Context,
     tx: Transaction,
     *,
+    user_id: str | None,
     session: int | None,
     prepared: PreparedCube,
     expires_ms: int | None = None,
 ) -> StoredCube:
     """Store a prepared cube.
 
-    `session` is the row id of the session that created it, if known. It is erased at `expires_ms`
-    (ms since 1970).
+    `user_id` is the user whose cube it is, and `session` the row id of the session that created it,
+    if known. It is erased at `expires_ms` (ms since 1970).
     """
     row = insert_cube(
         tx,
         prepared,
+        user_id=user_id,
         session=session,
-        status=prepared.visibility,
+        status="published" if prepared.visibility == "published" else "private",
         created_ms=context.clock(),
         expires_ms=expires_ms,
     )
@@ -139,6 +146,7 @@ def insert_cube(
     tx: Transaction,
     prepared: PreparedCube,
     *,
+    user_id: str | None,
     session: int | None,
     status: CubeStatus,
     created_ms: int,
@@ -149,6 +157,8 @@ def insert_cube(
     row = tx.one(
         SQL.add_cube,
         cube_id=prepared.cube_id,
+        user_id=user_id,
+        for_account=int(lesson.for_account),
         session=session,
         kind=lesson.kind,
         topic=lesson.topic,
@@ -172,22 +182,25 @@ def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube |
     return (
         None
         if row is None
-        else StoredCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
+        else StoredCube(cube_id=row.cube_id, visibility=visibility_of(row), refused=None)
     )
 
 
 def best_cubes(tx: Transaction, *, user_id: str, most: int) -> list[str]:
     """Return cubes for the start of any session of a user, each as one text, most useful first.
 
-    The account's own cubes, those the user rated useful, and trusted ones, but none that the user
-    rated otherwise.
+    The user's own and the account's cubes, those the user rated useful, and trusted ones, but none
+    that the user rated otherwise.
     """
     rows = tx.all(SQL.best_cubes, user_id=user_id, most=most)
     return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
 
 
-def _visibility(status: str) -> Visibility:
-    return "private" if status == "private" else "published"
+def visibility_of(row: Row) -> Visibility:
+    """Return who sees a cube; `row` has status and for_account."""
+    if row.status != "private":
+        return "published"
+    return "account" if row.for_account else "private"
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
@@ -199,7 +212,7 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
 
 
 def visible_evidence(evidence: str, *, is_own: bool) -> str:
-    """Return the evidence of a cube as an account may see it: event ids are its author's alone."""
+    """Return the evidence of a cube as a user may see it: event ids are its author's alone."""
     return evidence if is_own else _NAMED_IDS.sub(_AUTHORS_EVENT, evidence)
 
 
@@ -253,6 +266,15 @@ def erase_cube(tx: Transaction, cube: int) -> None:
         tx.run(statement, **({} if statement is SQL.revise else {"id": cube}))
 
 
+def erase_private(tx: Transaction, user_id: str) -> int:
+    """Erase the private cubes of a user and return their number; others lose the user's name."""
+    private = tx.all(SQL.private_of, user_id=user_id)
+    for row in private:
+        erase_cube(tx, row.id)
+    tx.run(SQL.forget_author, user_id=user_id)
+    return len(private)
+
+
 def anonymize_votes(context: Context, tx: Transaction, user_id: str) -> None:
     """Erase the name of a user from its votes, and the reasons. The votes still count.
 
@@ -271,7 +293,7 @@ def move_evidence(tx: Transaction, old: str, new: str) -> None:
 
 
 class CubeUnknown(NotFound):
-    """There is no such cube, or it is another account's private cube. Use a cube_id that a search
+    """There is no such cube, or it is another user's private cube. Use a cube_id that a search
     returned.
     """
 
@@ -282,7 +304,7 @@ def vote(
     request: CubeVote,
     idempotency: IdempotentRequest | None = None,
 ) -> CubeVoted:
-    """Rate a cube that the account can see, replacing the user's previous rating.
+    """Rate a cube that the user can see, replacing the user's previous rating.
 
     An account counts once, for the side of most of its users; a tie counts for neither. Votes of
     the author's account are stored but not counted. Searches no longer return the cube to a user
@@ -294,7 +316,7 @@ def vote(
     now_ms = context.clock()
 
     def count(tx: Transaction) -> CubeVoted:
-        cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id)
+        cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id, user_id=user_id)
         if cube is None:
             raise CubeUnknown
         tx.run(
@@ -306,7 +328,7 @@ def vote(
             now_ms=now_ms,
         )
         counts, status = count_votes(tx, cube.id)
-        reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
+        reminder = name_session_user(tx, caller, user_id, request.session_id, now_ms)
         notices = (service_key_warning(request.reason), reminder())
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(

@@ -18,6 +18,8 @@ from ..client.errors import ServiceError
 from ..client.tools import BY_NAME, Tool, ToolArgumentsError, acall_tool
 from ..protocol.agent import PromptQuery
 from ..protocol.constitution import ClientKind
+from ..protocol.message import DEFAULT_SESSION
+from ..protocol.status import OwnKeyQuery
 from ..protocol.summaries import StartQuery
 
 START = "memory://start"
@@ -138,7 +140,7 @@ class _Handlers:
             user_id = (
                 (request.arguments or {}).get("user_id")
                 or session.user_id
-                or (await session.client.own_key()).user_id
+                or (await session.client.own_key(OwnKeyQuery(session_id=DEFAULT_SESSION))).user_id
             )
             text = (
                 await session.client.get_prompt(PromptQuery(user_id=user_id, client=self._client))

@@ -243,7 +243,7 @@ class AgentMemoryQuery(Message):
     query: Annotated[Text | None, Field(max_length=limits.QUERY_CHARACTERS_MAX)] = None
     """Search query. Without it: the start pack."""
     user_id: Id | None = None
-    """User whose memory to use. Default: the key's pin, else the account's name."""
+    """User whose memory to use. Default: the user of the key or of the session `default`."""
     top_k: Annotated[int, Field(ge=1, le=limits.TOP_K_MAX)] = limits.TOP_K_DEFAULT
     """Maximum number of hits."""
     team: InTeam = None

@@ -464,7 +464,7 @@ def recall(
     def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
         outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
         # A counted search records its user in any case.
-        return outcome, counts or is_user_of_session(tx, caller, user_id, query.named_session)
+        return outcome, counts or is_user_of_session(tx, caller, user_id, query.session_id)
 
     is_deep = query.depth == "deep"
     searched = widened(context, query) if is_deep else query
@@ -717,7 +717,9 @@ def _cube_query(
     return CubeQuery(
         # A pure read looks things up; only what a turn is shown is not repeated.
         session=space.session if query.interact else None,
-        newest=NewestCubes(space.cube_revision, space.shared_cube, space.own_cube),
+        newest=NewestCubes(
+            space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
+        ),
         has_rejected=bool(space.has_rejected),
         **request,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...accounts import session_user_id, space_user_id
+from ...accounts import session_user_id, user_of_session
 from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
@@ -60,7 +60,7 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
     dates: dict[str, str] = {}  # of facts, for a reader that gets no other
 
     def read(tx: Transaction) -> tuple[str, StartParts, int]:
-        user_id = session_user_id(tx, caller, request.user_id, request.named_session)
+        user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         dates.clear()
         return user_id, *_parts(tx, user_id, request, context.clock(), as_of_ms, dates)
 
@@ -89,7 +89,7 @@ def agent_memory(context: Context, caller: Caller, request: AgentMemoryQuery) ->
 
     Raises like `recall` and `start_pack`.
     """
-    user_id = space_user_id(caller, request.user_id)
+    user_id = user_of_session(context, caller, request.user_id)
     if request.query is None or not request.query:
         return AgentMemory.model_validate(
             start_pack(context, caller, StartQuery(user_id=user_id)).model_dump()

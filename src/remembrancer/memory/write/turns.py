@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ...accounts import name_session_user, require_write, session_user_id, space_user_id
+from ...accounts import name_session_user, require_write, session_user, space_user_id
 from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
+from ...protocol.message import DEFAULT_SESSION
 from ...protocol.notices import without_notices
 from ...search import EventText, IndexEntry, index_entries, repeated
 from ...search.embedders.port import NoEmbedder
@@ -303,7 +304,6 @@ class IncomingTurn:
 
     user_id: str | None  # None means the session's user
     session_id: str
-    named_session: str | None  # by the request itself; None for the default
     text: EventText
     offset_minutes: int = 0  # of the zone of its time, east of UTC
     expires_ms: int | None = None  # when it is erased, ms since 1970
@@ -338,18 +338,19 @@ class SessionUsers:
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller) -> None:
         self._context, self._tx, self.caller = context, tx, caller
-        self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
+        self._recorded: dict[str, str] = {}  # by session: the user it was last named with
 
     def user_of(self, turn: IncomingTurn) -> tuple[str, Callable[[], str | None]]:
         """Return the user_id to store a turn under, and a function that returns a reminder or
         None.
         """
-        tx, caller, session = self._tx, self.caller, turn.named_session
-        user_id = session_user_id(tx, caller, turn.user_id, session)
+        tx, caller, session = self._tx, self.caller, turn.session_id
+        user_id, _ = session_user(tx, caller, turn.user_id, session)
         if turn.user_id is None or self._recorded.get(session) == user_id:
             return user_id, lambda: None
         self._recorded[session] = user_id
-        return user_id, name_session_user(tx, caller, user_id, session, self._context.clock())
+        named = None if session == DEFAULT_SESSION else session  # a turn that names its user
+        return user_id, name_session_user(tx, caller, user_id, named, self._context.clock())
 
 
 def store_screened(
