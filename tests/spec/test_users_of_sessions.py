@@ -125,7 +125,7 @@ def test_the_default_session_is_of_the_user_who_spoke_last(two_servers: tuple[Ht
     for round_number in (1, 2):
         for number, user in enumerate(users):
             first, second = two_servers[number % 2], two_servers[(number + round_number) % 2]
-            boat = f"My boat number {round_number} is called Albatros of {user}"
+            boat = f"Yesterday we saw boat number {round_number}, the Albatros of {user}"
             answer = first.memory(boat, user)
             turn = second.remember(boat, f"Noted for {user}.", critical=f"{user} is allergic")
             look = first.post("/api/v7/agent/second-look", {"draft": f"Noted for {user}."}).json()
