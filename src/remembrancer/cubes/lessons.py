@@ -53,9 +53,18 @@ class PreparedCube:
     lesson: Lesson
     cube_id: str
     entry: IndexEntry
-    visibility: Visibility
     refused: str | None  # why it was not published as requested
     notice: str | None = None  # about a key in its texts
+
+    @property
+    def status(self) -> CubeStatus:
+        """The status to store it with."""
+        return "published" if self.lesson.publish and self.refused is None else "private"
+
+    @property
+    def visibility(self) -> Visibility:
+        """Its readers with that status."""
+        return _visibility(self.status, is_for_account=self.lesson.for_account)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +110,6 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
         entry=index_entries(
             context.writer, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
         )[0],
-        visibility="published"
-        if lesson.publish and refused is None
-        else "account"
-        if lesson.for_account
-        else "private",
         refused=refused,
         notice=notice,
     )
@@ -130,7 +134,7 @@ def store_cube(
         prepared,
         user_id=user_id,
         session=session,
-        status="published" if prepared.visibility == "published" else "private",
+        status=prepared.status,
         created_ms=context.clock(),
         expires_ms=expires_ms,
     )
@@ -198,9 +202,13 @@ def best_cubes(tx: Transaction, *, user_id: str, most: int) -> list[str]:
 
 def visibility_of(row: Row) -> Visibility:
     """Return who sees a cube; `row` has status and for_account."""
-    if row.status != "private":
+    return _visibility(row.status, is_for_account=bool(row.for_account))
+
+
+def _visibility(status: CubeStatus, *, is_for_account: bool) -> Visibility:
+    if status != "private":
         return "published"
-    return "account" if row.for_account else "private"
+    return "account" if is_for_account else "private"
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:

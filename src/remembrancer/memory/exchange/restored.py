@@ -420,7 +420,7 @@ def _add_cube(write: RestoreWrite, record: CubeRecord, entries: Entries) -> str:
         replace(prepared, cube_id=record.cube_id),
         user_id=record.user_id or write.caller.account_name,
         session=session,
-        status="retired" if record.status == "retired" else prepared.visibility,
+        status="retired" if record.status == "retired" else prepared.status,
         created_ms=columns["created_ms"],
         expires_ms=columns["expires_ms"],
     )
