@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from ..protocol.pasted import PRIVATE
 from ..protocol.service_keys import WARNING, mask_service_keys
 from ..search.text.screening import find_secrets, mask_secrets
 from ..settings import Settings
+from .spaces import write_metadata
 
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
 
@@ -71,7 +71,7 @@ class Intake:
             else value
             for key, value in metadata.items()
         }
-        return json.dumps(screened, ensure_ascii=False)
+        return write_metadata(screened)
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ person's, and holds in every project.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
+
+from .spaces import read_metadata, write_metadata
 
 KEY = "project"
 # What says that a wish or a fact is about the project, and what that it is about the person.
@@ -38,14 +39,13 @@ def own_or_none(project: str) -> dict[str, Any]:
 
 def project_of(stored: str | None) -> str | None:
     """Return the project in metadata as it is stored."""
-    value = None if stored is None else json.loads(stored).get(KEY)
+    value = (read_metadata(stored) or {}).get(KEY)
     return value if isinstance(value, str) else None
 
 
-def is_elsewhere(stored: str | None, other: str | None) -> bool:
-    """Return True if two items (their stored metadata) belong to two different projects."""
-    projects = project_of(stored), project_of(other)
-    return None not in projects and projects[0] != projects[1]
+def is_elsewhere(stored: str | None, project: str | None) -> bool:
+    """Return True if an item (its stored metadata) belongs to another project than this one."""
+    return project is not None and project_of(stored) not in (None, project)
 
 
 def metadata_of_statement(stored: str | None, text: str) -> str | None:
@@ -60,7 +60,6 @@ def metadata_of_statement(stored: str | None, text: str) -> str | None:
 
 def without_project(stored: str | None) -> str | None:
     """Return stored metadata without its project."""
-    if stored is None:
-        return None
-    rest = {key: value for key, value in json.loads(stored).items() if key != KEY}
-    return json.dumps(rest, ensure_ascii=False) if rest else None
+    return write_metadata(
+        {key: value for key, value in (read_metadata(stored) or {}).items() if key != KEY}
+    )

@@ -6,7 +6,6 @@ boolean is 0 or 1, flags are words with commas between, and metadata is JSON.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import Any, TypeVar, get_args
@@ -14,7 +13,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import AwareDatetime
 
 from ...store import Row
-from ..spaces import flag_names, milliseconds, read_metadata
+from ..spaces import flag_names, milliseconds, read_metadata, write_metadata
 from .records import Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,7 +51,7 @@ def columns_of(record: Record) -> dict[str, Any]:
         elif name == "flags":
             columns[name] = ",".join(value)
         elif name == "metadata":
-            columns[name] = json.dumps(value, ensure_ascii=False) if value else None
+            columns[name] = write_metadata(value)
         else:
             columns[name] = int(value) if name in booleans else value
     return columns

@@ -208,8 +208,9 @@ def _changed(
     Those that rules of wording link, then those whose vectors say so.
     """
     found: dict[int, tuple[Row, bool]] = {}
+    project = project_of(fact.metadata)
     for other in _related(tx, space_id, row, fact.text):
-        if is_elsewhere(other.metadata, fact.metadata):
+        if is_elsewhere(other.metadata, project):
             continue
         texts = (other.text, fact.text)
         is_older = other.valid_from_ms <= fact.valid_from_ms
@@ -217,7 +218,8 @@ def _changed(
         if replacement is not None:
             found[other.id] = other, replacement.certain
     for other, odds in _by_meaning(context, tx, space_id, row, fact):
-        if odds >= LIKELY_MIN and not found.get(other.id, (other, False))[1]:
+        is_certain = found.get(other.id, (other, False))[1]
+        if odds >= LIKELY_MIN and not is_certain and not is_elsewhere(other.metadata, project):
             found[other.id] = other, odds >= CERTAIN_MIN
     return list(found.values())
 
@@ -237,8 +239,6 @@ def _by_meaning(
     new, old = vectors[:1], vectors[1:]
     replaced, replacing = succession(old, new)[:, 0], succession(new, old)[0]
     for other, by_new, by_old in zip(others, replaced.tolist(), replacing.tolist(), strict=True):
-        if is_elsewhere(other.metadata, fact.metadata):
-            continue
         yield other, by_new if other.valid_from_ms <= fact.valid_from_ms else by_old
 
 

@@ -26,7 +26,7 @@ from ..instructions import own_sentences, stated_in
 from ..intake import Intake, OnlyEchoedText
 from ..layers import layer_entry
 from ..links import TurnLinks, link_related, related_turns, withdraw
-from ..projects import is_elsewhere
+from ..projects import is_elsewhere, project_of
 from ..spaces import SQL, ErasedEvents, row_id, update_index
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
@@ -234,7 +234,9 @@ def add_turn(
         if read.stated:
             ids = {**place_of, "session": place.id, "metadata": turn.metadata}
             store_stated(context, tx, read.stated, **ids, occurred_ms=text.occurred_ms)
-        related = [one for one in turn.related() if not is_elsewhere(one.metadata, turn.metadata)]
+        related = turn.related()
+        if turn.metadata is not None and (project := project_of(turn.metadata)):
+            related = [one for one in related if not is_elsewhere(one.metadata, project)]
         links = link_related(tx, row, related, read.message, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
