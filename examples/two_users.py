@@ -20,9 +20,9 @@ from typing import Any
 INTRODUCTION = """# Two users, two sessions
 
 One agent serves Ada and Ben with one key. Only searches name a `user_id`; every other request names
-its `session_id`, and the service keeps each user's memory apart. This page is the output of
-`examples/two_users.py`; every test run repeats it and compares the page. Service fields that do not
-matter here are left out."""
+its `session_id`, or none, and the service keeps each user's memory apart. This page is the output
+of `examples/two_users.py`; every test run repeats it and compares the page. Service fields that do
+not matter here are left out."""
 FIELDS = (
     "user_id",
     "step",
@@ -34,7 +34,7 @@ FIELDS = (
     "facts",
     "summaries",
 )
-OTHER_FIELDS = ("instructions", "shared_cubes", "duty_error", "receipts")
+OTHER_FIELDS = ("instructions", "shared_cubes", "duty_error", "receipts", "reminders")
 
 
 class Agent:
@@ -141,6 +141,18 @@ def second_sessions(agent: Agent) -> None:
     agent.call("memory", {"query_text": query, "user_id": "ben", "session_id": "ben-2"})
 
 
+def without_sessions(agent: Agent) -> None:
+    """Show whose turns are stored when no request names a session."""
+    agent.write(
+        "\n## Without sessions\n\nRequests without a `session_id` share one session. It belongs to "
+        "the user who spoke in\nit last, and says so when another one speaks."
+    )
+    for user, dish in (("ada", "risotto"), ("ben", "goulash")):
+        query = f"I cooked {dish} today."
+        agent.call("memory", {"query_text": query, "user_id": user, "top_k": 1})
+        agent.call("remember", {"query": query, "response": f"{dish.title()} sounds good."})
+
+
 def main() -> None:
     """Run the sessions."""
     url = sys.argv[1]
@@ -160,6 +172,7 @@ def main() -> None:
     first_sessions(agent)
     corrected_draft(agent)
     second_sessions(agent)
+    without_sessions(agent)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python -m bench.instructions [--train] --data FOLDER
 
-The labelled messages of held_out.toml were never used for training or tuning. `--train` first
-writes memory/instructions/wishes.json, from tuned.toml, frames.toml and conversations in FOLDER.
+The labelled messages of held_out.toml and strangers.toml were never used for training or tuning.
+`--train` first writes memory/instructions/wishes.json, from tuned.toml, talk.toml, frames.toml and
+conversations in FOLDER.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.instructions.labelled import HELD_OUT, Message, counts, messages
+from bench.instructions.labelled import HELD_OUT, STRANGERS, Message, counts, messages
 from bench.instructions.training import (
     SETS,
     conversations,
@@ -21,6 +22,7 @@ from bench.instructions.training import (
     labelled,
     stated,
     store,
+    talk,
     trained,
     user_turns,
 )
@@ -77,14 +79,16 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.data if arguments.data.is_dir() else arguments.data.parent
     if arguments.train:
-        examples = labelled(messages()) + framed() + stated(folder)
+        examples = labelled(messages()) + talk() + framed() + stated(folder)
         store(trained(examples, conversations(folder)))
     write_section(
         "instructions",
         "Wishes in messages of users",
         "python -m bench.instructions --data FOLDER",
-        f"Held-out messages.\n\n{labelled_table(messages(HELD_OUT))}\n\nConversations.\n\n"
-        f"{conversation_table(folder)}",
+        f"Held-out messages.\n\n{labelled_table(messages(HELD_OUT))}\n\n"
+        "Messages by somebody who knew neither rules nor training.\n\n"
+        f"{labelled_table(messages(STRANGERS))}\n\n"
+        f"Conversations.\n\n{conversation_table(folder)}",
     )
 
 

@@ -13,6 +13,7 @@ from remembrancer.memory.instructions import Instruction, instructions_in
 
 TUNED = Path(__file__).with_name("tuned.toml")
 HELD_OUT = Path(__file__).with_name("held_out.toml")  # never trained or tuned on
+STRANGERS = Path(__file__).with_name("strangers.toml")  # the same, by somebody else
 OVERLAP_MIN = 0.5  # common characters of two sentences, as a share of both together
 _LABEL = re.compile(r"\{(?P<kind>[ipf]) (?P<sentence>[^{}]+)\}")
 _CONDITION = re.compile(r"\[\[(.+?)\]\]")

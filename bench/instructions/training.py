@@ -19,14 +19,15 @@ from remembrancer.memory.instructions.wishes import KINDS, Network, own_sentence
 from remembrancer.search import open_embedder
 
 FRAMES = Path(__file__).with_name("frames.toml")
+TALK = Path(__file__).with_name("talk.toml")
 SETS = ("beam-dev.json", "realmem-dev.json", "locomo-dev.json")  # of conversations
 STATED = "prefeval-explicit-dev.json"
 CONTENTS_PER_FRAME = 6
-PER_SET = 1_500  # sentences of a set
-SURE = 0.6  # a sentence of a conversation that is a wish with this probability is left out
+PER_SET = 3_000  # sentences of a set
+SURE = 0.9  # a sentence of a conversation that is a wish with this probability is left out
 WEIGHTS = {"frame": 0.2, "conversation": 0.2, "stated": 0.3}  # of a sentence; 1 for a labelled one
-NETWORKS = 4  # whose mean log odds are the network's: a single one depends on chance
-HIDDEN, ROUNDS, BATCH, RATE, DROPPED, DECAY = 32, 80, 128, 2e-3, 0.4, 1e-3
+NETWORKS = 2  # whose mean log odds are the network's: a single one depends on chance
+HIDDEN, ROUNDS, BATCH, RATE, DROPPED, DECAY = 64, 40, 128, 2e-3, 0.4, 1e-3
 SCALE = 15  # of a vector's 512 numbers, for training
 WISH_MIN = 0.65
 Array = npt.NDArray[np.float32]
@@ -46,6 +47,17 @@ def labelled(chosen: Iterable[Message]) -> list[Example]:
         Example(one.text, message.kind_of(one.start, one.start + len(one.text)), "labelled")
         for message in chosen
         for one in own_sentences(message.text)
+    ]
+
+
+def talk() -> list[Example]:
+    """Return the sentences of talk.toml."""
+    return [
+        Example(one.text, kind, "labelled")
+        for kinds in tomllib.loads(TALK.read_text("utf-8")).values()
+        for kind, lines in kinds.items()
+        for line in lines.strip().splitlines()
+        for one in own_sentences(line)[: None if kind == "none" else 1]
     ]
 
 

@@ -12,7 +12,9 @@ results, `-` means none and `⏎` is a line break. Labels:
 - `wrong`: cites or repeats memory wrongly. Must be asked and fail.
 
 "Before" is the rule until now: ask if memory returned anything, and correct every failed check. The
-held-out cases were written before the code and never used for tuning.
+files `reports_*` have work reports of coding agents. Their hooks send back only what contradicts
+memory: of all labels, `wrong` alone. The held-out cases were written before the code and never used
+for tuning.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from remembrancer.protocol.memory_claims import MemoryClaims, TurnTexts, turn_te
 
 FOLDER = Path(__file__).parent
 SETS = {"held out": "closings_held_out.toml", "tuned on": "closings_tuned.toml"}
+REPORTS = {"held out": "reports_held_out.toml", "tuned on": "reports_tuned.toml"}
 DAY = date(2026, 11, 20)  # the day of all replies
+FIGURES = ("cases", "sent back before", "asked", "sent back", "contradicting")
 LABELS = ("none", "right", "bare", "wrong")
 
 
@@ -99,6 +103,13 @@ def outcome(case: Closing) -> Outcome:
     return Outcome([c for c in failed if claims.must_correct(c.check, c.start, c.end)])
 
 
+def is_contradicting(case: Closing) -> bool:
+    """Return True if the hooks of a coding agent send a closing message back."""
+    claims = MemoryClaims(case.reply, case.texts)
+    failed = failures(case) if claims.cites else []
+    return bool(claims.contradictions) or any(claims.contradicts(c.check, c.end) for c in failed)
+
+
 def failures(case: Closing) -> list[Check]:
     """Return the failed checks of a second look at a closing message."""
     draft = parse_draft(case.reply, DAY)
@@ -115,6 +126,7 @@ def counts(cases: list[Closing]) -> dict[str, Counter[str]]:
         row["cases"] += 1
         row["asked"] += now.is_asked
         row["sent back"] += now.is_sent_back
+        row["contradicting"] += is_contradicting(case)
         row["sent back before"] += bool(failures(case))
     return result
 
@@ -129,11 +141,13 @@ def main() -> None:
         show(list(closings(SETS[arguments.show])))
         return
     rows = []
-    for name, file in SETS.items():
-        for label, row in counts(list(closings(file))).items():
-            figures = [row[what] for what in ("cases", "sent back before", "asked", "sent back")]
-            rows.append([name, f"`{label}`", *map(str, figures)])
-    heads = ["closing messages", "label", "cases", "sent back before", "asked", "sent back"]
+    for kind, files in (("any agent", SETS), ("coding agent", REPORTS)):
+        for name, file in files.items():
+            for label, row in counts(list(closings(file))).items():
+                figures = [row[what] for what in FIGURES]
+                if row["cases"]:
+                    rows.append([f"{kind}, {name}", f"`{label}`", *map(str, figures)])
+    heads = ["closing messages", "label", *FIGURES[:-1], "sent back by hooks"]
     write_section(
         "closings",
         "Second look at closing messages",

@@ -17,7 +17,7 @@ IMPORT_RULE = (
 )
 # The order of the modules and packages inside `memory`, in the same notation.
 MEMORY_RULE = (
-    "changes, instructions, spaces < filters, intake < layers < links < facts < duties,"
+    "changes, instructions, spaces < filters, intake, projects < layers < links < facts < duties,"
     " files, write < history < recall < summaries < remember < maintenance < exchange"
 )
 
@@ -39,7 +39,7 @@ ONLY = {
     "claims": {"protocol", "search"},
     "client": {"protocol"},
     "testing": set(LEVELS) - ENTRY_POINTS,
-    "__main__": {"cli"},
+    "__main__": {"cli", "client"},
 }
 CLIENT_USERS = {
     "http",

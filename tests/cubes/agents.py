@@ -37,7 +37,9 @@ class Agent:
         """Create a cube, about kettles by default."""
         prepared = prepare_cube(self.context, Lesson(**{**KETTLE, **more}))
         return self.context.store.write(
-            lambda tx: store_cube(self.context, tx, session=session, prepared=prepared),
+            lambda tx: store_cube(
+                self.context, tx, user_id=self.user_id, session=session, prepared=prepared
+            ),
             account_id=self.caller.account_id,
         )
 

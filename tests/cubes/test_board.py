@@ -9,7 +9,7 @@ from memory.asking import Memory, memory_in
 
 from remembrancer.context import Context
 from remembrancer.cubes import board
-from remembrancer.cubes.lessons import vote
+from remembrancer.cubes.lessons import CubeUnknown, vote
 from remembrancer.cubes.proposals import create
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.cubes import CubeCreate, CubeMade, CubeVote
@@ -102,7 +102,8 @@ def used_cube(memory: Memory, sessions: tuple[str, ...], then: str) -> str:
     """
     rules = "- MUST boil vinegar with two parts water.\n- SHALL rinse twice before use."
     texts = {"essence": "Descaling takes vinegar.", "rules_markdown": rules, "evidence": "docs"}
-    lesson = CubeCreate.model_validate({"topic": "kettles", **texts})
+    where = {"topic": "kettles", "user_id": memory.user_id}
+    lesson = CubeCreate.model_validate({**where, **texts})
     created = create(memory.context, memory.caller, lesson)
     for session_id in sessions:
         question = "How do I descale my kettle with vinegar?"
@@ -116,11 +117,13 @@ def used_cube(memory: Memory, sessions: tuple[str, ...], then: str) -> str:
 def test_exposures_of_other_accounts_and_users_are_hidden(ada: Memory, bob: Memory) -> None:
     """An account reads its own turns, a pinned key those of its user."""
     cube_id = used_cube(ada, ("s",), "Thanks!")
+    with pytest.raises(CubeUnknown):
+        board.cube_detail(ada.context, replace(ada.caller, pinned_user_id="ben"), cube_id)
+    ada.context.store.write(lambda tx: tx.run("update cubes set status = 'published'"))
     pinned = {
         user: board.cube_detail(ada.context, replace(ada.caller, pinned_user_id=user), cube_id)
         for user in ("ada", "ben")
     }
-    ada.context.store.write(lambda tx: tx.run("update cubes set status = 'published'"))
     other = board.cube_detail(bob.context, bob.caller, cube_id)
 
     assert len(pinned["ada"].exposures) == 1

@@ -59,8 +59,8 @@ def test_failed_transaction_stores_no_cube(ada: Agent) -> None:
     broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
 
     def keep(tx: Transaction) -> None:
-        store_cube(ada.context, tx, session=None, prepared=prepared)
-        store_cube(ada.context, tx, session=None, prepared=broken)
+        store_cube(ada.context, tx, user_id="ada", session=None, prepared=prepared)
+        store_cube(ada.context, tx, user_id="ada", session=None, prepared=broken)
 
     with pytest.raises(Exception, match=r"evidence|cube_id"):
         ada.context.store.write(keep, account_id=ada.caller.account_id)

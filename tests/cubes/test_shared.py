@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cubes.agents import KETTLE, QUESTION, Agent
+from cubes.agents import KETTLE, Agent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -241,17 +240,18 @@ def test_cubes_are_loaded_in_batches(ada: Agent, monkeypatch: pytest.MonkeyPatch
 
     views = [
         ada.context.index_cache.take(key).view()
-        for key in (shared.ALL, (shared.ALL, ada.caller.account_id))
+        for key in (shared.ALL, (shared.ALL, ada.caller.account_id, "ada"))
         if ada.matching_cubes()
     ]
 
     assert sum(view.events for view in views) == len(created)
 
 
-def test_private_cube_belongs_to_its_account(ada: Agent, bob: Agent) -> None:
-    """Also with a pinned key (specification.md#cube-visibility)."""
-    cube_id = ada.make().cube_id
-    pinned = replace(ada.caller, pinned_user_id="bo")
+def test_private_cube_belongs_to_its_user(ada: Agent, bob: Agent) -> None:
+    """One for the account has all its users as readers (specification.md#cube-visibility)."""
+    anna = Agent(ada.context, "ada", "anna")
+    private, of_account = ada.make().cube_id, ada.make(topic="kettles at home", for_account=True)
 
-    assert [cube.cube_id for cube in ada.matching_cubes(QUESTION, pinned)] == [cube_id]
+    assert sorted(ada.shown_ids()) == sorted([private, of_account.cube_id])
+    assert anna.shown_ids() == [of_account.cube_id]
     assert bob.matching_cubes() == []

@@ -76,12 +76,13 @@ def ratings(context: Context) -> list[Row]:
     return context.store.read(lambda tx: tx.all(sql))
 
 
-@pytest.mark.parametrize("visibility", ["private", "published"])
+@pytest.mark.parametrize("visibility", ["private", "published"])  # private: of the account
 def test_rejected_cube_of_the_own_account_is_hidden_from_that_user_only(
     anna: Agent, ben: Agent, carl: Agent, visibility: str
 ) -> None:
     """A -1 hides the cube from its user (specification.md#cube-rejected-hidden)."""
-    cube_id = anna.make(publish=visibility == "published").cube_id
+    reach = "publish" if visibility == "published" else "for_account"
+    cube_id = anna.make(**{reach: True}).cube_id
     before = [len(search(user)) for user in (anna, ben, carl)]
 
     answer = anna.vote(cube_id, -1)
@@ -177,7 +178,7 @@ def test_votes_of_a_forgotten_user_count_without_name_and_reason(
         ("erased_", -1, None),
     ]
     assert ada.vote(cube_id, 1).votes.model_dump() == {"useful": 0, "useless": 1}
-    assert {cube.note.split()[0] for cube in search(anna)} == {"own", "new"}
+    assert {cube.note.split()[0] for cube in search(anna)} == {"new"}
 
 
 def test_votes_of_a_forgotten_account_count_without_names_and_reasons(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +23,12 @@ class Agent:
         self, home: Path, url: str, key: str | None, name: str = "claude-code", **settings: str
     ) -> None:
         self.home, self.name, self.session = home, name, "s1"
-        self.environment = {"HOME": str(home), "REMEMBRANCER_URL": url, **settings}
+        self.environment = {
+            "HOME": str(home),
+            "REMEMBRANCER_URL": url,
+            "REMEMBRANCER_HOOK_SECONDS": "30",  # a busy machine is no hanging service
+            **settings,
+        }
         if key is not None:
             self.environment["REMEMBRANCER_KEY"] = key
 
@@ -48,7 +55,16 @@ class Agent:
         assert process.returncode == 0, process.stderr
         key = self.environment.get("REMEMBRANCER_KEY")
         assert key is None or key not in process.stdout + process.stderr
+        self.wait_for_background()
         return json.loads(process.stdout) if process.stdout else {}
+
+    def wait_for_background(self) -> None:
+        """Wait until the hooks have sent what they send in the background."""
+        lock = self.home / ".local/state/remembrancer/hooks/background"
+        if lock.exists():
+            descriptor = os.open(lock, os.O_RDWR)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.close(descriptor)
 
     def turn(self, prompt: str, answer: str, **members: Any) -> dict[str, Any]:
         """Run a turn; return the answer to its last event."""

@@ -74,7 +74,7 @@ def test_codex_tool_results_need_no_ref(codex: Agent, owner: Http) -> None:
 
 
 def test_cursor_tool_results_are_collected_during_the_turn(cursor: Agent, owner: Http) -> None:
-    """Cursor has no transcript; `recall` is a tool there (specification.md#look-when)."""
+    """Cursor has no transcript; `recall` is a tool there (specification.md#look-hooks)."""
     event_id = owner.remember("When does the ferry leave?", "At 9:40.", session_id="x")["event_id"]
     recalled = (
         "<<memory-data 0123456789abcdef>>\n"
@@ -83,14 +83,14 @@ def test_cursor_tool_results_are_collected_during_the_turn(cursor: Agent, owner:
     )
 
     answers = []
-    for text in ("The ferry leaves at 9:40.", "The bus leaves at 10:05."):
+    for text in ("The ferry leaves at 9:50.", "The bus leaves at 10:05."):
         cursor.trigger("beforeSubmitPrompt")
         cursor.trigger("postToolUse", tool_name="recall", tool_output=recalled)
         cursor.trigger("postToolUse", tool_output='{"stdout": "bus 10:05"}')
         cursor.trigger("afterAgentResponse", text=text)
         answers.append(cursor.trigger("stop"))
 
-    assert "9:40" in answers[0]["followup_message"]
+    assert "9:50" in answers[0]["followup_message"]
     assert answers[1] == {}
 
 

@@ -78,15 +78,28 @@ def test_setting_selects_answers_for_second_look(agent: Agent) -> None:
         assert ("decision" in answer) is blocks, setting
 
 
-def test_answer_that_repeats_memory_without_a_ref_is_sent_back(agent: Agent, owner: Http) -> None:
-    """Answers that cite or repeat memory are checked (specification.md#look-when)."""
-    owner.remember("Which port does the staging database use?", "Port 6543.", session_id="old")
+def test_only_an_answer_that_contradicts_memory_is_sent_back(
+    agent: Agent, owner: Http, tmp_path: Path
+) -> None:
+    """No ref is asked; a value of the session is no contradiction (specification.md#look-hooks)."""
+    question = "Which port does the staging database use?"
+    owner.remember(question, "Port 6543.", session_id="old")
+    edit = {"type": "tool_use", "name": "Edit", "input": {"new_string": "port = 6600"}}
+    entries = [
+        {"message": {"role": "user", "content": "Move it."}},
+        {"message": {"role": "assistant", "content": [edit]}},
+        {"message": {"role": "user", "content": question}},
+    ]
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text("\n".join(json.dumps(entry) for entry in entries), "utf-8")
 
-    repeated = agent.turn("Which port does the staging database use?", "It uses port 6543.")
-    wrong = agent.turn("Remind me: which port does the staging database use?", "Port 6534.")
+    repeated = agent.turn(question, "It uses port 6543.")
+    wrong = agent.turn(f"Remind me: {question}", "Port 6534.")
+    agent.session = "s2"
+    changed = agent.turn(question, "Port 6600.", transcript_path=str(transcript))
 
-    assert "6543" in repeated["reason"]
-    assert "6534" in wrong["reason"]
+    assert (repeated, changed) == ({}, {})
+    assert "`6534` contradicts memory, which says: Port 6543." in wrong["reason"]
 
 
 def test_report_of_work_is_not_sent_back(agent: Agent, owner: Http) -> None:
@@ -259,12 +272,12 @@ def test_nothing_in_the_context_is_recalled_twice(agent: Agent, owner: Http) -> 
     assert "user: Any allergies?" in third
 
 
-def test_answer_from_an_earlier_recall_still_needs_a_ref(agent: Agent, owner: Http) -> None:
-    """A claim of what an earlier prompt recalled is from memory (specification.md#look-when)."""
+def test_answer_may_contradict_what_an_earlier_prompt_recalled(agent: Agent, owner: Http) -> None:
+    """Earlier recalls are still memory (specification.md#look-hooks)."""
     owner.remember("When does the ferry leave?", "At 9:40 from Piombino.", session_id="old")
     for _ in range(2):
         recall = agent.trigger("UserPromptSubmit", prompt="When does the ferry leave Piombino?")
-    end = agent.trigger("Stop", last_assistant_message="The ferry leaves Piombino at 9:40.")
+    end = agent.trigger("Stop", last_assistant_message="The ferry leaves Piombino at 9:50.")
 
     assert context_of(recall).startswith("Recalled before")
     assert end["decision"] == "block"
@@ -272,10 +285,13 @@ def test_answer_from_an_earlier_recall_still_needs_a_ref(agent: Agent, owner: Ht
 
 def test_turn_with_rejected_lines_is_saved_without_them(agent: Agent, owner: Http) -> None:
     """Invalid input loses no turn."""
-    end = agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
+    agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
+    told = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
+    again = agent.trigger("UserPromptSubmit", prompt="And the ladder?")
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
-    assert "stored this turn without its fact, cube or summary" in end["systemMessage"]
+    assert "stored this turn without its fact, cube or summary" in told["systemMessage"]
+    assert "systemMessage" not in again
 
 
 def test_nul_and_lone_surrogates_are_replaced(agent: Agent, owner: Http) -> None:
@@ -291,12 +307,13 @@ def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -
     good = agent.environment["REMEMBRANCER_KEY"]
     agent.environment["REMEMBRANCER_KEY"] = new_key(context, read_only=True)
 
-    end = agent.turn("Who has the ladder?", "Mr Lund.")
+    agent.turn("Who has the ladder?", "Mr Lund.")
     queue_length = len(agent.queued_requests())
     agent.environment["REMEMBRANCER_KEY"] = good
+    told = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
     agent.trigger("SessionEnd")
 
-    assert "queued this turn on disk" in end["systemMessage"]
+    assert "queued this turn on disk" in told["systemMessage"]
     assert (queue_length, agent.queued_requests()) == (1, [])
 
 

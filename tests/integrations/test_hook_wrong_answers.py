@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -40,6 +41,54 @@ def raw_server() -> Iterator[Callable[[bytes], str]]:
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     thread.join(timeout=20)
+
+
+@pytest.fixture
+def hanging_server() -> Iterator[tuple[str, list[socket.socket]]]:
+    """The address of a server that accepts connections and never answers, and these."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    connections: list[socket.socket] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connections.append(listener.accept()[0])
+            except OSError:
+                return
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", connections
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(timeout=20)
+    for connection in connections:
+        connection.close()
+
+
+def test_a_service_that_hangs_is_asked_once_a_minute(
+    home: Path, hanging_server: tuple[str, list[socket.socket]]
+) -> None:
+    """Hooks skip it after one timeout; the user is told once, and nothing is lost."""
+    url, connections = hanging_server
+    agent = Agent(home, url, "sk_0", REMEMBRANCER_HOOK_SECONDS="0.05")
+
+    prompt = agent.trigger("UserPromptSubmit")
+    reason = denial(agent.trigger("PreToolUse-Write"))
+    end = agent.trigger("Stop")
+    agent.session = "s2"
+    start = agent.trigger("SessionStart")
+    asked = len(connections)
+    for file in (home / ".local/state/remembrancer/hooks").glob("away-*"):
+        os.utime(file, (0, 0))  # more than a minute ago
+    agent.trigger("SessionStart")
+
+    assert "did not answer in time" in prompt["systemMessage"]
+    assert "asked again in" in reason
+    assert end == {}
+    assert "asked again in" in start["systemMessage"]
+    assert (asked, len(connections)) == (1, 2)
+    assert len(agent.queued_requests()) == 1
 
 
 @pytest.mark.parametrize(

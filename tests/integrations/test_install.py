@@ -413,3 +413,16 @@ def test_program_needs_only_the_standard_library(home: Path, dead_url: str) -> N
 
     assert context(message) == ""
     assert "does not answer" in message["systemMessage"]
+
+
+def test_tools_are_chosen_at_the_installation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few by default; a name that no tool has is refused (specification.md#mcp-choice)."""
+    monkeypatch.setenv("HOME", str(home))
+
+    few, _ = plan("gemini-cli", "user", None, remove=False)
+    more, _ = plan("claude-code", "user", None, remove=False, tools="recall,vote")
+    with pytest.raises(SettingInvalid, match="there is no tool 'votes'"):
+        plan("codex", "user", None, remove=False, tools="votes")
+
+    assert '"memory"' in str(few[0].after)
+    assert any("/mcp?client=hooks&tools=recall,vote" in str(change.after) for change in more)

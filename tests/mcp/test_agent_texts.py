@@ -5,7 +5,9 @@ They are generated from the tools and the constitution.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from service import Http, serving
@@ -14,7 +16,13 @@ from starlette.applications import Starlette
 from remembrancer.accounts import caller_for
 from remembrancer.client import Client
 from remembrancer.client.runtime.prompts import recalled_text
-from remembrancer.client.tools import TOOLS, ToolArgumentsError, call_tool, tools_beside_hooks
+from remembrancer.client.tools import (
+    TOOLS,
+    ToolArgumentsError,
+    call_tool,
+    chosen_tools,
+    described,
+)
 from remembrancer.http.agent_instructions import files
 from remembrancer.permissions.teams import create_team
 from remembrancer.protocol.constitution import compact_text
@@ -56,13 +64,68 @@ def test_generated_files_are_up_to_date(name: str) -> None:
     assert (ROOT / name).read_text("utf-8") == files()[name]
 
 
+def test_few_tools_are_short_and_their_arguments_are_those_of_all() -> None:
+    """The default of coding agents has at most 1,200 tokens (specification.md#mcp-tools)."""
+    for beside_hooks in (False, True):
+        few = chosen_tools("memory", beside_hooks=beside_hooks)
+        known = {tool.name: tool for tool in TOOLS}
+        texts = json.dumps([described(tool, "mcp") for tool in few])
+
+        assert [tool.name for tool in few] == ["recall", "remember", "get_event", "forget"]
+        assert len(texts) / 4 <= 1200
+        assert all(set(tool.arguments) <= set(known[tool.name].arguments) for tool in few)
+    assert [tool.name for tool in chosen_tools("vote, recall", beside_hooks=False)] == [
+        "recall",
+        "vote",
+    ]
+    with pytest.raises(ToolArgumentsError, match="there is no tool 'votes'"):
+        chosen_tools("votes", beside_hooks=False)
+
+
 def test_skill_contains_the_rules_and_tools_beside_hooks() -> None:
     """The skill comes with hooks, which search, store and check."""
     skill = files()["integrations/claude-code/skills/memory/SKILL.md"]
 
     assert skill.startswith("---\nname: memory\ndescription: ")
     assert compact_text("REM", "hooks") in skill
-    assert all(f"`{tool.name}`: {tool.description}" in skill for tool in tools_beside_hooks())
+    few = chosen_tools("memory", beside_hooks=True)
+    assert all(f"`{tool.name}`: {tool.description}" in skill for tool in few)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", [tool.name for tool in TOOLS]),
+        ("?tools=memory", ["recall", "remember", "get_event", "forget"]),
+        ("?client=hooks", ["recall", "remember", "get_event", "forget"]),
+        ("?client=hooks&tools=all", [t.name for t in TOOLS if t.beside_hooks is not None]),
+        ("?tools=vote,recall", ["recall", "vote"]),
+    ],
+)
+def test_mcp_lists_the_tools_that_the_address_names(
+    http: Http, app: Starlette, query: str, names: list[str]
+) -> None:
+    """Others stay callable (specification.md#mcp-choice)."""
+
+    def ask(method: str, **parameters: object) -> dict[str, Any]:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-06-18",
+        }
+        answer = http.post(f"/mcp{query}", message, headers=headers)
+        assert answer.status_code == 200
+        return dict(answer.json()["result"])
+
+    assert [tool["name"] for tool in ask("tools/list")["tools"]] == names
+    assert not ask("tools/call", name="list_facts", arguments={})["isError"]
+
+
+def test_unknown_tool_in_the_address_is_refused(http: Http) -> None:
+    answer = http.post("/mcp?tools=votes", {})
+
+    assert answer.status_code == 422
+    assert "there is no tool 'votes'" in answer.json()["detail"]
 
 
 def test_unknown_tool_fails_before_any_request() -> None:

@@ -197,7 +197,7 @@ def test_complete_turn_uses_all_memory_tools(key: str, port: int, account: str) 
         saved = await tool_output(client, "remember", query="So who?", response=draft, **session)
         verdict = await tool_output(client, "second_look", draft=draft, event_id=event_id)
         whole = await tool_text(client, "get_event", event_id=saved["event_id"])
-        cube = await tool_output(client, "save_cube", **LESSON)
+        cube = await tool_output(client, "save_cube", **LESSON, visibility="account")
         await tool_text(client, "recall", query_text="halls", user_id="ada", session_id="t")
         vote = {"cube_id": cube["cube_id"], "vote": 1}
         votes = [

@@ -156,7 +156,7 @@ def test_damaged_members_are_refused(
         ("files.jsonl", {"filename": "../x.txt"}, "filename: String should match pattern"),
         ("files.jsonl", {"sha256": "0" * 64}, f"blobs/{'0' * 64} is missing"),
         ("files.jsonl", {"bytes": 3}, "has 4 bytes, not 3"),
-        ("cubes.jsonl", {"session_id": None}, "Value error, user_id and session_id go together"),
+        ("cubes.jsonl", {"user_id": None}, "Value error, a session needs its user_id"),
         ("cubes.jsonl", {"kind": "poem"}, "kind: Input should be "),
     ],
     ids=str,

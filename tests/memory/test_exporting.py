@@ -19,6 +19,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.cli.demo import CONVERSATION, QUESTIONS
 from remembrancer.context import Context
+from remembrancer.cubes.proposals import create
 from remembrancer.memory.exchange import archive as archives
 from remembrancer.memory.exchange import importer
 from remembrancer.memory.exchange.archive import ExportExists
@@ -27,6 +28,7 @@ from remembrancer.memory.exchange.records import EXPORTED, MANIFEST, MEMBERS, NO
 from remembrancer.memory.exchange.restore import Progress, restore
 from remembrancer.memory.history.endings import change_event
 from remembrancer.memory.write.events import event_detail
+from remembrancer.protocol.cubes import CubeCreate
 from remembrancer.protocol.memory import EventChange
 from remembrancer.store import open_store
 from remembrancer.store.transfer.catalog import OF_ONE_STORE, SQL
@@ -53,8 +55,8 @@ COLUMNS = {
     "prompts": "account_id text updated_ms user_id",
     "memory_files": "account_id bytes change created_ms flags id is_current key_id other_path path "
     "space_id text version",
-    "cubes": "account_id created_ms cube_id essence evidence expires_ms id kind merged_into model "
-    "rules session source status topic useful useless",
+    "cubes": "account_id created_ms cube_id essence evidence expires_ms for_account id kind "
+    "merged_into model rules session source status topic useful useless user_id",
     "ratings": "account_id cube rated_ms reason user_id vote",
     "files": "account_id blob created_ms filename id key_id made_by size_bytes user_id",
 }
@@ -148,6 +150,29 @@ def test_imports_of_all_accounts_give_the_same_answers(
     assert row["event_id"] not in memory.hit_ids(query, top_k=50)
     detail = event_detail(target, memory.caller, row["event_id"])
     assert detail.superseded_by == row["superseded_by"]
+
+
+def test_a_cube_of_the_account_keeps_its_readers(
+    context: Context, target: Context, tmp_path: Path
+) -> None:
+    """All users of the account see it after an import, too (specification.md#cube-visibility)."""
+    lesson = {
+        "topic": "kettles",
+        "essence": "Descaling a kettle takes vinegar.",
+        "evidence": "docs",
+    }
+    rules = {"rules_markdown": "- MUST boil vinegar", "user_id": "ada", "visibility": "account"}
+    keys.create(context, account="owner")
+    create(context, caller_for(context), CubeCreate.model_validate({**lesson, **rules}))
+    path = tmp_path / "own.zip"
+    export(context, caller_for(context), path)
+    keys.create(target, account="owner")
+
+    restore(target, caller_for(target), path)
+
+    for user_id, note in (("ada", "own"), ("ben", "of another user of this account")):
+        [cube] = memory_in(target, user_id=user_id).ask("How is a kettle descaled?").shared_cubes
+        assert cube.note.startswith(note)
 
 
 def test_votes_on_unknown_cubes_are_counted(

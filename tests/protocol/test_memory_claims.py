@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.second_look.closings import LABELS, SETS, closings, counts
+from bench.second_look.closings import LABELS, REPORTS, SETS, closings, counts
 from remembrancer.protocol.memory_claims import MemoryClaims, turn_texts
 
 FALSE_ALARMS_MAX = 0.02  # of the answers that claim nothing from memory
@@ -33,6 +33,30 @@ def test_closing_messages_are_sent_back_only_for_claims_from_memory(file: str) -
     assert max(none["asked"], none["sent back"]) <= FALSE_ALARMS_MAX * none["cases"]
     assert (right["asked"], right["sent back"]) == (right["cases"], 0)
     assert repeating["sent back"] >= (1 - MISSED_MAX) * repeating["cases"]
+
+
+def test_work_reports_are_sent_back_only_for_contradictions() -> None:
+    """0 of 200 reports of coding agents, >= 90 % of 100 contradictions
+    (specification.md#look-hooks).
+    """
+    reports = {name: counts(list(closings(file))) for name, file in REPORTS.items()}
+    both = [reports["tuned on"], reports["held out"]]
+
+    assert sum(rows["none"]["cases"] for rows in both) == 200
+    assert sum(rows["wrong"]["cases"] for rows in both) == 100
+    for rows in both:
+        assert rows["none"]["contradicting"] == 0
+        assert rows["wrong"]["contradicting"] >= 0.9 * rows["wrong"]["cases"]
+
+
+def test_value_of_the_session_or_beside_the_stored_one_contradicts_nothing() -> None:
+    texts = turn_texts([MEMORY], "Which port does the staging database use?")
+    other = MemoryClaims("The staging database uses port 6600.", texts)
+    aware = MemoryClaims("The staging database uses port 6600, before it was 6543.", texts)
+
+    assert [one.value.text for one in other.contradictions] == ["6600"]
+    assert other.contradictions_new_to(["I set `port = 6600`."]) == []
+    assert aware.contradictions == []
 
 
 def test_repeated_and_contradicting_values_are_from_memory() -> None:

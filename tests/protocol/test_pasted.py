@@ -10,7 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remembrancer.accounts import keys
-from remembrancer.protocol.pasted import REMOVED, pasted_keys, without_keys
+from remembrancer.protocol.pasted import (
+    PRIVATE,
+    REMOVED,
+    pasted_keys,
+    without_keys,
+    without_secrets,
+)
 
 KEYS = {
     "remembrancer": "sk" + "_" + "0123456789abcdef" * 4,
@@ -71,3 +77,51 @@ _texts = st.lists(st.one_of(st.text(), st.sampled_from(list(KEYS.values()))))
 def test_all_keys_are_removed(text: str) -> None:
     assert pasted_keys(without_keys(text)) == []
     assert without_keys(text).count(REMOVED) >= len(pasted_keys(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("password=hunter2secret", "hunter2secret"),
+        ('PASSWORD="correcthorse"', "correcthorse"),
+        ("my password is tiger-99", "tiger-99"),
+        ("Das Passwort ist Geheim123.", "Geheim123"),
+        ("密码是abc12345", "abc12345"),
+        ("Server=x;User Id=y;Password=Xy12345z;", "Xy12345z"),
+        ("postgres://ada:pa55word@db:5432/x", "pa55word"),
+        ("redis://:abcdef@localhost", "abcdef"),
+        ("Authorization: Bearer abcdef0123456789abcdef", "abcdef0123456789abcdef"),
+    ],
+)
+def test_passwords_in_common_forms_are_removed(text: str, secret: str) -> None:
+    """The rest of the text stays (specification.md#remember-hooks-secrets)."""
+    stored = without_secrets(text)
+
+    assert secret not in stored
+    assert stored.count(REMOVED) == 1
+    assert stored.replace(REMOVED, secret).rstrip(".") == text.rstrip(".")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password is required",
+        "password: string",
+        'password=os.environ["X"]',
+        "login(user, password=password)",
+        "password=$DB_PASSWORD",
+        "postgres://user:${PASS}@host/db",
+        "postgres://<user>:<password>@host",
+        "The first pass is 2x-faster; 142 passed.",
+        "http://localhost:8080/a@b",
+    ],
+)
+def test_talk_and_code_about_passwords_stay(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_private_parts_are_left_out() -> None:
+    """An open one ends with the text (specification.md#remember-private)."""
+    assert PRIVATE.sub("", "a <private>b\nc</private>d<PRIVATE>e</Private> f") == "a d f"
+    assert PRIVATE.sub("", "a <private>b") == "a "
+    assert PRIVATE.sub("", "a < private") == "a < private"

@@ -61,7 +61,7 @@ class Cube:
     """A cube and its votes."""
 
     word: str
-    account: str
+    space: Space  # of its author
     is_published: bool
     votes: dict[tuple[str, str], int] = field(default_factory=dict)  # of account and user; 0 too
 
@@ -70,7 +70,7 @@ class Cube:
         """The accounts for and against it, without the author's: each counts once."""
         sums: dict[str, int] = defaultdict(int)
         for (account, _), vote in self.votes.items():
-            if account != self.account:
+            if account != self.space[0]:
                 sums[account] += vote
         return {
             "useful": sum(value > 0 for value in sums.values()),
@@ -94,9 +94,8 @@ class Cube:
 
     def is_served_to(self, space: Space) -> bool:
         """Return True if searches of a space may return it."""
-        return (
-            self.account == space[0] or self.status in ("published", "trusted")
-        ) and self.votes.get(space) != -1
+        is_seen = self.space == space or self.status in ("published", "trusted")
+        return is_seen and self.votes.get(space) != -1
 
 
 @dataclass
@@ -133,6 +132,7 @@ class Model:
         self.files: list[Text] = []  # of accounts
         self.erased_notes: list[Text] = []
         self.cubes: dict[str, Cube] = {}
+        self.erased_cubes: set[str] = set()  # their words
         self.sessions: dict[Session, Counts] = defaultdict(Counts)
         self.grants: list[Grant] = []
 
@@ -149,7 +149,6 @@ class Model:
 
     def visible(self, space: Space) -> set[str]:
         """Return the words that a search of a space may show."""
-        account, _ = space
         stored = (*self.turns, *self.facts, *self.summaries)
         words = {
             word
@@ -162,13 +161,13 @@ class Model:
         return words | {
             cube.word
             for cube in self.cubes.values()
-            if cube.account == account or cube.status in ("published", "trusted")
+            if cube.space == space or cube.status in ("published", "trusted")
         }
 
-    def may_see(self, cube_id: str, account: str) -> bool:
-        """Return True if an account may vote on a cube."""
+    def may_see(self, cube_id: str, space: Space) -> bool:
+        """Return True if a user may vote on a cube."""
         cube = self.cubes[cube_id]
-        return cube.account == account or cube.is_published
+        return cube.space == space or cube.is_published
 
     def unrated(self, session: Session) -> set[str]:
         """Return the cubes that earlier searches of a session showed as new."""
@@ -181,7 +180,8 @@ class Model:
 
     def erased_words(self) -> set[str]:
         """Return the words that must be nowhere."""
-        return {word for text in self.texts if text.state == "erased" for word in text.words}
+        texts = {word for text in self.texts if text.state == "erased" for word in text.words}
+        return texts | self.erased_cubes
 
     def exported_words(self, account: str) -> set[str]:
         """Return the words that an export of an account must have."""
@@ -191,7 +191,7 @@ class Model:
             if text.space[0] == account and text.state != "erased"
             for word in text.words
         }
-        return stored | {cube.word for cube in self.cubes.values() if cube.account == account}
+        return stored | {cube.word for cube in self.cubes.values() if cube.space[0] == account}
 
     def erase(self, turn: Text) -> None:
         """Erase a turn with its fact and its drafts."""
@@ -221,6 +221,8 @@ class Model:
             self.erased_notes.append(note)
         for session in [one for one in self.sessions if one[:2] == space]:
             del self.sessions[session]
-        for cube in self.cubes.values():
+        for cube_id, cube in list(self.cubes.items()):
+            if cube.space == space and not cube.is_published:
+                self.erased_cubes.add(self.cubes.pop(cube_id).word)
             if space in cube.votes:
                 cube.votes[space[0], f"forgotten {next(self._numbers)}"] = cube.votes.pop(space)

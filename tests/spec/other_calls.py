@@ -135,20 +135,21 @@ class OtherCalls(TurnCalls):
 
     # --- Cubes --------------------------------------------------------------------------------
 
-    def create_a_cube(self, account: str) -> None:
+    def create_a_cube(self, account: str, user: str) -> None:
         """A cube that comes without a turn is private."""
         word = self.model.new_word(account)
         texts = {name.removeprefix("cube_"): text for name, text in cube_texts(word).items()}
         body = {"topic": texts["topic"], "essence": texts["essence"], "evidence": "docs"}
+        body["user_id"] = user
         answer = self.post(account, "experience/create", rules_markdown=texts["rules"], **body)
-        self.model.cubes[answer["cube_id"]] = Cube(word, account, is_published=False)
+        self.model.cubes[answer["cube_id"]] = Cube(word, (account, user), is_published=False)
 
     def vote(self, account: str, user: str, vote: int, number: int) -> None:
         """Each user has one vote, and each account but the author's counts once."""
         cube_id = one_of(sorted(self.model.cubes), number)
         if cube_id is None:
             return
-        cube, may_see = self.model.cubes[cube_id], self.model.may_see(cube_id, account)
+        cube, may_see = self.model.cubes[cube_id], self.model.may_see(cube_id, (account, user))
         body = {"cube_id": cube_id, "user_id": user, "vote": vote, "reason": "because"}
 
         answer = self.post(account, "experience/vote", 200 if may_see else 404, **body)

@@ -20,6 +20,7 @@ def test_query_returns_a_search_without_a_step(http: Http) -> None:
     """A query makes it a search that does not interact (specification.md#agent-memory-search)."""
     turn = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino."}
     http.remember(**turn, session_id="trip", user_id="ada")
+    http.memory("ferry", user_id="ada", interact=False)  # names the user of the default session
     before = http.rows()
 
     for query in ("ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"):

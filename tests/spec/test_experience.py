@@ -191,7 +191,7 @@ def test_cube_fits_the_error_of_the_turn(http: Http) -> None:
 
 def test_users_of_an_account_retire_a_cube_for_each_other(http: Http) -> None:
     """Two users decide within their account (specification.md#cube-within)."""
-    cube_id = create(http)
+    cube_id = create(http, visibility="account")
     for user in ("ada", "ben"):
         vote = {"cube_id": cube_id, "user_id": user, "vote": -1, "reason": "It was wrong."}
         answer = http.post("/api/v7/experience/vote", vote).json()

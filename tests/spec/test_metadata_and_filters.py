@@ -183,7 +183,11 @@ def test_metadata_comes_back_and_is_replaced(service: Http) -> None:
     assert "metadata" not in service.get(f"/api/v7/event/{plain['event_id']}").json()
     # Both facts and wishes that come with a turn have its metadata.
     service.remember(
-        "Always call me Sir.", "Fine.", user_id=user, critical="The axe is red.", metadata=metadata
+        "Never use plastic pots.",
+        "Fine.",
+        user_id=user,
+        critical="The axe is red.",
+        metadata=metadata,
     )
     answer = service.memory("What colour is the axe?", user, **in_garden)
     assert [one["metadata"] for one in answer["facts"] + answer["instructions"]] == [metadata] * 2

@@ -162,7 +162,7 @@ def test_search_without_interaction_writes_nothing(http: Http) -> None:
     assert http.memory("a", interact=False, user_id="nobody")["hits"] == []
     assert http.rows() == before
     http.memory("a", interact=False, user_id="nobody", session_id="new")
-    assert http.rows() == {**before, "session_users": 1}  # specification.md#auth-session-user
+    assert http.rows() == {**before, "session_users": 2}  # specification.md#auth-session-user
 
 
 def test_after_is_inclusive_and_before_is_exclusive(http: Http) -> None:

@@ -145,6 +145,7 @@ def test_event_of_another_user_or_account_is_an_unknown_ref(http: Http, event_id
     theirs = http.as_account("bob").remember("Port?", "5544.")["event_id"]
     another_user = http.remember("Port?", "5544.", user_id="ada")["event_id"]
     http.memory("port", user_id="ada")
+    http.memory("port")
 
     answer = look(http, f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user}).")
 

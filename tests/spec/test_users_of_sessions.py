@@ -5,9 +5,17 @@ See specification.md#auth-session-user.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
+from sandboxes import SharedSandbox
 from service import Http, rows
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.server.app import make_app
 
 USERS = ("ada", "ben", "chen")
 ANTIBIOTICS = {
@@ -86,7 +94,7 @@ def test_a_summary_names_the_user(http: Http) -> None:
 def test_a_vote_names_the_user(http: Http) -> None:
     """A vote with a session records its user (specification.md#auth-session-user)."""
     lesson = {"topic": "tea", "essence": "Tea wakes.", "rules_markdown": "- MUST wait"}
-    body = {**lesson, "evidence": "docs"}
+    body = {**lesson, "evidence": "docs", "visibility": "account"}
     cube_id = http.post("/api/v7/experience/create", body).json()["cube_id"]
     answers = [
         http.post(
@@ -101,14 +109,84 @@ def test_a_vote_names_the_user(http: Http) -> None:
     assert "two users within a day" in answers[1]["detail"]
 
 
-def test_a_request_that_names_no_session_is_the_accounts_own(http: Http) -> None:
-    http.memory("tea", "ada")
-    http.memory("tea", "ada", session_id="s")
+@pytest.fixture
+def two_servers(http: Http, folder: Path, clock: Any) -> Iterator[tuple[Http, Http]]:
+    """Return clients with one key of two servers on one store."""
+    other = testing.context(folder, clock=clock)
+    app = make_app(other, sandbox=SharedSandbox(other.settings))
+    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
+        yield http, Http(client, other, http.key)
+    other.close()
 
+
+def test_the_default_session_is_of_the_user_who_spoke_last(two_servers: tuple[Http, Http]) -> None:
+    """Forty users of one key, no session named: the interface's flow, on two servers in turn."""
+    users = [f"u{number}" for number in range(40)]
+    for round_number in (1, 2):
+        for number, user in enumerate(users):
+            first, second = two_servers[number % 2], two_servers[(number + round_number) % 2]
+            boat = f"Yesterday we saw boat number {round_number}, the Albatros of {user}"
+            answer = first.memory(boat, user)
+            turn = second.remember(boat, f"Noted for {user}.", critical=f"{user} is allergic")
+            look = first.post("/api/v7/agent/second-look", {"draft": f"Noted for {user}."}).json()
+            start = second.get("/api/v7/memory/start?format=json").json()
+            seal = f"REM | #{answer['step']} | READ | VERIFY | CORRECT | OUTPUT"
+            after = first.memory(boat, user, last_seal=seal)
+
+            assert (answer["step"], turn["step"]) == (2 * round_number - 1,) * 2
+            assert (turn["user_id"], look["user_id"], start["user_id"]) == (user,) * 3
+            assert start["parts"]["facts"] == [f"{user} is allergic"]
+            assert "duty_error" not in after
+            assert after["hits"][0]["event_id"] == turn["event_id"]
+            assert [one for one in turn.get("reminders", []) if "two users" not in one] == []
+            second.remember(boat + "!", f"Again for {user}.")
+
+    for user in users:
+        stored = two_servers[0].get(f"/api/v7/events?user_id={user}").json()["events"]
+        assert len(stored) == 4
+        assert all(user in event["response"] for event in stored)
+    assert two_servers[1].get("/api/v7/events?user_id=owner").json()["events"] == []
+
+
+def test_an_ambiguous_turn_says_whose_it_is(two_servers: tuple[Http, Http]) -> None:
+    """Two users interleave in the default session: each turn without a user says what was chosen."""
+    one, other = two_servers
+    one.memory("tea", "ada")
+    alone = one.remember("Tea?", "Green.")
+    second = other.memory("tea", "ben")
+    turn = one.remember("And now?", "Black.")
+
+    reminder = (
+        "This key used session_id 'default' for two users within a day: 'ada' and 'ben'. Requests "
+        "of this session without a user_id now use 'ben'. Send a session_id of its own for each "
+        "user; without one it is 'default'."
+    )
+    assert "reminders" not in alone
+    assert second["reminders"] == [reminder]
+    assert (turn["user_id"], turn["reminders"]) == ("ben", [reminder])
+
+
+def test_every_request_without_a_session_is_of_the_default_one(http: Http) -> None:
     assert http.remember("Tea?", "Green.")["user_id"] == "owner"
-    assert http.get("/api/v7/memory/start").json()["user_id"] == "owner"
-    assert http.get("/api/v7/key?session_id=s").json()["user_id"] == "ada"
+    http.get("/api/v7/agent/prompt?user_id=ada")
+
+    assert http.get("/api/v7/memory/start").json()["user_id"] == "ada"
+    assert http.get("/api/v7/agent/memory").json()["user_id"] == "ada"
+    assert http.get("/api/v7/agent/memory?query=tea").json()["user_id"] == "ada"
+    assert http.get("/api/v7/memory/facts").json()["user_id"] == "ada"
+    assert http.get("/api/v7/events").json()["user_id"] == "ada"
+    assert http.remember("Tea?", "White.", session_id="default")["user_id"] == "ada"
+    assert http.remember("Tea?", "Red.", session_id="another")["user_id"] == "owner"
+    assert http.get("/api/v7/key?session_id=default").json()["user_id"] == "ada"
     assert http.get("/api/v7/key").json()["user_id"] == "owner"
+
+
+def test_turns_that_name_their_users_share_the_default_session(http: Http) -> None:
+    """Without a note: they need no session."""
+    for user in ("ada", "ben"):
+        body = {"query": "Tea?", "response": "Green.", "user_id": user}
+        assert "detail" not in http.post("/api/v7/event/write", body).json()
+    assert http.remember("And now?", "Now too.")["user_id"] == "ben"
 
 
 def test_the_users_of_a_session_are_those_of_each_key(http: Http) -> None:
@@ -148,7 +226,8 @@ def test_one_session_of_two_users_is_the_last_ones_with_a_reminder(http: Http, c
     assert second["reminders"] == [
         (
             "This key used session_id 's' for two users within a day: 'ada' and 'ben'. Requests of "
-            "this session without a user_id now use 'ben'. Give each user sessions of their own."
+            "this session without a user_id now use 'ben'. Send a session_id of its own for each "
+            "user; without one it is 'default'."
         )
     ]
     assert http.remember("Tea?", "Green.", session_id="s")["user_id"] == "ben"

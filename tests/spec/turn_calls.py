@@ -108,7 +108,7 @@ class TurnCalls:
             cube = self.model.cubes[item["cube_id"]]
             vote = cube.votes.get((account, user))
             assert cube.is_served_to((account, user))
-            is_new = cube.account != account and vote is None
+            is_new = cube.space[0] != account and vote is None
             assert item["note"].startswith("new") == is_new
             if is_new:
                 exposed = self.model.sessions[place].exposed
@@ -157,7 +157,7 @@ class TurnCalls:
             assert isinstance(outcome, str)
             return
         assert outcome["visibility"] == cube
-        self.model.cubes[outcome["cube_id"]] = Cube(word, place[0], cube == "published")
+        self.model.cubes[outcome["cube_id"]] = Cube(word, place[:2], cube == "published")
         counts.cube_turn = counts.turns
 
     def pick(self, texts: list[Text], number: int) -> Text | None:

@@ -24,15 +24,12 @@ QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt 
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (
     "Hooks follow the protocol of this memory for you: they search it before you answer and save "
-    "each turn afterwards. The user sees everything that you write. Put `(ref: <event_id>)` after "
-    "each number, date, name and URL that you take from memory. What the user wrote in this turn "
-    "or a tool returned in it needs no ref. For anything else, use the tools of the MCP server "
-    "`remembrancer` with session_id `{session}`."
+    "each turn afterwards. The user sees everything that you write. For anything else, use the "
+    "tools of the MCP server `remembrancer` with {place}."
 )
 START_WITHOUT_RECALL = (
     "Hooks save each turn of this conversation. Before you answer, call `recall` of the MCP server "
-    "`remembrancer` with what the user wants and session_id `{session}`. The user sees everything "
-    "that you write. Put `(ref: <event_id>)` after what you take from memory."
+    "`remembrancer` with what the user wants and {place}. The user sees everything that you write."
 )
 
 
@@ -65,9 +62,13 @@ def start_session(
     """Send what earlier sessions could not send, and return the start pack.
 
     Also after a compaction, which removes what was recalled before from the context. A resumed
-    session has its own turns in its context.
+    session has its own turns, and the start pack, in its context.
     """
+    if event.get("source") == "resume" and session.read().get("start_pack"):
+        session.send(service)
+        return {}
     session.update(project=settings.project or event.get("cwd") or "", start_pack="", shown=[])
+    project = _note_project(event, settings, session)
     if event.get("source") != "resume":
         session.update(context_from=now())
     try:
@@ -79,12 +80,14 @@ def start_session(
             user_id=user_id(settings, service, session),
             format="text",
             client="hooks",
+            project=project,
         )
     except (InvalidSetupError, ServiceUnreachableError, ServiceError) as error:
         message = f"Remembrancer: {error}. Turns are queued on disk until it answers."
         return hook_output.context(settings.agent, "SessionStart", "", message)
     session.update(start_pack=pack["prompt_text"])
-    text = f"{instructions.format(session=session.id)}\n\n{pack['prompt_text']}"
+    place = f"session_id `{session.id}`" + (f" and project `{project}`" if project else "")
+    text = f"{instructions.format(place=place)}\n\n{pack['prompt_text']}"
     return hook_output.context(settings.agent, "SessionStart", text)
 
 
@@ -110,16 +113,18 @@ def recall(
     prompt = save_prompt(event, settings, session)
     if not prompt:
         return {}
-    from remembrancer_protocol.pasted import without_keys
+    from remembrancer_protocol.pasted import without_secrets
 
     state = session.read()
     query: dict[str, Any] = {
-        "query_text": without_keys(readable(prompt))[:QUERY_CHARACTERS_MAX],
+        "query_text": without_secrets(readable(prompt))[:QUERY_CHARACTERS_MAX],
         "session_id": session.id,
         "max_tokens": settings.tokens,
         "min_answerable": ANSWERABLE_MIN,
         "seals": False,
     }
+    if project := state.get("project_name"):
+        query["project"] = project
     if work := state.get("work"):
         from hook_work import work_to_send
 
@@ -178,10 +183,18 @@ def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> 
         return ""
     if settings.user_id:
         session.update(user_id=settings.user_id)
+    _note_project(event, settings, session)
     prompt = without_notices(text)
     if not prompt.strip():
         session.change(_start_without_prompt)
         return ""
+    if "<" in prompt:
+        from remembrancer_protocol.pasted import PRIVATE
+
+        prompt = PRIVATE.sub("", prompt)
+        if not prompt.strip():  # nor is its answer stored
+            session.update(**_new_turn(""))
+            return ""
 
     def store(state: dict[str, Any]) -> str:
         if prompt == state.get(REVISION_REQUEST):
@@ -197,6 +210,18 @@ def save_prompt(event: dict[str, Any], settings: Settings, session: Session) -> 
     return str(session.change(store))
 
 
+def _note_project(event: dict[str, Any], settings: Settings, session: Session) -> str:
+    """Return the name of the project that is open, stored in the state of the session."""
+    from hook_project import project_name
+
+    cwd = str(event.get("cwd") or "")
+    folder = settings.project or session.read().get("project") or cwd
+    name = project_name(cwd, str(folder), settings.home)
+    if name != session.read().get("project_name", ""):
+        session.update(project_name=name)
+    return name
+
+
 def _start_without_prompt(state: dict[str, Any]) -> None:
     """Begin the turn of a machine notice: its answer is remembered, without a query.
 
@@ -207,10 +232,14 @@ def _start_without_prompt(state: dict[str, Any]) -> None:
 
 
 def _new_turn(prompt: str | None) -> dict[str, Any]:
-    """Return the state at the start of a turn; None as prompt means a machine notice."""
+    """Return the state at the start of a turn.
+
+    None as prompt means a machine notice, an empty one a turn that is not to be stored.
+    """
     return {
         "prompt": prompt,
         "is_notice": prompt is None,
+        "is_private": prompt == "",
         "at": now(),
         "draft": None,
         "answer": None,
@@ -240,7 +269,7 @@ class Recalled:
         pack_ids = frozenset(
             one.get("fact_id") or one.get("instruction_id")
             for one in [*(results.get("facts") or []), *(results.get("instructions") or [])]
-            if f"\n{data_line(one['text'])}\n" in pack
+            if f"{data_line(one['text'])[1:]}\n" in pack  # behind its date
         )
         items = answer_items(results, in_context=pack_ids)
         self.new: list[str] = []
@@ -360,7 +389,8 @@ def log_tool_call(
     next search.
     """
     state = session.read()
-    _note_work(event, settings, state, session)
+    if not settings.is_off:
+        _note_work(event, settings, state, session)
     if not state.get("checked"):
         return {}
     checks = session.change(lambda state: state.get("checked", {}).pop(_call_id(event), None))
@@ -421,11 +451,8 @@ def stop(
     """Remember the turn, check it with a second look, and vote."""
     from hook_turns import end_turn
 
-    result = end_turn(event, settings, service, session)
     has_checks = bool(session.read().get("checked"))
     unlogged = session.change(lambda state: state.pop("checked", None)) if has_checks else None
     for checks in (unlogged or {}).values():
         _enqueue_logs(session, checks, "The call was allowed; the agent did not report its result.")
-    if unlogged:
-        session.send(service)
-    return result
+    return end_turn(event, settings, service, session)

@@ -43,15 +43,62 @@ def answer_event(
         settings = Settings(environment, agent, url)
         session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
         session = Session(settings.state_folder, agent, session_id)
+        service = Service(settings)
+        if off := _off_file(event, settings):
+            settings.is_off = True
+            if _is_memory(event):
+                return _answer_off(event, agent, session, off)
         if agent == "cursor":
             import hook_cursor
 
-            return hook_cursor.answer(event, settings, Service(settings), session)
+            return hook_cursor.answer(event, settings, service, session)
         import hook_events
 
-        return hook_events.answer(event, settings, Service(settings), session)
+        answer = hook_events.answer(event, settings, service, session)
+        return _with_message(answer, event, service, session)
     except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
         return _answer_failure(event, agent, error, environment)
+
+
+def _off_file(event: dict[str, Any], settings: Settings) -> str:
+    """Return the file that switches memory off, empty if none does."""
+    from hook_project import off_file
+
+    if os.path.exists(settings.pause_file):
+        return settings.pause_file
+    roots = event.get("workspace_roots")
+    root = roots[0] if isinstance(roots, list) and roots else ""
+    return off_file(_string(event, "cwd"), settings.project or str(root))
+
+
+def _is_memory(event: dict[str, Any]) -> bool:
+    """Return False for tool calls: permissions are checked and logged also without memory."""
+    return not _string(event, "hook_event_name").lower().endswith("tooluse")
+
+
+def _answer_off(event: dict[str, Any], agent: str, session: Session, off: str) -> dict[str, Any]:
+    """Return the answer to an event while memory is off; what the turn has is forgotten."""
+    name = _string(event, "hook_event_name")
+    if name in ("UserPromptSubmit", "beforeSubmitPrompt"):
+        session.update(prompt=None, is_private=True, is_notice=False, answer=None, draft=None)
+    if agent == "cursor":
+        return {"continue": True} if name == "beforeSubmitPrompt" else {}
+    return {"systemMessage": f"Remembrancer is off: {off}"} if name == "SessionStart" else {}
+
+
+def _with_message(
+    answer: dict[str, Any], event: dict[str, Any], service: Service, session: Session
+) -> dict[str, Any]:
+    """Return an answer with one line for the user, if there is something to tell."""
+    message = ""
+    if service.has_timed_out:
+        message = (
+            f"Remembrancer: {service.settings.url} did not answer in time. For a minute there is "
+            "no memory; turns are queued on disk."
+        )
+    elif event.get("hook_event_name") == "UserPromptSubmit" and session.read().get("message"):
+        message = session.change(lambda state: state.pop("message", ""))
+    return {"systemMessage": message, **answer} if message else answer
 
 
 def _parse(raw_event: bytes) -> dict[str, Any]:

@@ -20,7 +20,9 @@ CHOICES = {
     "PERMISSIONS": ("closed", "open", "off"),
     "SECOND_LOOK": ("recalled", "always", "off"),
 }
-TIMEOUT_S = 8.0  # for one whole request; an agent waits no longer if the service hangs
+DEFAULT_SECONDS = 1.0  # that one hook waits for the service, all its requests together
+BACKGROUND_SECONDS = 30.0  # the same when no agent waits
+AWAY_SECONDS = 60.0  # that the service is not asked after it did not answer in time
 ANSWER_BYTES_MAX = 16 << 20
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]+)"
@@ -71,12 +73,18 @@ class Settings:
         if not re.fullmatch(r"[0-9]{1,6}", tokens) or not int(tokens):
             raise InvalidSetupError("REMEMBRANCER_HOOK_TOKENS must be a number from 1 to 999999")
         self.tokens = int(tokens)
+        seconds = environment.get("REMEMBRANCER_HOOK_SECONDS") or str(DEFAULT_SECONDS)
+        if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3})?", seconds) or not float(seconds):
+            raise InvalidSetupError("REMEMBRANCER_HOOK_SECONDS must be a number up to 999.999")
+        self.seconds = float(seconds)
         config = environment.get("XDG_CONFIG_HOME") or os.path.join(self.home, ".config")
         state = environment.get("XDG_STATE_HOME") or os.path.join(self.home, ".local", "state")
         self.state_folder = os.path.join(state, "remembrancer", "hooks")
         self._key = environment.get("REMEMBRANCER_KEY") or ""
         self._key_file = environment.get("REMEMBRANCER_KEY_FILE")
         self._key_folder = os.path.join(config, "remembrancer")
+        self.pause_file = os.path.join(self._key_folder, "off")
+        self.is_off = False  # set for the folder of the session
 
     def key(self) -> str:
         """Return the API key from the environment or the key file. Raises InvalidSetupError."""
@@ -122,6 +130,9 @@ class Service:
         # After a failure nothing more is sent: an agent must not wait for each of many requests.
         self.unreachable: ServiceUnreachableError | None = None
         self.last_transient_error: ServiceError | None = None
+        self.has_timed_out = False
+        self._seconds = settings.seconds
+        self._deadline: float | None = None  # of all requests of this hook
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """Send a GET request; empty parameters are omitted. Raises the errors of this module."""
@@ -134,9 +145,49 @@ class Service:
         """Send a POST request. Raises the errors of this module."""
         return self._send("POST", path, json.dumps(body).encode("ascii"), idempotency_key)
 
+    def wait_in_background(self) -> None:
+        """Give the requests from now on the time that they need: no agent waits for them."""
+        self._seconds, self._deadline = BACKGROUND_SECONDS, None
+
+    def _seconds_left(self) -> float:
+        from time import monotonic
+
+        if self._deadline is None:
+            self._deadline = monotonic() + self._seconds
+        return max(self._deadline - monotonic(), 0.0)
+
+    @property
+    def _away_file(self) -> str:
+        """The file whose time says when the service did not answer in time."""
+        import zlib
+
+        name = f"away-{zlib.crc32(self.settings.url.encode()):08x}"
+        return os.path.join(self.settings.state_folder, name)
+
+    def _check_away(self) -> None:
+        """Raise ServiceUnreachableError if the service is not to be asked now."""
+        from time import time
+
+        try:
+            left = AWAY_SECONDS - (time() - os.path.getmtime(self._away_file))
+        except OSError:
+            return
+        if 0 < left <= AWAY_SECONDS:
+            self.unreachable = ServiceUnreachableError(
+                f"{self.settings.url} did not answer in time and is asked again in {left:.0f} s"
+            )
+            raise self.unreachable
+
+    def _note_away(self) -> None:
+        self.has_timed_out = True
+        os.makedirs(self.settings.state_folder, mode=0o700, exist_ok=True)
+        with open(self._away_file, "wb"):
+            os.utime(self._away_file)
+
     def _send(self, method: str, path: str, body: bytes, idempotency_key: str) -> dict[str, Any]:
         if self.unreachable:
             raise self.unreachable
+        self._check_away()
         match = _URL.fullmatch(self.settings.url)
         if not match or not self.settings.url.isascii():
             raise InvalidSetupError("REMEMBRANCER_URL must look like http://HOST:PORT")
@@ -154,8 +205,11 @@ class Service:
         is_tls = match["scheme"] == "https"
         port = int(match["port"] or (443 if is_tls else 80))
         try:
-            response = _exchange(match["host"].strip("[]"), port, request, is_tls=is_tls)
+            host = match["host"].strip("[]")
+            response = _exchange(host, port, request, self._seconds_left(), is_tls=is_tls)
         except (OSError, OverflowError) as error:
+            if isinstance(error, TimeoutError):
+                self._note_away()
             self.unreachable = ServiceUnreachableError(
                 f"{self.settings.url} does not answer: {type(error).__name__}"
             )
@@ -168,12 +222,13 @@ class Service:
             raise
 
 
-def _exchange(host: str, port: int, request: bytes, *, is_tls: bool) -> bytes:
+def _exchange(host: str, port: int, request: bytes, seconds: float, *, is_tls: bool) -> bytes:
+    """Return the whole response. Raises OSError, of which TimeoutError after these seconds."""
     import socket
     from time import monotonic
 
-    deadline = monotonic() + TIMEOUT_S
-    connection = socket.create_connection((host, port), timeout=TIMEOUT_S)
+    deadline = monotonic() + seconds
+    connection = socket.create_connection((host, port), timeout=max(seconds, 0.001))
     try:
         if is_tls:
             import ssl
@@ -188,8 +243,10 @@ def _exchange(host: str, port: int, request: bytes, *, is_tls: bool) -> bytes:
             if not chunk:
                 return bytes(response)
             response += chunk
-            if len(response) > ANSWER_BYTES_MAX or monotonic() > deadline:
-                raise OSError("the response is too large or too slow")
+            if monotonic() > deadline:
+                raise TimeoutError
+            if len(response) > ANSWER_BYTES_MAX:
+                raise OSError("the response is too large")
     finally:
         connection.close()
 

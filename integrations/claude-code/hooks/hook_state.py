@@ -52,12 +52,13 @@ class Session:
         """Set members of the state."""
         self.change(lambda state: state.update(members))
 
-    def enqueue(self, path: str, body: dict[str, Any]) -> str:
+    def enqueue(self, path: str, body: dict[str, Any], plain: dict[str, Any] | None = None) -> str:
         """Queue a request; return its idempotency key.
 
-        Raises InvalidSetupError if the queue is full.
+        `plain` is sent in its place if the service refuses it. Raises InvalidSetupError if the
+        queue is full.
         """
-        return str(self.change(lambda state: enqueue(state, path, body)))
+        return str(self.change(lambda state: enqueue(state, path, body, plain)))
 
     def send(self, service: Service) -> dict[str, dict[str, Any] | ServiceError]:
         """Send queued requests, oldest first, until one fails for now.
@@ -89,7 +90,9 @@ class Session:
             return
 
 
-def enqueue(state: dict[str, Any], path: str, body: dict[str, Any]) -> str:
+def enqueue(
+    state: dict[str, Any], path: str, body: dict[str, Any], plain: dict[str, Any] | None = None
+) -> str:
     """Append a request to the queue; return its idempotency key.
 
     Raises InvalidSetupError if the queue is full.
@@ -100,7 +103,8 @@ def enqueue(state: dict[str, Any], path: str, body: dict[str, Any]) -> str:
             f"{QUEUE_MAX} requests already wait for the service; this one was not saved"
         )
     key = os.urandom(16).hex()
-    queue.append({"once": key, "path": path, "body": body})
+    request = {"once": key, "path": path, "body": body}
+    queue.append({**request, "plain": plain} if plain not in (None, body) else request)
     return key
 
 
@@ -113,16 +117,18 @@ def now() -> str:
 
 def turn_body(session: Session, state: dict[str, Any], response: str) -> dict[str, Any]:
     """Return the body that remembers the turn of the current prompt."""
-    from remembrancer_protocol.pasted import without_keys
+    from remembrancer_protocol.pasted import without_secrets
 
     texts = (state["prompt"] or "", response)
-    query, answer = (without_keys(readable(text)) for text in texts)
-    body = {
+    query, answer = (without_secrets(readable(text)) for text in texts)
+    body: dict[str, Any] = {
         "query": query,
         "response": answer,
         "session_id": session.id,
         "occurred_at": state["at"],
     }
+    if state.get("project_name"):
+        body["metadata"] = {"project": state["project_name"]}
     return {**body, "user_id": state["user_id"]} if state.get("user_id") else body
 
 
@@ -137,20 +143,39 @@ def _send_queue(
 ) -> dict[str, dict[str, Any] | ServiceError]:
     results: dict[str, dict[str, Any] | ServiceError] = {}
     for request in list(_read(path).get("queue") or ()):
-        key = request["once"]
         try:
-            answer = service.post(request["path"], request["body"], key)
-            if ANSWER_FIELDS.get(request["path"]) not in answer:
-                break  # something else answers at the address of the service
-            results[key] = answer
-        except ServiceError as error:
-            if error.is_transient:
-                break
-            results[key] = error
+            result = _post(request, service)
         except (ServiceUnreachableError, InvalidSetupError):
             break
-        _change(folder, path, _remove_request(key))
+        if result is None:
+            break
+        results[request["once"]] = result
+        _change(folder, path, _remove_request(request["once"]))
     return results
+
+
+def _post(
+    request: dict[str, Any], service: Service, *, plain: bool = False
+) -> dict[str, Any] | ServiceError | None:
+    """Send a queued request; return its answer or permanent error, None if it must wait.
+
+    A turn that the service refuses is sent again without its fact, cube and summary, and under
+    another key; its answer then has the reason as `refused`.
+    """
+    body, key = request["body"], request["once"]
+    if plain:
+        body, key = request["plain"], f"{key}-plain"
+    try:
+        answer = service.post(request["path"], body, key)
+    except ServiceError as error:
+        if error.is_transient:
+            return None
+        if plain or "plain" not in request:
+            return error
+        second = _post(request, service, plain=True)
+        return {**second, "refused": error} if isinstance(second, dict) else second
+    # Otherwise something else answers at the address of the service.
+    return answer if ANSWER_FIELDS.get(request["path"]) in answer else None
 
 
 def _remove_request(key: str) -> Callable[[dict[str, Any]], None]:

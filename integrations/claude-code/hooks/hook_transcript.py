@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 
 from remembrancer_protocol.notices import without_notices
+from remembrancer_protocol.pasted import PRIVATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +55,38 @@ def tool_results(path: object) -> list[str]:
         if entry and not entry.get("isSidechain"):
             results += _results(entry)
     return results
+
+
+def session_texts(path: object) -> list[str]:
+    """Return the texts of a session before the answer to its last prompt, the latest first.
+
+    Messages, the input of tools and their results.
+    """
+    texts: list[str] = []
+    answer: list[str] = []
+    for line in _lines(path, TURN_BYTES_MAX):
+        entry = _entry(line)
+        if not entry:
+            continue
+        message = _message(entry)
+        if message and message[0] == "user":
+            texts += [*answer, message[1]]
+            answer = []
+        elif message:
+            answer.append(message[1])
+        texts += [*_inputs(entry), *_results(entry)]
+    return texts[::-1]
+
+
+def _inputs(entry: dict[str, Any]) -> Iterator[str]:
+    """Yield what an agent gave to its tools."""
+    payload, message = entry.get("payload"), entry.get("message")
+    if isinstance(payload, dict):  # Codex
+        yield from result_texts(payload.get("arguments") or payload.get("input"))
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_use":
+            yield from result_texts(block.get("input"))
 
 
 def _results(entry: dict[str, Any]) -> Iterator[str]:
@@ -112,7 +145,7 @@ def _message(entry: dict[str, Any]) -> tuple[str, str] | None:
         message = entry.get("message")
     if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
         return None
-    text = without_notices(_text(message.get("content"))).strip()
+    text = PRIVATE.sub("", without_notices(_text(message.get("content")))).strip()
     return (message["role"], text) if text else None
 
 

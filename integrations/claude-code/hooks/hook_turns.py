@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import hook_output
+from hook_background import run_in_background
 from hook_service import (
     InvalidSetupError,
     Service,
@@ -22,7 +23,9 @@ REVISE = (
     "The second look at your answer failed. Fix the following and write the whole answer again:\n"
 )
 FAILURES_MAX = 20  # lines of a request to revise an answer
+QUOTE_CHARACTERS_MAX = 300  # of a recalled sentence in such a line
 UNSURE = "Remembrancer: after a second look this answer may not fully meet the checks."
+TURN_ENDED = {"prompt": None, "is_notice": False, "draft": None, "answer": None, "blocked": False}
 _REF = re.compile(r"\(ref: ?([^(),\s]{1,256})")
 # Cheap test that avoids importing the parser for most answers.
 _MAYBE_SERVICE_LINES = re.compile(
@@ -35,7 +38,9 @@ def last_text(event: dict[str, Any], state: dict[str, Any]) -> str:
     """Return the agent's last text in the current turn."""
     text = event.get("last_assistant_message")
     if isinstance(text, str) and text.strip():
-        return text
+        from remembrancer_protocol.pasted import PRIVATE
+
+        return PRIVATE.sub("", text)
     if not state.get("prompt"):
         return ""
     from hook_transcript import answer_to
@@ -48,6 +53,9 @@ def end_turn(
 ) -> dict[str, Any]:
     """Return the answer for the agent at the end of a turn."""
     state = session.read()
+    if state.get("is_private"):
+        session.send(service)
+        return {}
     if not (state.get("prompt") or state.get("is_notice")):
         state = _state_from_transcript(event, session)
     if not (state.get("prompt") or state.get("is_notice")):
@@ -56,10 +64,16 @@ def end_turn(
     text = state.get("answer") or last_text(event, state)
     if not str(text).strip():
         return {}
-    is_saved, lines, message = remember(service, session, text)
+    look = SecondLook(event, settings, state, parse_lines(text, state).answer)
+    if not look.is_due:
+        key = enqueue_turn(session, text)
+        session.update(**TURN_ENDED)
+        run_in_background(session.folder, lambda: _send_later(service, session, key))
+        return {}
+    is_saved, message = remember(service, session, text)
     revision = ""
-    if is_saved and settings.second_look != "off":
-        failures = _second_look(event, settings, service, state, lines.answer)
+    if is_saved:
+        failures = look.failures(service)
         is_revised = bool(
             state.get("blocked") or event.get("stop_hook_active") or event.get("loop_count")
         )
@@ -70,7 +84,7 @@ def end_turn(
     if revision:  # the revised answer will replace this one
         session.update(blocked=True, answer=None, **{REVISION_REQUEST: revision})
     else:
-        session.update(prompt=None, is_notice=False, draft=None, answer=None, blocked=False)
+        session.update(**TURN_ENDED)
     return hook_output.turn_end(settings.agent, revision=revision, message=message)
 
 
@@ -84,52 +98,41 @@ def _state_from_transcript(event: dict[str, Any], session: Session) -> dict[str,
     return session.read() if prompt and not event.get("stop_hook_active") else {}
 
 
-def remember(service: Service, session: Session, text: str) -> tuple[bool, Any, str]:
+def remember(service: Service, session: Session, text: str) -> tuple[bool, str]:
     """Remember the turn of the current prompt with this answer.
 
-    Returns whether it was saved, its service lines, and a message for the user.
+    Returns whether it was saved, and a message for the user.
     """
+    key = enqueue_turn(session, text)
+    result = session.send(service).get(key)
+    if isinstance(result, dict):
+        session.update(draft=result.get("event_id"))
+    return isinstance(result, dict), _message_about(result, service)
+
+
+def enqueue_turn(session: Session, text: str) -> str:
+    """Queue the turn of the current prompt with this answer, and its ratings; return its key."""
     state = session.read()
     lines = parse_lines(text, state)
     plain_body = turn_body(session, state, lines.answer)
     body = {**plain_body, **_line_fields(lines, state)}
     if state.get("draft"):
         body["replaces"] = state["draft"]
-    result, message = _send_turn(service, session, body, plain_body)
-    if isinstance(result, dict):
-        session.update(draft=result.get("event_id"))
+    key = session.enqueue("/api/v7/remember", body, plain_body)
     _enqueue_ratings(session, state, lines)
-    session.send(service)
-    return isinstance(result, dict), lines, message
+    return key
 
 
-def _send_turn(
-    service: Service, session: Session, body: dict[str, Any], plain_body: dict[str, Any]
-) -> tuple[dict[str, Any] | ServiceError | None, str]:
-    """Send a turn through the queue, so that it survives an outage.
-
-    If the service rejects it, the turn is sent again without its fact, cube and summary. Returns
-    the result and a message for the user.
-    """
-    key = session.enqueue("/api/v7/remember", body)
+def _send_later(service: Service, session: Session, key: str) -> None:
+    """Send what is queued; the next hook tells the user what went wrong."""
+    service.wait_in_background()
     result = session.send(service).get(key)
-    if not isinstance(result, ServiceError) or body == plain_body:
-        return result, _failure_message(result, service)
-    is_replacement_conflict = result.status in (404, 409) and set(body) - set(plain_body) == {
-        "replaces"
-    }
-    message = (
-        ""
-        if is_replacement_conflict
-        else f"Remembrancer stored this turn without its fact, cube or summary: {result}"
-    )
-    key = session.enqueue("/api/v7/remember", plain_body)
-    result = session.send(service).get(key)
-    return result, _failure_message(result, service) or message
+    if message := _message_about(result, service):
+        session.update(message=message)
 
 
-def _failure_message(result: dict[str, Any] | ServiceError | None, service: Service) -> str:
-    """Return a message for the user about a turn that was not saved.
+def _message_about(result: dict[str, Any] | ServiceError | None, service: Service) -> str:
+    """Return a message for the user about a turn that was not saved as it is; empty for none.
 
     An unreachable service was already reported at the start of the session.
     """
@@ -137,7 +140,10 @@ def _failure_message(result: dict[str, Any] | ServiceError | None, service: Serv
         return f"Remembrancer did not store this turn: {result}"
     if result is None and service.last_transient_error:
         return f"Remembrancer queued this turn on disk: {service.last_transient_error}"
-    return ""
+    refused = result.get("refused") if result else None
+    if refused is None or refused.status in (404, 409):  # a draft to replace that is gone
+        return ""
+    return f"Remembrancer stored this turn without its fact, cube or summary: {refused}"
 
 
 class PlainAnswer:
@@ -230,48 +236,69 @@ def _memory_claims(event: dict[str, Any], state: dict[str, Any], draft: str) -> 
     return MemoryClaims(draft, turn_texts(memory, str(state.get("prompt") or ""), own))
 
 
-def _second_look(
-    event: dict[str, Any],
-    settings: Settings,
-    service: Service,
-    state: dict[str, Any],
-    answer: str,
-) -> list[str]:
-    """Return what must be fixed; empty if nothing, or if the check is unnecessary or unavailable.
+class SecondLook:
+    """A check of an answer at the end of its turn.
 
-    By default only claims from memory are checked; with the setting `always`, all claims. A revised
-    answer is always checked, so that the last check of its turn is not that of the draft.
+    By default what contradicts memory is to be corrected; with the setting `always`, what fails any
+    check. A revised answer is always checked, so that the last check of its turn is not that of the
+    draft.
     """
-    from remembrancer_protocol.pasted import without_keys
 
-    draft = without_keys(readable(answer))
-    checks_all = settings.second_look == "always"
-    claims = None if checks_all else _memory_claims(event, state, draft)
-    is_needed = checks_all or state.get("blocked") or (claims and claims.need_second_look)
-    if not is_needed:
+    def __init__(
+        self, event: dict[str, Any], settings: Settings, state: dict[str, Any], answer: str
+    ) -> None:
+        from remembrancer_protocol.pasted import without_secrets
+
+        self._answer, self._span = answer, state.get("span") or 0
+        self._checks_all = self.is_due = settings.second_look == "always"
+        self._draft = without_secrets(readable(answer))
+        self._claims: Any = None
+        self._contradicted: list[str] = []
+        self._asks = self._checks_all
+        if settings.second_look != "recalled":
+            return
+        self._claims = _memory_claims(event, state, self._draft)
+        self._contradicted = _contradicted(event, self._claims) if self._claims else []
+        self._asks = bool(state.get("blocked") or (self._claims and self._claims.cites))
+        self.is_due = bool(self._asks or self._contradicted)
+
+    def failures(self, service: Service) -> list[str]:
+        """Return what must be fixed, a line each; without the service, what the hook knows."""
+        if not self._asks:
+            return self._contradicted
+        citation = _REF.search(self._answer)
+        look = {
+            "draft": self._draft,
+            "event_id": citation[1] if citation else "",
+            "span": self._span,
+        }
+        try:
+            result = service.post("/api/v7/agent/second-look", look)
+        except (InvalidSetupError, ServiceUnreachableError, ServiceError):
+            return self._contradicted
+        failed = [
+            check
+            for check in result["checks"]
+            if check["status"] != "pass"
+            and (
+                self._checks_all
+                or (self._claims and self._claims.contradicts(check["check"], check.get("end")))
+            )
+        ]
+        return [*self._contradicted, *_listed(failed)][:FAILURES_MAX]
+
+
+def _contradicted(event: dict[str, Any], claims: Any) -> list[str]:
+    """Return a line for each value that contradicts memory and is new to this session."""
+    if not claims.contradictions:
         return []
-    citation = _REF.search(answer)
-    look = {
-        "draft": draft,
-        "event_id": citation[1] if citation else "",
-        "span": state.get("span") or 0,
-    }
-    try:
-        result = service.post("/api/v7/agent/second-look", look)
-    except (InvalidSetupError, ServiceUnreachableError, ServiceError):
-        return []
-    if result["status"] == "pass":
-        return []
-    failed = [
-        check
-        for check in result["checks"]
-        if check["status"] != "pass"
-        and (
-            claims is None
-            or claims.must_correct(check["check"], check.get("start"), check.get("end"))
-        )
+    from hook_transcript import session_texts
+
+    return [
+        f"`{one.value.text}` contradicts memory, which says: {one.memory[:QUOTE_CHARACTERS_MAX]} "
+        "Correct it, or say that it has changed since."
+        for one in claims.contradictions_new_to(session_texts(event.get("transcript_path")))
     ]
-    return _listed(failed)
 
 
 def _listed(checks: list[dict[str, Any]]) -> list[str]:
@@ -288,4 +315,4 @@ def _listed(checks: list[dict[str, Any]]) -> list[str]:
     for problem, values in claims.items():
         named = ", ".join(value for value in values if value)
         lines.append(f"{problem} ({named})" if named else problem)
-    return lines[:FAILURES_MAX]
+    return lines

@@ -56,9 +56,9 @@ def error_text(event: dict[str, Any]) -> str:
 
 def work_to_send(work: dict[str, Any]) -> dict[str, Any]:
     """Return `work` for a search: its error without API keys, its beginning and its end."""
-    from remembrancer_protocol.pasted import without_keys
+    from remembrancer_protocol.pasted import without_secrets
 
-    error = without_keys(str(work.get("error") or ""))
+    error = without_secrets(str(work.get("error") or ""))
     shortened = _shortened(error, ERROR_HEAD_CHARACTERS, ERROR_TAIL_CHARACTERS)
     return {**work, "error": shortened} if shortened else work
 

@@ -23,8 +23,10 @@ from .keys import (
     records_user,
     require_owner,
     require_write,
+    session_user,
     session_user_id,
     space_user_id,
+    user_of_session,
     user_reminder,
 )
 
@@ -46,7 +48,9 @@ __all__ = [
     "records_user",
     "require_owner",
     "require_write",
+    "session_user",
     "session_user_id",
     "space_user_id",
+    "user_of_session",
     "user_reminder",
 ]

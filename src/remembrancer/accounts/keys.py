@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, NoReturn
 from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized
+from ..protocol.message import DEFAULT_SESSION
 from ..protocol.service_keys import PREFIX, checksum, is_service_key
 from ..store import Row, StoreUnavailable, Transaction
 from .accounts import NO_KEY, SQL, ensure_own_account, single_line
@@ -285,34 +286,53 @@ def require_owner(caller: Caller) -> None:
         raise NotOwner
 
 
+def session_user(
+    tx: Transaction, caller: Caller, user_id: str | None, session_id: str | None
+) -> tuple[str, Row | None]:
+    """Return the user_id of a request of a session, the default one for None; and the row of the
+    session's users, if it was chosen from two of them.
+
+    The user_id is the one that the request names, else the key's pin, else the one that the key
+    last named with the session, else the account's name. Raises PinnedToOtherUser.
+    """
+    if user_id is not None or caller.pinned_user_id is not None:
+        return space_user_id(caller, user_id), None
+    row = _row(tx, caller, session_id)
+    if row is None:
+        return default_user_id(caller), None
+    return str(row.user_id), None if row.other_user_id is None else row
+
+
 def session_user_id(
     tx: Transaction, caller: Caller, user_id: str | None, session_id: str | None
 ) -> str:
-    """Return the user_id of a request of a session; `session_id` None: it names no session.
-
-    It is the one that the request names, else the key's pin, else the one that the key last named
-    with the session, else the account's name. Raises PinnedToOtherUser.
-    """
-    if user_id is not None or caller.pinned_user_id is not None or session_id is None:
-        return space_user_id(caller, user_id)
-    row = _row(tx, caller, session_id)
-    return default_user_id(caller) if row is None else str(row.user_id)
+    """Return the user_id of a request of a session, as `session_user`."""
+    return session_user(tx, caller, user_id, session_id)[0]
 
 
-def records_user(caller: Caller, session_id: str | None) -> bool:
-    """Return True if requests of this session record their user.
+def user_of_session(
+    records: Records, caller: Caller, user_id: str | None, session_id: str | None = None
+) -> str:
+    """Return the user_id of a request of a session, as `session_user`, in a read of its own."""
+    return records.store.read(
+        lambda tx: session_user_id(tx, caller, user_id, session_id), account_id=caller.account_id
+    )
+
+
+def records_user(caller: Caller) -> bool:
+    """Return True if the caller's requests record their user.
 
     Browsers name the user in every request and pinned keys have one user: nothing is recorded for
     them.
     """
-    return caller.pinned_user_id is None and caller.key_id != NO_KEY and session_id is not None
+    return caller.pinned_user_id is None and caller.key_id != NO_KEY
 
 
 def is_user_of_session(
     tx: Transaction, caller: Caller, user_id: str, session_id: str | None
 ) -> bool:
     """Return True if `name_session_user` has nothing to change."""
-    if session_id is None or not records_user(caller, session_id):
+    if not records_user(caller):
         return True
     row = _row(tx, caller, session_id)
     return row is not None and row.user_id == user_id
@@ -323,22 +343,36 @@ def name_session_user(
 ) -> Callable[[], str | None]:
     """Record that a request names this user_id with a session, if it is to be recorded.
 
-    Returns a function that returns a reminder if the key named another one with it within a day,
-    else None. Call it after other statements: it waits for this one (Transaction.later).
+    `session_id` None: the default session, whose users may share it without a reminder. Returns a
+    function that returns a reminder if the key named another one with it within a day, else None.
+    Call it after other statements: it waits for this one (Transaction.later).
     """
-    if not records_user(caller, session_id):
+    if not records_user(caller):
         return lambda: None
     rows = tx.later(
         SQL.name_user,
         key_id=caller.key_id,
-        session_id=session_id,
+        session_id=session_id or DEFAULT_SESSION,
         user_id=user_id,
         now_ms=now_ms,
     )
+    if session_id is None:
+        return lambda: None
     return lambda: user_reminder(rows()[0], user_id, session_id, now_ms)
 
 
-def user_reminder(row: Row, user_id: str, session_id: str | None, now_ms: int) -> str | None:
+def note_session_user(records: Records, caller: Caller, user_id: str) -> None:
+    """Record that a read names this user_id, and no session, unless it is recorded."""
+    account = {"account_id": caller.account_id}
+    if not records.store.read(lambda tx: is_user_of_session(tx, caller, user_id, None), **account):
+        records.store.write(
+            lambda tx: name_session_user(tx, caller, user_id, None, records.clock()),
+            flush=False,
+            **account,
+        )
+
+
+def user_reminder(row: Row, user_id: str, session_id: str, now_ms: int) -> str | None:
     """Return a reminder if a key named another user_id with a session within a day; else None.
 
     `row` has the other user_id of the session and its time, as returned by `name_user`.
@@ -348,7 +382,8 @@ def user_reminder(row: Row, user_id: str, session_id: str | None, now_ms: int) -
     return (
         f"This key used session_id {session_id!r} for two users within a day: "
         f"{row.other_user_id!r} and {user_id!r}. Requests of this session without a user_id now "
-        f"use {user_id!r}. Give each user sessions of their own."
+        f"use {user_id!r}. Send a session_id of its own for each user; without one it is "
+        f"{DEFAULT_SESSION!r}."
     )
 
 
@@ -357,5 +392,6 @@ def forget_session_users(tx: Transaction, user_id: str | None = None) -> None:
     tx.run(SQL.delete_users, user_id=user_id)
 
 
-def _row(tx: Transaction, caller: Caller, session_id: str) -> Row | None:
+def _row(tx: Transaction, caller: Caller, session_id: str | None) -> Row | None:
+    session_id = session_id or DEFAULT_SESSION
     return tx.one_or_none(SQL.user_of, key_id=caller.key_id, session_id=session_id)

@@ -9,7 +9,7 @@ from ..protocol.service_keys import mask_service_keys, service_key_warning
 from ..protocol.text import rfc3339
 from ..store import Transaction, load_queries
 from .idempotency import IdempotentRequest, write_once
-from .keys import require_write, space_user_id
+from .keys import note_session_user, require_write, space_user_id
 
 SQL = load_queries("remembrancer.accounts", "prompts.sql")
 _OWN_PART = (
@@ -19,8 +19,10 @@ _OWN_PART = (
 
 
 def read_prompt(records: Records, caller: Caller, query: PromptQuery) -> AgentPrompt:
-    """Return the prompt of the user that a request names. Raises like prompt_of."""
-    return prompt_of(records, caller, query.user_id, query.client)
+    """Return the prompt of the user that a request names, who speaks now. Raises like prompt_of."""
+    prompt = prompt_of(records, caller, query.user_id, query.client)
+    note_session_user(records, caller, query.user_id)
+    return prompt
 
 
 def prompt_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
@@ -110,9 +109,8 @@ def start_chat(
         raise OnlyEchoedText
     if idempotency is not None and (first := stored_answer(context, idempotency)) is not None:
         return ChatAnswer.model_validate_json(first)
-    session: dict[str, Any] = {"session_id": request.session_id} if request.named_session else {}
     query = MemoryQuery(
-        **session,
+        session_id=request.session_id,
         query_text=mask_service_keys(request.message)[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
         top_k=limits.CHAT_HITS_MAX,
@@ -150,7 +148,6 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
     event = IncomingTurn(
         user_id=turn.request.user_id,
         session_id=turn.request.session_id,
-        named_session=turn.request.named_session,
         text=EventText(
             query=turn.request.message,
             response=result.stored_text,

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from pydantic import ValidationError
 
-from ..accounts import may_use_outside_models, require_write, space_user_id
+from ..accounts import may_use_outside_models, require_write, user_of_session
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
 from ..memory.intake import Intake, OnlyEchoedText
@@ -159,7 +159,8 @@ def start_completion(
     EmbedderUnavailable.
     """
     require_write(caller)
-    user_id = space_user_id(caller, request.user)
+    user_id = user_of_session(context, caller, request.user, request.session_id)
+    request = request.model_copy(update={"user": user_id})
     if (first := stored_answer(context, idempotency)) is not None:
         return Completed.model_validate_json(first)
     outside = may_use_outside_models(context, caller)
@@ -169,9 +170,8 @@ def start_completion(
     message = mask_service_keys(request.question.text)
     if not Intake(settings=context.settings).take(message).strip():
         raise OnlyEchoedText
-    session: dict[str, Any] = {"session_id": request.session_id} if request.named_session else {}
     query = MemoryQuery(
-        **session,
+        session_id=request.session_id,
         query_text=message[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
         top_k=limits.CHAT_HITS_MAX,
@@ -411,7 +411,6 @@ def _store_answer(
     event = IncomingTurn(
         user_id=turn.request.user,
         session_id=turn.request.session_id,
-        named_session=turn.request.named_session,
         text=EventText(
             query=turn.request.question.text,
             response=response.text if topic == QUOTED_TOPIC else text,
@@ -456,8 +455,7 @@ def as_completion(request: ResponseRequest) -> Completion:
     reasoning = extra.get("reasoning")
     if isinstance(reasoning, dict) and reasoning.get("effort"):
         body["reasoning_effort"] = reasoning["effort"]
-    if request.named_session:
-        body["session_id"] = request.named_session
+    body["session_id"] = request.session_id
     try:
         return Completion.model_validate({k: v for k, v in body.items() if v is not None})
     except ValidationError as error:

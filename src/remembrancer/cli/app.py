@@ -286,6 +286,15 @@ def chat(
     sys.exit(run_chat(terminal))
 
 
+ToolChoice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="all|memory|NAME,...",
+        help="Tools to list: memory (recall, remember, get_event, forget), all, or some by name.",
+    ),
+]
+
+
 @app.command("mcp")
 def mcp_stdio(
     url: ServiceUrl = None,
@@ -299,26 +308,24 @@ def mcp_stdio(
             help="Read the key from AGENT.key beside the file of the login, if it exists.",
         ),
     ] = None,
+    tools: ToolChoice = None,
 ) -> None:
     """Serve MCP over standard input and output.
 
     For agents that start their own tools.
     """
-    import asyncio
-
-    from ..client import AsyncClient
+    from ..client.relay import Relay
     from ..install.agents import AGENTS
-    from ..mcp.server import serve_stdio
     from ..settings import SettingInvalid
 
     if agent not in (None, *AGENTS):
         raise SettingInvalid(f"--agent must be one of {', '.join(AGENTS)}.")
-    base_url, key = service_url(url), service_key(agent)
     try:
-        client = AsyncClient(base_url, key, timeout_s=900.0)
+        key = service_key(agent)
+        relay = Relay(service_url(url), key, beside_hooks=beside_hooks, tools=tools)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    asyncio.run(serve_stdio(client, base_url.rstrip("/"), "hooks" if beside_hooks else "mcp"))
+    relay.run(sys.stdin.buffer)
 
 
 @app.command()
@@ -335,6 +342,7 @@ def install(
         str, typer.Option(help="user: for all projects; project: for this folder.")
     ] = "user",
     url: ServiceUrl = None,
+    tools: ToolChoice = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the configuration.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without confirmation.")] = False,
 ) -> None:
@@ -347,7 +355,7 @@ def install(
     from ..install.leftovers import Leftovers
     from .install import install, leftovers, plan, question
 
-    changes, diff = plan(agent, scope, url, remove=remove)
+    changes, diff = plan(agent, scope, url, remove=remove, tools=tools or "memory")
     rest = leftovers(agent, scope, is_configured=bool(changes)) if remove else Leftovers()
     print(diff, end="")
     for path in rest.files:
@@ -358,6 +366,34 @@ def install(
     if not yes and not typer.confirm(question(rest), default=False, err=True):
         fail("nothing was written")
     print(install(changes, agent, rest, remove=remove), file=sys.stderr)
+
+
+ThisProject = Annotated[bool, typer.Option("--project", help="Only in the project of this folder.")]
+
+
+@app.command()
+def pause(project: ThisProject = False) -> None:
+    """Switch the memory of the hooks off.
+
+    No prompt is searched for and no turn is stored until `resume`; permissions are still checked.
+    """
+    from ..client.pause import pause_file, project_pause_file
+
+    path = project_pause_file(Path.cwd()) if project else pause_file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch()
+    print(f"Memory is off while {path} exists.")
+
+
+@app.command()
+def resume(project: ThisProject = False) -> None:
+    """Switch the memory of the hooks on again."""
+    from ..client.pause import pause_file, project_pause_file
+
+    paths = pause_file(), project_pause_file(Path.cwd())
+    paths[int(project)].unlink(missing_ok=True)
+    rest = [str(path) for path in paths if path.exists()]
+    print(f"Memory is still off here: {rest[0]} exists." if rest else "Memory is on here.")
 
 
 @app.command("help")

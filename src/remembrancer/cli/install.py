@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..client.api_request import normalize_base_url
 from ..client.credentials import find_url
+from ..client.tools import chosen_tools
 from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY
 from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, diff, write
@@ -16,7 +18,9 @@ from ..settings import SettingInvalid, from_environment
 from .key_file import agent_key_file, read_service_key
 
 
-def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list[Change], str]:
+def plan(
+    agent: str, scope: str, url: str | None, *, remove: bool, tools: str = "memory"
+) -> tuple[list[Change], str]:
     """Return the changes and their diff.
 
     Raises SettingInvalid for invalid arguments, ConfigUnreadable for files that cannot be parsed.
@@ -27,9 +31,10 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
         raise SettingInvalid("--scope must be user or project.")
     try:
         base = normalize_base_url(url or find_url(), "--url", DEFAULT_URL)
+        chosen_tools(tools, beside_hooks=False)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    options = _options(scope, base, remove=remove)
+    options = replace(_options(scope, base, remove=remove), tools=tools)
     try:
         changes = plan_changes(agent, options)
     except ScopeUnsupported as error:

@@ -8,13 +8,28 @@ frameworks to it, `tools` and `memory_tool` describe tools for agents. The packa
 service: the command line, the terminal chat and MCP.
 """
 
-from ..protocol.memory import BatchTurn, Turn, TurnBatch
-from ..protocol.search import MemoryQuery, WorkContext
-from .api import AsyncClient, Client
-from .api_request import Retry
-from .credentials import KeyMissingError
-from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
-from .results import AddResult, SearchResult
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..protocol.memory import BatchTurn, Turn, TurnBatch
+    from ..protocol.search import MemoryQuery, WorkContext
+    from .api import AsyncClient, Client
+    from .api_request import Retry
+    from .credentials import KeyMissingError
+    from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
+    from .results import AddResult, SearchResult
+
+# Imported with their first use: the relay of MCP needs none of them, and an agent waits for it.
+_MODULES = {
+    "..protocol.memory": "BatchTurn Turn TurnBatch",
+    "..protocol.search": "MemoryQuery WorkContext",
+    ".api": "AsyncClient Client",
+    ".api_request": "Retry",
+    ".credentials": "KeyMissingError",
+    ".errors": "ClientError InvalidResponseError ServiceError UnreachableError",
+    ".results": "AddResult SearchResult",
+}
 
 __all__ = [
     "AddResult",
@@ -33,3 +48,10 @@ __all__ = [
     "UnreachableError",
     "WorkContext",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names.split():
+            return getattr(import_module(module, __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

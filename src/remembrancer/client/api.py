@@ -25,6 +25,7 @@ from ..protocol.memory import (
     SessionList,
     SessionsQuery,
 )
+from ..protocol.message import DEFAULT_SESSION
 from ..protocol.operation import AnyOperation, AsynchronousCaller, SynchronousCaller
 from ..protocol.operations import Operations
 from . import verbs
@@ -42,7 +43,7 @@ from .credentials import KEY_NAME, URL_NAME, find_key, find_url
 from .errors import HttpResponse
 from .results import AddResult, SearchResult
 from .turns import Content
-from .verbs import DEFAULT_SESSION, Time, TurnFields
+from .verbs import Time, TurnFields
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
 A = TypeVar("A")

@@ -27,6 +27,7 @@ from ..protocol.facts import FactChange, FactList
 from ..protocol.fence import one_line
 from ..protocol.forget import Forget
 from ..protocol.memory import Event
+from ..protocol.message import DEFAULT_SESSION
 from ..protocol.operation import AnyOperation
 from ..protocol.operations import Operations
 from ..protocol.recalled import event_item, fenced_items, stored_fact_item
@@ -76,6 +77,17 @@ def _argument(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     }
 
 
+def _brief(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of arguments without limits, defaults and null; the service checks them."""
+    properties = {}
+    for name, argument in schema["properties"].items():
+        kinds = [one for one in argument.get("anyOf", ()) if one.get("type") != "null"]
+        whole = {**argument, **(kinds[0] if len(kinds) == 1 else {})}
+        words = ("type", "enum", "format", "items", "description", "$ref")
+        properties[name] = {word: whole[word] for word in words if word in whole}
+    return {**schema, "properties": properties}
+
+
 # --- One tool for agents: its arguments, its steps, and its description for three APIs -------
 
 ToolSteps: TypeAlias = Generator[ApiRequest[Any], Any, BaseModel]
@@ -113,6 +125,7 @@ class Tool:
     is_idempotent: bool = False  # repeating a call with the same arguments has no effect
     # Description where hooks search, store and check; None: hooks do what the tool is for.
     beside_hooks: str | None = SAME
+    is_brief: bool = False  # described with few words, and without the schema of its answer
 
     @property
     def arguments(self) -> list[str]:
@@ -135,7 +148,8 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
-        return arguments_schema(self.request_model, self.arguments, self.required.split())
+        schema = arguments_schema(self.request_model, self.arguments, self.required.split())
+        return _brief(schema) if self.is_brief else schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
@@ -144,7 +158,9 @@ class Tool:
         Hosts show a model the structured answer instead of the text, so a tool that shows memory
         has none.
         """
-        return None if self.render else self.answer_model.model_json_schema(mode="serialization")
+        if self.render or self.is_brief:
+            return None
+        return self.answer_model.model_json_schema(mode="serialization")
 
     def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
         """Yield the requests to send, receive their answers, and return the tool's answer.
@@ -219,7 +235,7 @@ def described(tool: Tool, schema_format: SchemaFormat) -> dict[str, Any]:
 def _session(arguments: Mapping[str, Any]) -> OwnKeyQuery | None:
     """Return the query for the user of the session, if the arguments name it correctly."""
     try:
-        return OwnKeyQuery(session_id=arguments.get("session_id"))
+        return OwnKeyQuery(session_id=arguments.get("session_id") or DEFAULT_SESSION)
     except ValidationError:
         return None
 
@@ -307,6 +323,31 @@ def tools_beside_hooks() -> list[Tool]:
     ]
 
 
+def chosen_tools(choice: str, *, beside_hooks: bool) -> list[Tool]:
+    """Return the tools of a choice: `all`, `memory` (few, described briefly), or their names.
+
+    Raises ToolArgumentsError for an unknown name.
+    """
+    tools = tools_beside_hooks() if beside_hooks else list(TOOLS)
+    if choice == "all":
+        return tools
+    if choice == "memory":
+        return [
+            replace(
+                tool,
+                optional=MEMORY_TOOLS[tool.name],
+                description=BRIEF.get((tool.name, beside_hooks), tool.description),
+                is_brief=True,
+            )
+            for tool in tools
+            if tool.name in MEMORY_TOOLS
+        ]
+    names = [name.strip() for name in choice.split(",")]
+    for name in names:
+        _tool(name)
+    return [tool for tool in tools if tool.name in names]
+
+
 def _tool(name: str) -> Tool:
     if name not in BY_NAME:
         raise ToolArgumentsError(f"there is no tool {name!r}; valid tools: {', '.join(BY_NAME)}")
@@ -346,7 +387,7 @@ def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolS
 
 
 def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:
-    user_id = user_id or (yield request_of(Operations.own_key)).user_id
+    user_id = user_id or (yield request_of(Operations.own_key, _session({}))).user_id
     query = MemoryQuery(
         query_text=request.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False
     )
@@ -419,6 +460,20 @@ def _start_pack_text(pack: StartPack) -> str:
     return pack.prompt_text  # already fenced
 
 
+# The tools that a coding agent needs, each with the optional arguments that it is shown.
+MEMORY_TOOLS: Mapping[str, str] = {
+    "recall": "error session_id project after before",
+    "remember": "query response session_id critical critical_replaces",
+    "get_event": "",
+    "forget": "event_id session_id after before user_id dry_run confirm",
+}
+BRIEF: Mapping[tuple[str, bool], str] = {  # descriptions that name these arguments alone
+    ("remember", False): "Save a turn word for word: the user's message in query, your answer in "
+    "response. Call it after every answer. With a turn, or alone, save a lasting fact (critical); "
+    "critical_replaces names the fact that it ends.",
+    ("remember", True): "Save a lasting fact (critical); critical_replaces names the fact that it "
+    "ends. Hooks save the turns.",
+}
 TOOLS: tuple[Tool, ...] = (
     Tool(
         "recall",
@@ -430,10 +485,10 @@ TOOLS: tuple[Tool, ...] = (
         MemoryAnswer,
         _recall,
         required="query_text",
-        optional="focus_words error tools files top_k session_id last_seal after before as_of "
-        "min_trust depth user_id team teams",
-        beside_hooks="Search memory for what is relevant to the user's message. Cite what you use: "
-        "(ref: event_id). After a failure, pass its error text: lessons are chosen for it.",
+        optional="focus_words error tools files top_k session_id project last_seal after before "
+        "as_of min_trust depth user_id team teams",
+        beside_hooks="Search memory for what is relevant to the user's message. After a failure, "
+        "pass its error text: lessons are chosen for it.",
         render=recalled_text,
         is_read_only=True,
     ),
@@ -482,7 +537,7 @@ TOOLS: tuple[Tool, ...] = (
         StartQuery,
         StartPack,
         _start_pack,
-        optional="session_id user_id",
+        optional="session_id project user_id",
         render=_start_pack_text,
         is_read_only=True,
         beside_hooks=None,
@@ -515,13 +570,13 @@ TOOLS: tuple[Tool, ...] = (
         "Save a lesson for future sessions. At most one in three turns.",
         Operations.create_cube,
         required="topic essence rules_markdown evidence",
-        optional="cube_type session_id",
+        optional="cube_type visibility session_id user_id",
     ),
     one_request(
         "vote",
         "Vote on a lesson",
-        "Rate a lesson that recall returned: 1 if it helped, 0 if it did not matter, -1 if it was "
-        "wrong (give a reason).",
+        "Rate a lesson that recall returned: 1 if it helped, -1 if it was wrong (give a reason). "
+        "If it did not matter, call remember with the duty vote_nothing and a duty_reason.",
         Operations.vote_on_cube,
         required="cube_id vote",
         optional="reason session_id user_id",

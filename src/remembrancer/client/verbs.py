@@ -27,7 +27,6 @@ from .turns import Content, batches, turns_of
 
 M = TypeVar("M", bound=BaseModel)
 Time: TypeAlias = datetime | str | None
-DEFAULT_SESSION = "default"  # of a request that names none
 SOME_USER = "user"  # to check the other fields before the service is asked for the default
 PAGE_MAX = 100  # items of a page
 TIMES = frozenset({"after", "before", "as_of", "occurred_at", "expires_at"})
@@ -74,9 +73,7 @@ def turn_batches(
         raise ValueError(
             f"expires_at: {expires.isoformat()} has passed. Name a time in the future."
         )
-    # Not named, the default session is nobody's: several users may share it without a note.
-    named = None if session_id == DEFAULT_SESSION else session_id
-    address = {"user_id": user_id, "session_id": named, "team": team}
+    address = {"user_id": user_id, "session_id": session_id, "team": team}
     return [valid(TurnBatch, turns=batch, **address) for batch in batches(turns)]
 
 

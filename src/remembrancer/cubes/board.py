@@ -97,7 +97,9 @@ class CubeDetail:
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
     """Return the number of cubes that the account sees, by status."""
-    rows = records.store.read(lambda tx: tx.all(SQL.counts), account_id=caller.account_id)
+    rows = records.store.read(
+        lambda tx: tx.all(SQL.counts, user_id=caller.pinned_user_id), account_id=caller.account_id
+    )
     zeros: dict[CubeStatus, int] = {"private": 0, "published": 0, "trusted": 0, "retired": 0}
     return zeros | {row.status: row.n for row in rows}
 
@@ -117,12 +119,14 @@ def page(
     The account's own private cubes, or shared cubes of all accounts or (`own`) its own.
     """
     sql = SQL.own_page if own or status == "private" else SQL.shared_page
-    values = {
+    values: dict[str, object] = {
         "status": status,
         "kind": kind,
         "below": below or 1 << 62,
         "most": CARDS_LISTED_MAX + 1,
     }
+    if sql is SQL.own_page:
+        values["user_id"] = caller.pinned_user_id
 
     def read(tx: Transaction) -> tuple[list[Card], int | None]:
         rows = tx.all(sql, **values)
@@ -139,11 +143,11 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
     Reasons are visible to the author's account, to owners, and to the accounts that gave them. An
     account sees which of its users voted; other voters stay anonymous. A pinned key sees no vote of
     its account's other users, and only the exposures of its own user. Raises CubeUnknown, also for
-    another account's private cube.
+    others' private cubes.
     """
 
     def read(tx: Transaction) -> CubeDetail:
-        row = tx.one_or_none(SQL.card, cube_id=cube_id)
+        row = tx.one_or_none(SQL.card, cube_id=cube_id, user_id=caller.pinned_user_id)
         if row is None:
             raise CubeUnknown
         votes = tx.all(SQL.votes, cube=row.id, most=VOTES_LISTED_MAX)
@@ -170,7 +174,9 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
         return CubeDetail(
             card=_card(row, _record(tx, caller, row)),
             exposures=_exposures(tx, caller, row.id),
-            earlier=tx.all(SQL.merged, cube=row.id, most=EARLIER_LISTED_MAX),
+            earlier=tx.all(
+                SQL.merged, cube=row.id, user_id=caller.pinned_user_id, most=EARLIER_LISTED_MAX
+            ),
             votes=votes,
             user_id=session and session.user_id,
             session_id=session and session.session_id,

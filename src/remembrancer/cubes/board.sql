@@ -1,5 +1,5 @@
--- counts: The number of cubes that an account sees, by status
-select 'private' as status, count(*) as n from cubes where account_id = :account_id and status = 'private' and merged_into is null
+-- counts: The number of cubes that an account, or one of its users, sees, by status
+select 'private' as status, count(*) as n from cubes where account_id = :account_id and status = 'private' and merged_into is null and (cast(:user_id as text) is null or status <> 'private' or for_account = 1 or user_id = :user_id)
 union all select status, count(*) from cubes where status <> 'private' and merged_into is null group by status;
 
 -- shared_page: Shared cubes of one status below an id, newest first
@@ -10,21 +10,22 @@ from cubes
 where cubes.status <> 'private' and cubes.merged_into is null and cubes.status = :status and cubes.id < :below and (cast(:kind as text) is null or cubes.kind = :kind)
 order by cubes.id desc limit :most;
 
--- own_page: The same for an account's own cubes
+-- own_page: The same for the cubes of an account that it, or one of its users, sees
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
     cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own,
     (select sum(ratings.vote) from ratings where ratings.cube = cubes.id and ratings.account_id = :account_id) as vote_sum
 from cubes
 where cubes.account_id = :account_id and cubes.merged_into is null and cubes.status = :status and cubes.id < :below and (cast(:kind as text) is null or cubes.kind = :kind)
+    and (cast(:user_id as text) is null or cubes.status <> 'private' or cubes.for_account = 1 or cubes.user_id = :user_id)
 order by cubes.id desc limit :most;
 
--- card: One cube, shared or the account's own; for a merged one, that which is served in its place
+-- card: One cube, shared or one that the account, or one of its users, sees; for a merged one, that which is served in its place
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
     cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own,
     (select sum(ratings.vote) from ratings where ratings.cube = cubes.id and ratings.account_id = :account_id) as vote_sum
 from cubes
 where cubes.id = (select coalesce(named.merged_into, named.id) from cubes as named where named.cube_id = :cube_id)
-    and (cubes.status <> 'private' or cubes.account_id = :account_id);
+    and (cubes.status <> 'private' or cubes.account_id = :account_id) and (cast(:user_id as text) is null or cubes.status <> 'private' or cubes.for_account = 1 or cubes.user_id = :user_id);
 
 -- cubes_of_evidence: The cubes of an account whose evidence is an event
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
@@ -63,4 +64,4 @@ order by shown_cubes.shown_ms desc, shown_cubes.session desc limit :most;
 
 -- merged: The cubes that a cube is served in the place of, as far as the account sees them, newest first
 select cube_id, topic, essence, rules, created_ms, account_id = :account_id as own
-from cubes where merged_into = :cube and (account_id = :account_id or status <> 'private') order by id desc limit :most;
+from cubes where merged_into = :cube and (account_id = :account_id or status <> 'private') and (cast(:user_id as text) is null or status <> 'private' or for_account = 1 or user_id = :user_id) order by id desc limit :most;

@@ -9,36 +9,37 @@ from sessions join spaces on spaces.account_id = :account_id and spaces.id = ses
 where sessions.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
 
 -- add_cube: Store a cube
-insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, source, created_ms, expires_ms)
-values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :source, :now_ms, :expires_ms)
+insert into cubes (cube_id, account_id, session, user_id, for_account, kind, topic, essence, rules, evidence, model, status, source, created_ms, expires_ms)
+values (:cube_id, :account_id, :session, :user_id, :for_account, :kind, :topic, :essence, :rules, :evidence, :model, :status, :source, :now_ms, :expires_ms)
 returning id;
 
 -- add_cube [postgresql]: ids in commit order, which a sequence would not give; search reads the rows after the last known id
 with made as (update cubes_made set last = last + 1 returning last)
-insert into cubes (id, cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, source, created_ms, expires_ms)
-select last, :cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :source, :now_ms, cast(:expires_ms as bigint) from made
+insert into cubes (id, cube_id, account_id, session, user_id, for_account, kind, topic, essence, rules, evidence, model, status, source, created_ms, expires_ms)
+select last, :cube_id, :account_id, :session, :user_id, :for_account, :kind, :topic, :essence, :rules, :evidence, :model, :status, :source, :now_ms, cast(:expires_ms as bigint) from made
 returning id;
 
 -- same_cube: The identical cube of an account's session, if there is one
-select cube_id, status from cubes
+select cube_id, status, for_account from cubes
 where account_id = :account_id and session = :session and topic = :topic and essence = :essence and rules = :rules
 order by id desc limit 1;
 
--- best_cubes: Cubes for every session of a user: the account's own, those the user rated useful, and trusted ones, but none the user rated otherwise; most useful first, then newest
+-- best_cubes: Cubes for every session of a user: the user's own, the account's shared ones, those the user rated useful, and trusted ones, but none the user rated otherwise; most useful first, then newest
 select cubes.topic, cubes.essence, cubes.rules, case when cubes.account_id = :account_id then cubes.source else 5 end as source
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
 where cubes.status <> 'retired' and cubes.merged_into is null and coalesce(ratings.vote, 1) = 1
-    and (cubes.account_id = :account_id or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
+    and ((cubes.account_id = :account_id and (cubes.status <> 'private' or (cubes.for_account = 1 or cubes.user_id = :user_id))) or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
 order by cubes.useful - cubes.useless desc, cubes.id desc limit :most;
 
 -- add_index: Store the index entry of a cube
 insert into cube_index (id, words, embedder, vectors) values (:id, :words, :embedder, :vectors);
 
--- newest: The newest cubes that an account may see, shared and private, and the revision of older ones
+-- newest: The newest cubes that a user may see: shared ones, the account's and the user's private ones; and the revision of older ones
 select
     (select revision from cube_revision) as revision,
     (select max(id) from cubes where status <> 'private' and merged_into is null) as shared,
-    (select max(id) from cubes where account_id = :account_id and status = 'private' and merged_into is null) as own;
+    (select max(id) from cubes where account_id = :account_id and status = 'private' and for_account = 1 and merged_into is null) as account,
+    (select max(id) from cubes where account_id = :account_id and status = 'private' and user_id = :user_id and for_account = 0 and merged_into is null) as own;
 
 -- shared_rows: The index entries of shared cubes from an id on; with the vectors of these two embedders
 select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors,
@@ -46,11 +47,13 @@ select cubes.id, cube_index.words, case when cube_index.embedder = :embedder the
 from cubes join cube_index on cube_index.id = cubes.id
 where cubes.status <> 'private' and cubes.merged_into is null and cubes.id >= :low order by cubes.id limit :most;
 
--- own_rows: The same for an account's private cubes
+-- own_rows: The same for a user's private cubes; with null as the user for those of the whole account
 select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors,
     case when cube_index.embedder = :older then cube_index.vectors end as older_vectors
 from cubes join cube_index on cube_index.id = cubes.id
-where cubes.account_id = :account_id and cubes.status = 'private' and cubes.merged_into is null and cubes.id >= :low order by cubes.id limit :most;
+where cubes.account_id = :account_id and cubes.status = 'private' and cubes.merged_into is null and cubes.id >= :low
+    and case when cast(:user_id as text) is null then cubes.for_account = 1 else cubes.for_account = 0 and cubes.user_id = :user_id end
+order by cubes.id limit :most;
 
 -- cube_texts: The text of a cube
 select topic, essence, rules from cubes where id = :id;
@@ -62,19 +65,23 @@ union all select id from cubes where account_id = :account_id and status = 'priv
 -- rejected: The cubes that a user rated -1
 select cube from ratings where account_id = :account_id and user_id = :user_id and vote = -1;
 
--- served: Cubes by their ids, a JSON array, as a user sees them, with the user's ratings; neither retired ones nor another account's private ones
+-- served: Cubes by their ids, a JSON array, as a user sees them, with the user's ratings; neither retired ones nor private ones of others
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
-    cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own,
+    cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, cubes.for_account, case when cubes.account_id = :account_id then 1 else 0 end as is_of_account,
+    case when cubes.account_id = :account_id and cubes.user_id = :user_id then 1 else 0 end as is_own,
     case when cubes.account_id = :account_id then cubes.source else 5 end as source
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
-where cubes.id in (select value from json_each(:ids)) and cubes.merged_into is null and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
+where cubes.id in (select value from json_each(:ids)) and cubes.merged_into is null and cubes.status <> 'retired'
+    and (cubes.status <> 'private' or (cubes.account_id = :account_id and (cubes.for_account = 1 or cubes.user_id = :user_id)));
 
 -- served [postgresql]: as an array, which makes the planner use the key whatever row count it expects
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
-    cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, case when cubes.account_id = :account_id then 1 else 0 end as is_own,
+    cubes.useful, cubes.useless, cubes.created_ms, ratings.vote, cubes.for_account, case when cubes.account_id = :account_id then 1 else 0 end as is_of_account,
+    case when cubes.account_id = :account_id and cubes.user_id = :user_id then 1 else 0 end as is_own,
     case when cubes.account_id = :account_id then cubes.source else 5 end as source
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id and ratings.user_id = :user_id
-where cubes.id = any (array(select cast(value as bigint) from json_each(:ids))) and cubes.merged_into is null and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
+where cubes.id = any (array(select cast(value as bigint) from json_each(:ids))) and cubes.merged_into is null and cubes.status <> 'retired'
+    and (cubes.status <> 'private' or (cubes.account_id = :account_id and (cubes.for_account = 1 or cubes.user_id = :user_id)));
 
 -- own_records: What an account knows about cubes, a JSON array of ids: votes of its users but the author, exposures, how turns that used them ended, and whether a session met them
 with named as materialized (
@@ -84,9 +91,7 @@ with named as materialized (
     select ratings.cube, sum(case when ratings.vote = 1 then 1 else 0 end) as useful, sum(case when ratings.vote = -1 then 1 else 0 end) as useless
     from named join ratings on ratings.cube = named.served and ratings.account_id = :account_id
     join cubes on cubes.id = ratings.cube
-    left join sessions on sessions.account_id = :account_id and cubes.account_id = :account_id and sessions.id = cubes.session
-    left join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
-    where named.cube = named.served and (spaces.user_id is null or spaces.user_id <> ratings.user_id)
+    where named.cube = named.served and (cubes.account_id <> :account_id or cubes.user_id is null or cubes.user_id <> ratings.user_id)
     group by ratings.cube
 ), shown as materialized (
     select named.served, count(shown_cubes.cube) as exposures, max(shown_cubes.shown_ms) as last_ms,
@@ -105,17 +110,18 @@ where named.cube = named.served;
 select coalesce(sum(case when outcome = 1 then 1 else 0 end), 0) as good, coalesce(sum(case when outcome = 0 then 1 else 0 end), 0) as bad
 from shown_cubes where account_id = :account_id and used is null and outcome is not null;
 
--- visible: A cube that an account may vote on: shared, even if retired, or its own; of a merged one, that into which it was merged
-select coalesce(merged_into, id) as id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
+-- visible: A cube that a user may vote on: shared, even if retired, or one that the account or the user may see; of a merged one, that into which it was merged
+select coalesce(merged_into, id) as id from cubes where cube_id = :cube_id and (status <> 'private' or (account_id = :account_id and (cubes.for_account = 1 or cubes.user_id = :user_id)));
 
--- wording: The texts of a cube that an account sees
-select id, cube_id, topic, essence, rules, status, account_id = :account_id as is_own from cubes
-where id = :id and merged_into is null and (status <> 'private' or account_id = :account_id);
+-- wording: The texts of a cube that a user sees
+select id, cube_id, topic, essence, rules, status, for_account, account_id = :account_id as is_of_account from cubes
+where id = :id and merged_into is null and (status <> 'private' or (account_id = :account_id and (cubes.for_account = 1 or cubes.user_id = :user_id)));
 
--- own_cube: A cube of the account, or that into which it was merged
-select served.id, served.cube_id, served.topic, served.essence, served.rules, served.status
+-- own_cube: A cube of the account that a user sees, or that into which it was merged
+select served.id, served.cube_id, served.topic, served.essence, served.rules, served.status, served.for_account
 from cubes join cubes as served on served.id = coalesce(cubes.merged_into, cubes.id)
-where cubes.account_id = :account_id and cubes.cube_id = :cube_id and served.account_id = :account_id;
+where cubes.account_id = :account_id and cubes.cube_id = :cube_id and served.account_id = :account_id
+    and (cubes.status <> 'private' or (cubes.for_account = 1 or cubes.user_id = :user_id));
 
 -- merge: Let a cube, and those merged into it, be served as another one
 update cubes set merged_into = :into where id = :id or merged_into = :id;
@@ -201,6 +207,12 @@ delete from cube_index where id in (select cubes.id from cubes where cubes.accou
 
 -- erase_cube: Erase a cube
 delete from cubes where account_id = :account_id and id = :id;
+
+-- private_of: The private cubes of a user of an account
+select id from cubes where account_id = :account_id and user_id = :user_id and status = 'private' and for_account = 0;
+
+-- forget_author: Erase the name of the user who made cubes of an account
+update cubes set user_id = null where account_id = :account_id and user_id = :user_id;
 
 -- voters: The users of an account who rated a cube
 select distinct user_id from ratings where account_id = :account_id;

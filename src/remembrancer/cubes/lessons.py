@@ -46,6 +46,7 @@ class Lesson:
     publish: bool = False
     model: str | None = None
     source: TextSource = "model"
+    for_account: bool = False  # while it is private, all users of the account see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +56,18 @@ class PreparedCube:
     lesson: Lesson
     cube_id: str
     entry: IndexEntry
-    visibility: Visibility
     refused: str | None  # why it was not published as requested
     notice: str | None = None  # about a key in its texts
+
+    @property
+    def status(self) -> CubeStatus:
+        """The status to store it with."""
+        return "published" if self.lesson.publish and self.refused is None else "private"
+
+    @property
+    def visibility(self) -> Visibility:
+        """Its readers with that status."""
+        return _visibility(self.status, is_for_account=self.lesson.for_account)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +113,6 @@ def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
         entry=index_entries(
             context.writer, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
         )[0],
-        visibility="published" if lesson.publish and refused is None else "private",
         refused=refused,
         notice=notice,
     )
@@ -113,20 +122,22 @@ def store_cube(
     context: Context,
     tx: Transaction,
     *,
+    user_id: str | None,
     session: int | None,
     prepared: PreparedCube,
     expires_ms: int | None = None,
 ) -> StoredCube:
     """Store a prepared cube.
 
-    `session` is the row id of the session that created it, if known. It is erased at `expires_ms`
-    (ms since 1970).
+    `user_id` is the user whose cube it is, and `session` the row id of the session that created it,
+    if known. It is erased at `expires_ms` (ms since 1970).
     """
     row = insert_cube(
         tx,
         prepared,
+        user_id=user_id,
         session=session,
-        status=prepared.visibility,
+        status=prepared.status,
         created_ms=context.clock(),
         expires_ms=expires_ms,
     )
@@ -142,6 +153,7 @@ def insert_cube(
     tx: Transaction,
     prepared: PreparedCube,
     *,
+    user_id: str | None,
     session: int | None,
     status: CubeStatus,
     created_ms: int,
@@ -152,6 +164,8 @@ def insert_cube(
     row = tx.one(
         SQL.add_cube,
         cube_id=prepared.cube_id,
+        user_id=user_id,
+        for_account=int(lesson.for_account),
         session=session,
         kind=lesson.kind,
         topic=lesson.topic,
@@ -176,22 +190,29 @@ def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube |
     return (
         None
         if row is None
-        else StoredCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
+        else StoredCube(cube_id=row.cube_id, visibility=visibility_of(row), refused=None)
     )
 
 
 def best_cubes(tx: Transaction, *, user_id: str, most: int) -> list[str]:
     """Return cubes for the start of any session of a user, each as one text, most useful first.
 
-    The account's own cubes, those the user rated useful, and trusted ones, but none that the user
-    rated otherwise.
+    The user's own and the account's cubes, those the user rated useful, and trusted ones, but none
+    that the user rated otherwise.
     """
     rows = tx.all(SQL.best_cubes, user_id=user_id, most=most)
     return [marked(f"{row.topic}: {row.essence}\n{row.rules}", SOURCES[row.source]) for row in rows]
 
 
-def _visibility(status: str) -> Visibility:
-    return "private" if status == "private" else "published"
+def visibility_of(row: Row) -> Visibility:
+    """Return who sees a cube; `row` has status and for_account."""
+    return _visibility(row.status, is_for_account=bool(row.for_account))
+
+
+def _visibility(status: CubeStatus, *, is_for_account: bool) -> Visibility:
+    if status != "private":
+        return "published"
+    return "account" if is_for_account else "private"
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> TextSource:
@@ -210,7 +231,7 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> TextSource
 
 
 def visible_evidence(evidence: str, *, is_own: bool) -> str:
-    """Return the evidence of a cube as an account may see it: event ids are its author's alone."""
+    """Return the evidence of a cube as a user may see it: event ids are its author's alone."""
     return evidence if is_own else _NAMED_IDS.sub(_AUTHORS_EVENT, evidence)
 
 
@@ -264,6 +285,15 @@ def erase_cube(tx: Transaction, cube: int) -> None:
         tx.run(statement, **({} if statement is SQL.revise else {"id": cube}))
 
 
+def erase_private(tx: Transaction, user_id: str) -> int:
+    """Erase the private cubes of a user and return their number; others lose the user's name."""
+    private = tx.all(SQL.private_of, user_id=user_id)
+    for row in private:
+        erase_cube(tx, row.id)
+    tx.run(SQL.forget_author, user_id=user_id)
+    return len(private)
+
+
 def anonymize_votes(context: Context, tx: Transaction, user_id: str) -> None:
     """Erase the name of a user from its votes, and the reasons. The votes still count.
 
@@ -282,7 +312,7 @@ def move_evidence(tx: Transaction, old: str, new: str) -> None:
 
 
 class CubeUnknown(NotFound):
-    """There is no such cube, or it is another account's private cube. Use a cube_id that a search
+    """There is no such cube, or it is another user's private cube. Use a cube_id that a search
     returned.
     """
 
@@ -293,7 +323,7 @@ def vote(
     request: CubeVote,
     idempotency: IdempotentRequest | None = None,
 ) -> CubeVoted:
-    """Rate a cube that the account can see, replacing the user's previous rating.
+    """Rate a cube that the user can see, replacing the user's previous rating.
 
     An account counts once, for the side of most of its users; a tie counts for neither. Votes of
     the author's account are stored but not counted. Searches no longer return the cube to a user
@@ -305,7 +335,7 @@ def vote(
     now_ms = context.clock()
 
     def count(tx: Transaction) -> CubeVoted:
-        cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id)
+        cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id, user_id=user_id)
         if cube is None:
             raise CubeUnknown
         tx.run(
@@ -317,7 +347,7 @@ def vote(
             now_ms=now_ms,
         )
         counts, status = count_votes(tx, cube.id)
-        reminder = name_session_user(tx, caller, user_id, request.named_session, now_ms)
+        reminder = name_session_user(tx, caller, user_id, request.session_id, now_ms)
         notices = (service_key_warning(request.reason), reminder())
         votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(

@@ -409,10 +409,10 @@ def import_pack(
 ) -> AddedLessons:
     """Store the lessons of a pack that the account does not have, in one transaction.
 
-    They are private; with `publish` they are published unless the screening of `cube_publish`
-    refuses them. Without it they are screened, too: agents read them, whoever wrote them. Their
-    record is part of their evidence and counts as no vote. Raises KeyIsReadOnly, StoreUnavailable,
-    EmbedderUnavailable.
+    All users of the account see them; with `publish` they are published unless the screening of
+    `cube_publish` refuses them. Without it they are screened, too: agents read them, whoever wrote
+    them. Their record is part of their evidence and counts as no vote. Raises KeyIsReadOnly,
+    StoreUnavailable, EmbedderUnavailable.
     """
     lessons = [
         Lesson(
@@ -423,6 +423,7 @@ def import_pack(
             evidence=_evidence_label(one, pack, is_public=publish),
             publish=publish,
             source="import",
+            for_account=True,
         )
         for one in pack.lessons
     ]
@@ -443,6 +444,7 @@ def add_starter(context: Context, caller: Caller) -> AddedLessons:
             evidence=one.evidence,
             publish=True,
             source="import",
+            for_account=True,
         )
         for one in load_starter()
     ]
@@ -466,7 +468,7 @@ def _add_lessons(context: Context, caller: Caller, lessons: Sequence[Lesson]) ->
         existing.update(_texts_of(row) for row in tx.all(SQL.account_texts, after=newest))
         fresh = list(_unknown(prepared, existing))
         for one in fresh:
-            store_cube(context, tx, session=None, prepared=one)
+            store_cube(context, tx, user_id=None, session=None, prepared=one)
         return fresh
 
     stored = context.store.write(store, account_id=caller.account_id) if prepared else []

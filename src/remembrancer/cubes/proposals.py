@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from ..accounts import default_user_id, require_write
+from ..accounts import require_write, session_user_id, space_user_id
 from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated
@@ -28,13 +28,15 @@ from .lessons import (
     count_votes,
     prepare_cube,
     store_cube,
+    visibility_of,
 )
 from .merging import Wording, clarity, says_same
-from .serving import account_views, wording_of
+from .serving import visible_views, wording_of
 
 COMPARED_MAX = 8  # nearest cubes by words, of each index
 NEAR_MIN = 0.4  # their score
 CLEARER_BY = 0.1  # difference of clarity at which the newer wording takes the place
+_REACH = {"private": 0, "account": 1, "published": 2}  # by visibility: more readers
 PROPOSED = "Proposed the same lesson."  # reason of the vote that a proposal counts as
 
 
@@ -48,12 +50,13 @@ def create(
     request: CubeCreate,
     idempotency: IdempotentRequest | None = None,
 ) -> CubeCreated:
-    """Store a private cube; on return it is durable and the account's searches find it.
+    """Store a private cube; on return it is durable and the user's searches find it.
 
-    Raises KeyIsReadOnly, EvidenceUnknown, ImprovedUnknown, IdempotencyKeyReused, StoreUnavailable,
-    EmbedderUnavailable.
+    Raises KeyIsReadOnly, PinnedToOtherUser, EvidenceUnknown, ImprovedUnknown, IdempotencyKeyReused,
+    StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
+    space_user_id(caller, request.user_id)  # first: an invalid one is refused before any work
     lesson = Lesson(
         kind=request.kind or request.cube_type or "fact",
         topic=request.topic,
@@ -61,12 +64,13 @@ def create(
         rules=request.rules_markdown,
         evidence=request.evidence,
         model=None if is_placeholder(request.model) else request.model,
+        for_account=request.visibility == "account",
     )
     prepared = prepare_cube(context, lesson)
 
     def store(tx: Transaction) -> CubeCreated:
         source = check_evidence(tx, caller, request.evidence)
-        user_id = default_user_id(caller)
+        user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         session = None
         if request.session_id is not None:
             session = tx.one_or_none(SQL.session_of, user_id=user_id, session_id=request.session_id)
@@ -82,7 +86,8 @@ def create(
         return CubeCreated(
             saved=True,
             cube_id=stored.cube_id,
-            visibility="private",
+            user_id=user_id,
+            visibility=stored.visibility,
             cube_status="private",
             merged_into=stored.merged_into,
             detail=" ".join(filter(None, (stored.notice, prepared.notice))) or None,
@@ -102,18 +107,20 @@ def propose(
     improves: str | None = None,
     expires_ms: int | None = None,
 ) -> StoredCube:
-    """Store a cube, merged with one that the account sees and that says the same.
+    """Store a cube of a user, merged with one that the user sees and that says the same.
 
-    `improves` is the cube_id of an own cube that it takes the place of; it is then rated anew.
-    `session` is a row id. Raises ImprovedUnknown.
+    `improves` is the cube_id of a cube of the account that it takes the place of; it is then rated
+    anew. `session` is a row id. Raises ImprovedUnknown.
     """
     improved = None
     if improves is not None:
-        improved = tx.one_or_none(SQL.own_cube, cube_id=improves)
+        improved = tx.one_or_none(SQL.own_cube, cube_id=improves, user_id=user_id)
         if improved is None:
             raise ImprovedUnknown
-    same = next(_saying_the_same(context, tx, caller, prepared.lesson), None)
-    stored = store_cube(context, tx, session=session, prepared=prepared, expires_ms=expires_ms)
+    same = next(_saying_the_same(context, tx, caller, prepared.lesson, user_id), None)
+    stored = store_cube(
+        context, tx, user_id=user_id, session=session, prepared=prepared, expires_ms=expires_ms
+    )
     if improved is not None:
         return _take_place(tx, stored, improved)
     if same is None:
@@ -122,24 +129,24 @@ def propose(
 
 
 def _saying_the_same(
-    context: Context, tx: Transaction, caller: Caller, lesson: Lesson
+    context: Context, tx: Transaction, caller: Caller, lesson: Lesson, user_id: str
 ) -> Iterator[Row]:
-    """Yield the cubes that the account sees and that say the same, nearest first."""
+    """Yield the cubes that the user sees and that say the same, nearest first."""
     own = Wording(lesson.topic, lesson.essence, lesson.rules)
     words = parse_query(own.text).words
-    for view in account_views(context, tx, caller):
+    for view in visible_views(context, tx, caller, user_id):
         for near in islice(fitting(view, words, cosines(view, NO_VECTOR), NEAR_MIN), COMPARED_MAX):
-            row = tx.one_or_none(SQL.wording, id=near.event)
+            row = tx.one_or_none(SQL.wording, id=near.event, user_id=user_id)
             if row is not None and says_same(own, wording_of(row)):
                 yield row
 
 
 def _take_place(tx: Transaction, stored: StoredCube, improved: Row) -> StoredCube:
     """Serve an improved version in the place of the cube it improves."""
-    if improved.status != "private" and stored.visibility == "private":
+    if _REACH[stored.visibility] < _REACH[visibility_of(improved)]:
         notice = (
-            f"{improved.cube_id} is published and is served as before: an improved version takes "
-            "its place only if it is published too."
+            f"{improved.cube_id} has more readers and is served as before: an improved version "
+            "takes its place only with the same ones."
         )
         return replace(stored, notice=notice)
     _merge_rows(tx, improved.id, stored.row)
@@ -155,15 +162,12 @@ def _merge(
     Another account's wording stays as it is: votes are about it.
     """
     own = Wording(lesson.topic, lesson.essence, lesson.rules)
-    is_shared = same.status != "private"
-    if not same.is_own and stored.visibility == "private":
+    if not same.is_of_account and stored.visibility != "published":
         notice = f"{same.cube_id}, published by another account, says the same."
         return replace(stored, notice=notice)
     is_clearer = clarity(own) >= clarity(wording_of(same)) + CLEARER_BY
-    takes_place = same.is_own and (
-        (stored.visibility == "published" and not is_shared)
-        or (is_clearer and (stored.visibility == "published") == is_shared)
-    )
+    reach, other = _REACH[stored.visibility], _REACH[visibility_of(same)]
+    takes_place = same.is_of_account and (reach > other or (is_clearer and reach == other))
     if takes_place:
         tx.run(SQL.take_ratings, id=same.id, into=stored.row)
         _merge_rows(tx, same.id, stored.row)
@@ -171,7 +175,7 @@ def _merge(
         notice = f"It says the same as {same.cube_id}, more clearly, and takes its place."
         return replace(stored, notice=notice)
     _merge_rows(tx, stored.row, same.id)
-    if not same.is_own:
+    if not same.is_of_account:
         tx.run(SQL.rate, cube=same.id, user_id=user_id, vote=1, reason=PROPOSED, now_ms=now_ms)
         count_votes(tx, same.id)
     notice = f"It says the same as {same.cube_id} and is merged with it: both ids name that cube."

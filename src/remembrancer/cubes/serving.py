@@ -1,16 +1,17 @@
 """Serve the cubes that fit a search, and track the ratings that agents owe for them.
 
-Shared cubes have one index, private cubes one index for each account: private cubes of one account
-never slow another's search or change its ranks. Both are updated from their rows before each
-search, like the index of a space. The nearest cubes of both are candidates; `fit.py` decides which
-of them fit, and the account's record which of those come first.
+Shared cubes have one index, private cubes one for each user, and those made for an account one for
+it: private cubes of one user never slow another's search or change its ranks. All are updated from
+their rows before each search, like the index of a space. Their nearest cubes are candidates;
+`fit.py` decides which of them fit, and the account's record which of those come first.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -56,7 +57,9 @@ RECORD_LIFT = 0.2  # most that outcomes of the account's turns raise or lower th
 RECORD_PRIOR = 4  # outcomes at which the record has half of that effect
 DAY_MS = 86_400_000
 ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
-ALL = "cubes"  # key of the index of shared cubes; that of an account is (ALL, account_id)
+ALL = (
+    "cubes"  # key of the index of shared cubes; of private ones (ALL, account_id, user_id or None)
+)
 HOW_TO_RATE = (
     "Rate it: POST /api/v7/experience/vote with 1 (useful) or -1 (irrelevant or wrong, with the "
     "reason); or 0 (not needed): remember with duty vote_nothing."
@@ -66,14 +69,12 @@ WORDS_NAMED_MAX = 5  # of a situation, that a cube has in common with it
 
 
 class NewestCubes(NamedTuple):
-    """The newest cubes that an account may see, shared and private, and the revision of older ones.
-
-    None: there is none.
-    """
+    """The newest cubes that a user may see, and the revision of older ones. None: there is none."""
 
     revision: int
     shared: int | None
-    own: int | None
+    account: int | None  # made for the account
+    own: int | None  # private to the user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +130,8 @@ def relevant_cubes(
 ) -> list[SharedCube]:
     """Return at most CUBES_SHOWN_MAX cubes that fit, best first.
 
-    The account's own private cubes and all shared ones, except those that are retired for all or
-    within the account, that the user rated -1, and that the session was shown already.
+    The user's private cubes, the account's and all shared ones, except those that are retired for
+    all or within the account, that the user rated -1, and that the session was shown already.
     """
     rejected: set[int] = set()
     if query.has_rejected:
@@ -143,7 +144,7 @@ def relevant_cubes(
     error_vector = context.query_vectors(error) if error and has_vectors else NO_VECTOR
     near: list[_Near] = []
     cubes = 0
-    for view in account_views(context, tx, caller, query.newest):
+    for view in visible_views(context, tx, caller, query.user_id, query.newest):
         cubes += view.events
         near += islice(
             _candidates(view, query, error, error_vector if has_vectors else None, rejected),
@@ -199,19 +200,26 @@ def warm_cubes(context: Context) -> None:
         cohort_of(context.embedder)
 
 
-def account_views(
-    context: Context, tx: Transaction, caller: Caller, newest: NewestCubes | None = None
+def visible_views(
+    context: Context,
+    tx: Transaction,
+    caller: Caller,
+    user_id: str,
+    newest: NewestCubes | None = None,
 ) -> list[IndexView]:
-    """Return the indexes of what an account sees: shared cubes, and its private ones.
+    """Return the indexes of what a user sees: shared cubes, the account's, and the user's own.
 
     `newest` None: it is read in `tx`.
     """
     if newest is None:
-        newest = NewestCubes(*tx.one(SQL.newest))
+        newest = NewestCubes(*tx.one(SQL.newest, user_id=user_id))
+    indexes = (
+        (newest.shared, ALL),
+        (newest.account, (ALL, caller.account_id, None)),
+        (newest.own, (ALL, caller.account_id, user_id)),
+    )
     return [
-        _view(context, tx, newest.revision, last, account_id)
-        for last, account_id in ((newest.shared, None), (newest.own, caller.account_id))
-        if last is not None
+        _view(context, tx, newest.revision, last, key) for last, key in indexes if last is not None
     ]
 
 
@@ -305,23 +313,26 @@ def _judged(
 
 
 def _view(
-    context: Context, tx: Transaction, revision: int, newest: int, account_id: int | None
+    context: Context,
+    tx: Transaction,
+    revision: int,
+    newest: int,
+    key: str | tuple[str, int, str | None],
 ) -> IndexView:
     def fill(index: SpaceIndex) -> None:
-        _fill(context, tx, index, account_id)
+        sql, of_user = (SQL.shared_rows, {}) if key == ALL else (SQL.own_rows, {"user_id": key[2]})
+        _fill(context, tx, index, partial(tx.all, sql, **of_user))
 
-    key = ALL if account_id is None else (ALL, account_id)
     return context.index_cache.view(key, revision=revision, end=newest + 1, fill=fill)
 
 
-def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int | None) -> None:
-    """Add the cubes that the index does not contain yet: shared ones, or an account's own."""
+def _fill(
+    context: Context, tx: Transaction, index: SpaceIndex, read: Callable[..., list[Row]]
+) -> None:
+    """Add the cubes that the index does not contain; `read` returns their rows from an id on."""
     numbers, place = context.embedder_numbers(tx), context.layout.place
     while True:
-        page = {**numbers, "low": index.next_event, "most": ROWS_AT_ONCE}
-        rows = (
-            tx.all(SQL.shared_rows, **page) if account_id is None else tx.all(SQL.own_rows, **page)
-        )
+        rows = read(**numbers, low=index.next_event, most=ROWS_AT_ONCE)
         if not rows:
             return
         # A session for each cube, so that cubes are not neighbours.
@@ -367,8 +378,9 @@ def _note(one: _Fitting) -> str:
     status = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
     if one.status != row.status:
         status += f"; {one.status} by the users of this account"
-    if row.vote is None and row.is_own:
-        return f"own ({status}). It needs no rating from you."
+    if row.vote is None and row.is_of_account:
+        whose = "own" if row.is_own else "of another user of this account"
+        return f"{whose} ({status}). It needs no rating from you."
     if row.vote is None:
         return f"new ({status}). {HOW_TO_RATE}"
     rating = {1: "+1", 0: "0, not needed"}[row.vote]  # -1 is not served

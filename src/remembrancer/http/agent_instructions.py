@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from ..client.tools import TOOLS, tools_beside_hooks
+from ..client.tools import TOOLS, chosen_tools
 from ..protocol.constitution import RULES, VERSION, compact_text
 
 ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
@@ -36,7 +36,8 @@ def _render(template: str, base: str = "") -> str:
         "rules": "\n".join(f"{number}. {rule}" for number, rule in enumerate(RULES, 1)),
         "tools": "\n".join(f"- `{tool.name}`: {tool.description}" for tool in TOOLS),
         "tools_beside_hooks": "\n".join(
-            f"- `{tool.name}`: {tool.description}" for tool in tools_beside_hooks()
+            f"- `{tool.name}`: {tool.description}"
+            for tool in chosen_tools("memory", beside_hooks=True)
         ),
         "base": base,
     }

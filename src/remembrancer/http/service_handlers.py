@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from .. import status
-from ..accounts import default_user_id, session_user_id
+from ..accounts import default_user_id, user_of_session
 from ..agent.compliance import service_compliance
 from ..context import Caller, Context
 from ..permissions.owner import require_unpinned_reader
@@ -108,10 +108,7 @@ def own_key(context: Context, caller: Caller, query: OwnKeyQuery) -> OwnKey:
     """Describe the key of the request. Raises StoreUnavailable."""
     user_id = default_user_id(caller)
     if query.session_id is not None:
-        session_id = query.session_id
-        user_id = context.store.read(
-            lambda tx: session_user_id(tx, caller, None, session_id), account_id=caller.account_id
-        )
+        user_id = user_of_session(context, caller, None, query.session_id)
     return OwnKey(
         account=caller.account_name,
         user_id=user_id,

@@ -33,7 +33,7 @@ _TOOLS = {
     "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash",
     "codex": "Bash|apply_patch|Write|Edit",
 }
-# Timeouts of hooks. The hook program itself waits 8 seconds for each response of the service.
+# Timeouts of hooks. The hook program itself waits a second for the service.
 _SECONDS = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
@@ -84,10 +84,11 @@ def _claude_code(options: InstallOptions) -> list[Change]:
     # The project's local file, because the command has paths of this machine.
     settings = own / ("settings.local.json" if options.is_project else "settings.json")
     servers = options.home / (".mcp.json" if options.is_project else ".claude.json")
+    chosen = "" if options.tools == "memory" else f"&tools={options.tools}"
     server = {
         "type": "http",
         # the texts of this door leave to the hooks what they do
-        "url": f"{options.url}/mcp?client=hooks",
+        "url": f"{options.url}/mcp?client=hooks{chosen}",
         "headersHelper": headers_command(),
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
@@ -101,7 +102,7 @@ def _claude_code(options: InstallOptions) -> list[Change]:
 def _codex(options: InstallOptions) -> list[Change]:
     own = options.home / ".codex"
     hooks = own / "hooks.json"
-    command, *words = mcp_command("codex", options.url, beside_hooks=True)
+    command, *words = mcp_command("codex", options, beside_hooks=True)
     body = (
         f"command = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
         # Codex starts its servers with a few variables only.
@@ -118,7 +119,7 @@ def _codex(options: InstallOptions) -> list[Change]:
 
 def _cursor(options: InstallOptions) -> list[Change]:
     own = options.home / ".cursor"
-    command, *words = mcp_command("cursor", options.url, beside_hooks=True)
+    command, *words = mcp_command("cursor", options, beside_hooks=True)
     server = {"command": command, "args": words}
     changes = [
         _cursor_hooks(own / "hooks.json", options),

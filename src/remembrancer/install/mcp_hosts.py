@@ -48,7 +48,7 @@ def _opencode(options: InstallOptions) -> list[Change]:
     base = options.home if options.is_project else options.config / "opencode"
     path = base / "opencode.jsonc"
     path = path if path.exists() else base / "opencode.json"
-    server = {"type": "local", "command": mcp_command("opencode", options.url), "enabled": True}
+    server = {"type": "local", "command": mcp_command("opencode", options), "enabled": True}
     value = None if options.remove else server
     return [member_change(path, ("mcp", NAME), value, allows_comments=True)]
 
@@ -59,7 +59,7 @@ def _goose(options: InstallOptions) -> list[Change]:
     Source: block.github.io/goose/docs/guides/config-files.
     """
     _require_user_scope("Goose", options)
-    command, *words = mcp_command("goose", options.url)
+    command, *words = mcp_command("goose", options)
     extension = {
         "type": "stdio",
         "name": NAME,
@@ -110,7 +110,7 @@ HOSTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
 
 def _server(agent: str, options: InstallOptions) -> dict[str, Any] | None:
     """Return the entry that most applications share, or None for a removal."""
-    command, *words = mcp_command(agent, options.url)
+    command, *words = mcp_command(agent, options)
     return None if options.remove else {"command": command, "args": words}
 
 

@@ -19,7 +19,8 @@ class InstallOptions:
     """Options of an installation.
 
     `home` is the folder of the user or of the project. `config_home` is the user's XDG_CONFIG_HOME;
-    None means the default.
+    None means the default. `tools` are those that the agent lists, as `client.tools.chosen_tools`
+    takes them.
     """
 
     home: Path
@@ -27,6 +28,7 @@ class InstallOptions:
     url: str
     remove: bool
     config_home: Path | None = None
+    tools: str = "memory"
 
     @property
     def config(self) -> Path:
@@ -44,14 +46,15 @@ def headers_command() -> str:
     return _hook_program("remembrancer_headers.py")
 
 
-def mcp_command(agent: str, url: str, *, beside_hooks: bool = False) -> list[str]:
+def mcp_command(agent: str, options: InstallOptions, *, beside_hooks: bool = False) -> list[str]:
     """Return the words of the command that serves MCP over standard input and output.
 
     It reads the key from REMEMBRANCER_KEY or the agent's key file: no configuration contains one.
     `beside_hooks`: its texts leave to the hooks what they do.
     """
-    hooks = ["--beside-hooks"] if beside_hooks else []
-    return [sys.executable, "-m", "remembrancer", "mcp", "--agent", agent, *hooks, "--url", url]
+    words = ["--agent", agent, *(["--beside-hooks"] if beside_hooks else [])]
+    words += ["--tools", options.tools, "--url", options.url]
+    return [sys.executable, "-m", "remembrancer", "mcp", *words]
 
 
 def folder() -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,9 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..http import pages, problems
 from ..http.dispatch import Dispatcher
 from ..protocol.constitution import ClientKind
-from ..protocol.errors import Forbidden
+from ..protocol.errors import Forbidden, InvalidRequest
 
 if TYPE_CHECKING:
+    from ..client.tools import Tool
     from .server import McpSession
 
 PATH = "/mcp"
@@ -47,8 +48,11 @@ class McpTransport:
         scope["endpoint_path"] = PATH
         request = Request(scope, receive)
         bytes_max = self.dispatcher.context.settings.body_bytes_max
+        kind = "hooks" if request.query_params.get("client") == "hooks" else "mcp"
+        choice = request.query_params.get("tools") or ("memory" if kind == "hooks" else "all")
         try:
             self._check_origin(request)
+            scope["tools"] = _tools(choice, beside_hooks=kind == "hooks")
             scope["caller"] = await self.dispatcher.check_key(request.headers)
             raw = await self.dispatcher.receive(request, bytes_max, needs_key=True)
         except problems.FORESEEN as error:
@@ -58,8 +62,8 @@ class McpTransport:
         departure = asyncio.create_task(_next_message(receive))
         scope["departure"] = departure
         try:
-            kind = "hooks" if request.query_params.get("client") == "hooks" else "mcp"
-            await managers[kind].handle_request(
+            few = kind == "mcp" and choice != "all"
+            await managers["few" if few else kind].handle_request(
                 scope, _until(departure, partial(_replay, raw)), send
             )
         finally:
@@ -95,19 +99,26 @@ class McpTransport:
         from .server import mcp_server
 
         bytes_max = self.dispatcher.context.settings.body_bytes_max
-        kinds: tuple[ClientKind, ...] = ("mcp", "hooks")  # `/mcp` and `/mcp?client=hooks`
+        # `/mcp`, with `?tools=` and with `?client=hooks`
+        servers: dict[str, tuple[ClientKind, bool]] = {
+            "mcp": ("mcp", True),
+            "few": ("mcp", False),
+            "hooks": ("hooks", False),
+        }
         return {
-            kind: StreamableHTTPSessionManager(
-                mcp_server(self._open_session, kind),
+            name: StreamableHTTPSessionManager(
+                mcp_server(self._open_session, _tools_of, kind, has_all=has_all),
                 json_response=True,
                 stateless=True,
                 max_request_body_size=bytes_max,
             )
-            for kind in kinds
+            for name, (kind, has_all) in servers.items()
         }
 
     async def _serve(self, managers: Any, ready: asyncio.Event) -> None:
-        async with managers["mcp"].run(), managers["hooks"].run():
+        async with AsyncExitStack() as running:
+            for manager in managers.values():
+                await running.enter_async_context(manager.run())
             ready.set()
             await self._stop.wait()
 
@@ -148,6 +159,22 @@ class McpTransport:
         if self._serving is not None:
             self._stop.set()
             await self._serving
+
+
+def _tools(choice: str, *, beside_hooks: bool) -> list[Tool]:
+    """Return the tools that a request lists. Raises InvalidRequest for an unknown name."""
+    from ..client.tools import ToolArgumentsError, chosen_tools
+
+    try:
+        return chosen_tools(choice, beside_hooks=beside_hooks)
+    except ToolArgumentsError as error:
+        raise InvalidRequest(f"tools: {error}") from error
+
+
+def _tools_of(mcp_request: Any) -> list[Tool]:
+    """Return the tools that an MCP request lists."""
+    tools: list[Tool] = mcp_request.request.scope["tools"]
+    return tools
 
 
 async def _replay(raw: bytes) -> Message:

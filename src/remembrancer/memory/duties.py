@@ -275,7 +275,7 @@ def count_search(
     """
     user_id, query, answer = search.user_id, search.query, search.answer
     before = _session_counts(context, query, search.space)
-    is_named = records_user(caller, query.named_session)
+    is_named = records_user(caller)
 
     def count(tx: Transaction) -> tuple[int, DutyReport]:
         now_ms = context.clock()
@@ -375,8 +375,8 @@ def record_read(
     space = search.space
 
     def record(tx: Transaction) -> None:
-        named_session = search.query.named_session
-        name_session_user(tx, caller, search.user_id, named_session, context.clock())
+        query = search.query
+        name_session_user(tx, caller, search.user_id, query.session_id, context.clock())
         if space is not None and space.session is not None and may_cite:
             record_hits(tx, session=space.session, step=space.step, answer=search.answer)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.errors import InvalidRequest
 from ..protocol.fence import unfenced
+from ..protocol.pasted import PRIVATE
 from ..protocol.service_keys import WARNING, mask_service_keys
 from ..search.text.screening import find_secrets, mask_secrets
 from ..settings import Settings
+from .spaces import write_metadata
 
 SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
 
@@ -36,7 +37,11 @@ class Intake:
         return self.screen(own)
 
     def screen(self, text: str) -> str:
-        """Return the text to store from another source, which may contain echoed text."""
+        """Return the text to store from another source, which may contain echoed text.
+
+        Its private parts are left out.
+        """
+        text = PRIVATE.sub("", text)
         masked = mask_service_keys(text)
         self.has_service_key |= masked != text
         text = masked
@@ -66,7 +71,7 @@ class Intake:
             else value
             for key, value in metadata.items()
         }
-        return json.dumps(screened, ensure_ascii=False)
+        return write_metadata(screened)
 
     @property
     def flags(self) -> tuple[str, ...]:

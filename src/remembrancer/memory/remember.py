@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from .. import cubes
-from ..accounts import name_session_user, require_write, session_user_id, space_user_id
+from ..accounts import (
+    name_session_user,
+    require_write,
+    session_user,
+    space_user_id,
+    user_reminder,
+)
 from ..accounts.idempotency import IdempotentRequest, write_once
 from ..context import Caller, Context
 from ..protocol import limits
@@ -22,6 +28,7 @@ from .facts.write import NewFact, current_fact, store_fact
 from .history.forget import Replacement, replace_turn, supersede_draft
 from .intake import Intake
 from .layers import layer_text
+from .projects import metadata_of_statement
 from .spaces import SQL, ErasedEvents, future_ms, milliseconds, offset_minutes, update_index
 from .summaries.l1 import store_l1
 from .summaries.maps import AGENT, newest_version, store_map
@@ -143,6 +150,7 @@ def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
         evidence=NO_EVIDENCE if is_placeholder(turn.cube_evidence) else turn.cube_evidence or "",
         publish=turn.cube_publish,
         model=None if is_placeholder(turn.model) else turn.model,
+        for_account=turn.cube_visibility == "account",
     )
     return cubes.prepare_cube(context, lesson)
 
@@ -171,8 +179,8 @@ def remember(
     erased: list[ErasedEvents | None] = []
 
     def write_parts(tx: Transaction) -> Remembered:
-        user_id = session_user_id(tx, caller, turn.user_id, turn.named_session)
-        writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
+        user_id, chosen_from = session_user(tx, caller, turn.user_id, turn.session_id)
+        writing = _TurnWrite(context, tx, caller, user_id, chosen_from, turn, parts)
         answer = writing.answer()
         erased[:] = writing.erased
         return answer
@@ -194,6 +202,7 @@ class _TurnWrite:
     tx: Transaction
     caller: Caller
     user_id: str
+    chosen_from: Row | None  # the users of the session, if the request names none of two
     turn: Turn
     parts: PreparedParts
     receipts: list[Receipt] = field(default_factory=list)
@@ -209,7 +218,7 @@ class _TurnWrite:
         named = None
         if self.turn.user_id is not None:
             named = name_session_user(
-                self.tx, self.caller, self.user_id, self.turn.named_session, now_ms
+                self.tx, self.caller, self.user_id, self.turn.session_id, now_ms
             )
         session = self._open(now_ms)
         self._store_turn(session)
@@ -222,6 +231,8 @@ class _TurnWrite:
             session = self.tx.one(SQL.session_state, session=session.id)
         owes = self.caller.has_protocol
         reminder = named() if named is not None else None
+        if self.chosen_from is not None:
+            reminder = user_reminder(self.chosen_from, self.user_id, self.turn.session_id, now_ms)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
@@ -444,7 +455,7 @@ class _TurnWrite:
             session=session.id,
             event=self.event_row,
             expires_ms=self.parts.expires_ms,
-            metadata=self.parts.metadata,
+            metadata=metadata_of_statement(self.parts.metadata, text),
         )
         stored = store_fact(
             self.context, self.tx, self.caller, session.space_id, fact, replaces=replaces

@@ -1,12 +1,13 @@
--- search_space: The space of a search and the newest cubes that the account may see; of its session the state, null if there is none, and with :counts = 1 what is due there: whether its latest reply cites events and had no second look, and the unrated cubes
+-- search_space: The space of a search and the newest cubes that the user may see; of its session the state, null if there is none, and with :counts = 1 what is due there: whether its latest reply cites events and had no second look, and the unrated cubes
 with newest as materialized (
     select cast(:counts as bigint) as counts,  -- here, so that PostgreSQL plans alike for both values, and once
         (select revision from cube_revision) as cube_revision,
         (select max(id) from cubes where status <> 'private' and merged_into is null) as shared_cube,
-        (select max(id) from cubes where account_id = :account_id and status = 'private' and merged_into is null) as own_cube
+        (select max(id) from cubes where account_id = :account_id and status = 'private' and for_account = 1 and merged_into is null) as account_cube,
+        (select max(id) from cubes where account_id = :account_id and status = 'private' and user_id = :user_id and for_account = 0 and merged_into is null) as own_cube
 )
 select spaces.id, spaces.events_made, spaces.revision, spaces.layers_made, spaces.l1_count, spaces.l1_mapped,
-    newest.cube_revision, newest.shared_cube, newest.own_cube,
+    newest.cube_revision, newest.shared_cube, newest.account_cube, newest.own_cube,
     (
         select newer from event_changes where event_changes.account_id = :account_id and event_changes.space_id = spaces.id
         order by newer desc limit 1

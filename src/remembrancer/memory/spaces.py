@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -233,6 +233,11 @@ def space_of(row: int) -> int:
 def read_metadata(column: str | None) -> dict[str, Any] | None:
     """Return the metadata of a turn or a fact from the column of its row."""
     return None if column is None else json.loads(column)
+
+
+def write_metadata(metadata: Mapping[str, Any] | None) -> str | None:
+    """Return the column of a row with the metadata of a turn or a fact; null for none."""
+    return json.dumps(metadata, ensure_ascii=False) if metadata else None
 
 
 def read_sides(row: Row) -> TurnSource:

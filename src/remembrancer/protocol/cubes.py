@@ -33,7 +33,8 @@ def same_kind(kind: CubeKind | None, cube_type: CubeKind | None) -> None:
 # --- Messages about cubes: create, serve, vote -----------------------------------------------
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]
-Visibility = Literal["private", "published"]
+Visibility = Literal["private", "account", "published"]
+Unpublished = Literal["private", "account"]
 
 
 _Own = Annotated[Saying, UNLABELLED]
@@ -82,6 +83,10 @@ class CubeCreate(Body):
     """Evidence: an event_id of the account, or a label such as `docs`."""
     session_id: Id | None = None
     """Session in which it was learned."""
+    user_id: Id | None = None
+    """User whose cube it is. Default: the user of the key or the session."""
+    visibility: Unpublished = "private"
+    """`private`: only this user sees it. `account`: all users of the account."""
     kind: AnyKind = None
     """Kind of lesson, in any case. Default: fact."""
     cube_type: AnyKind = None
@@ -103,8 +108,10 @@ class CubeCreated(Message):
     saved: bool
     """True once the cube is durable and the next search can return it."""
     cube_id: CubeId
+    user_id: str
+    """User whose cube it is."""
     visibility: Visibility
-    """`private`: visible to the account only."""
+    """`private`: visible to its user only. `account`: to the account only."""
     cube_status: Status
     merged_into: MergedInto = None
     detail: Detail = None
@@ -121,7 +128,8 @@ class CubeMade(Message):
 
     cube_id: CubeId
     visibility: Visibility
-    """`private`: visible to the account only. `published`: visible to all accounts."""
+    """`private`: visible to its user only. `account`: to all users of the account. `published`: to
+    all accounts."""
     merged_into: MergedInto = None
 
 

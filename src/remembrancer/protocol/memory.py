@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .cubes import AnyKind, CubeMade, same_kind
+from .cubes import AnyKind, CubeMade, Unpublished, same_kind
 from .filters import ItsMetadata, OfTurn, OnlyPassing, ReplacedMetadata
 from .message import (
     Body,
@@ -139,6 +139,9 @@ class Turn(Body):
     """Own cube that this one improves: it takes its place and is rated anew."""
     cube_publish: bool = False
     """Publish the cube. It must be in English, short and free of secrets."""
+    cube_visibility: Unpublished = "private"
+    """Readers of a cube that is not published. `private`: its user. `account`: all users of the
+    account."""
     model: Annotated[Text, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)] | None = None
     """Model that wrote the cube."""
     duty: Literal["cube_nothing", "vote_nothing"] | None = None
@@ -394,10 +397,6 @@ class TurnBatch(Body):
     def session_of(self, turn: BatchTurn) -> str:
         """Return the session of one of the turns."""
         return turn.session_id or self.session_id
-
-    def named_session_of(self, turn: BatchTurn) -> str | None:
-        """Return the session that the request names for one of the turns, or None."""
-        return turn.session_id or self.named_session
 
 
 class BatchReceipt(Message):

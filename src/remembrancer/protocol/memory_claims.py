@@ -2,8 +2,9 @@
 
 A value that the user wrote in this turn, or that a tool returned in it, does not come from memory.
 Of the other values, a reply repeats memory if a recalled passage on the same subject has the value,
-and contradicts it if the passage has another value in the same place. The runtime and the hooks
-share this module. Its thresholds were chosen on `bench/second_look/closings_tuned.toml`.
+and contradicts it if the passage is plainly the same fact with another value in the same place. The
+runtime asks for refs at both; the hooks of coding agents ask only for corrections of what
+contradicts. Thresholds were chosen on the files `*_tuned.toml` in `bench/second_look/`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
     from .plain_values import PlainValue
 
 SAME_SUBJECT = 0.5  # share of the content words of the shorter text that the longer one contains
+SAME_FACT = 0.7  # share of a passage's content words in a sentence that nobody asked for
 VALUES_MAX = 1_000  # of a draft that are compared with memory; 100 of one recalled sentence
 OWN_CHARACTERS_MAX = (
     400_000  # of a turn that are searched for values: the message and the latest results
 )
 _VALUE_CHECKS = frozenset({"number_in_ref", "date_in_ref", "name_in_ref", "url_in_ref"})
+_DECIMAL = re.compile(r"\d{1,9}\.\d{1,9}")
+_AMOUNTS = frozenset({"number", "date"})
 _REF = re.compile(
     r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a]"
     r"[^()\uff08\uff09\[\]\n]{0,2000}[)\uff09\]]",
@@ -38,7 +42,19 @@ _CODE_BLOCK = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1|\Z)", re.DOTALL |
 _LIST_MARKER = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _SENTENCE = re.compile(rf"[^\n]*?(?:[.!?\u2026;]+(?=\s)(?!\s(?i:{MONTH})\b)|[。！？；]|\n|\Z)")
 _QUESTION = re.compile(r"^user: (?P<text>.*)$", re.MULTILINE)
+_ANSWER = re.compile(r"^answer: ", re.MULTILINE)
 _SPEAKER = re.compile(r"^(?:user|answer): ", re.MULTILINE)
+_SUPERSEDED = re.compile(r"\A[^\n]*, superseded by ")
+_QUESTION_MARK = re.compile(r"[?？]")
+_WHY = re.compile(
+    r"\b(?:why|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|почему|отчего)\b|为什么|为何",
+    re.IGNORECASE,
+)
+_MEASURED = re.compile(  # what follows a duration or a share
+    r"\s?(?:%|ms\b|s\b|min\b|secon|sekun|segun|minut|percent|prozent|p(?:ou|o|e)r ?cento?\b"
+    r"|мс|сек|мин|процент|秒|毫秒|分钟)",
+    re.IGNORECASE,
+)
 
 
 class TurnTexts(NamedTuple):
@@ -49,11 +65,33 @@ class TurnTexts(NamedTuple):
     tool_results: tuple[str, ...] = ()
 
 
+class Contradiction(NamedTuple):
+    """A value of a draft, `draft[start:end]`, and the recalled sentence that says otherwise."""
+
+    start: int
+    end: int
+    value: PlainValue
+    memory: str
+
+
+class _DraftValue(NamedTuple):
+    """A value of a draft, `draft[start:end]`; the turn itself may contain it."""
+
+    value: PlainValue
+    start: int
+    end: int
+    is_own: bool
+
+
 class _Passage(NamedTuple):
     """One sentence of a recalled item."""
 
+    text: str
+    own_words: frozenset[str]
     words: frozenset[str]  # with those of the question that it answers
     values: tuple[PlainValue, ...]
+    is_answer: bool  # an agent said it, not the user
+    is_report: bool  # an agent's answer to a task or to "why", not to a question about a fact
 
 
 def turn_texts(memory: Iterable[str], message: str, tool_results: Iterable[str] = ()) -> TurnTexts:
@@ -81,7 +119,10 @@ def _split_fenced(text: str) -> tuple[str, list[str]]:
 
 
 class MemoryClaims:
-    """The claims of a draft that come from memory."""
+    """The claims of a draft that come from memory.
+
+    `spans` repeat or contradict what was recalled; `contradictions` are those that contradict it.
+    """
 
     def __init__(self, draft: str, texts: TurnTexts) -> None:
         self._text = _without_code(draft)
@@ -89,30 +130,80 @@ class MemoryClaims:
         self._own = _OwnValues(texts)
         self._refs = [match.start() for match in _REF.finditer(self._text)]
         prose = _blank(_IDS, _blank(_REF, self._text))
-        self._values: list[tuple[int, int, bool]] = []
+        self._values: list[_DraftValue] = []
         self.spans: list[tuple[int, int]] = []
+        self.contradictions: list[Contradiction] = []
         passages = [passage for item in texts.memory for passage in _passages(item)]
-        for start, sentence in _sentences(prose):
-            self._read(start, sentence, passages, texts)
+        asked = frozenset[str]()
+        if _is_question(texts.message) and not texts.tool_results:
+            asked = stems(texts.message)
+        sentences = list(_sentences(prose))
+        for start, sentence in sentences:
+            for value in plain_values(sentence):
+                first, last = start + value.start, start + value.end
+                self._values.append(_DraftValue(value, first, last, self._own.has(value)))
+        for start, sentence in sentences:
+            self._read(start, sentence, passages, texts, asked)
 
-    def _read(self, start: int, sentence: str, passages: list[_Passage], texts: TurnTexts) -> None:
-        values = [(value, self._own.has(value)) for value in plain_values(sentence)]
-        self._values += [(start + value.start, start + value.end, own) for value, own in values]
-        if _MARK.search(sentence) or len(self._values) > VALUES_MAX:
+    def _read(
+        self,
+        start: int,
+        sentence: str,
+        passages: list[_Passage],
+        texts: TurnTexts,
+        asked: frozenset[str],
+    ) -> None:
+        end = start + len(sentence)
+        values = [one for one in self._values[:VALUES_MAX] if start <= one.start < end]
+        if _MARK.search(sentence):
             return
-        subject = stems(sentence)
-        if not texts.tool_results:
-            subject |= stems(texts.message)
-        own_values = [value for value, own in values if own]
-        for value, own in values:
-            # A value next to one of the turn itself may be computed from it.
-            may_differ = not texts.tool_results and not any(
+        stated = stems(sentence)
+        subject = stated if texts.tool_results else stated | stems(texts.message)
+        fact = stated - _date_words(one.value for one in values)
+        own_values = [one.value for one in values if one.is_own]
+        for value, first, last, is_own in values:
+            if is_own:
+                continue
+            span = (first, last)
+            if any(_repeats(passage, value, subject) for passage in passages):
+                self.spans.append(span)
+                continue
+            # A number next to one of the turn itself may be computed from it.
+            if value.kind in _AMOUNTS and any(
                 _has_same_place(value, other) for other in own_values
-            )
-            if not own and any(
-                _is_from(passage, value, subject, may_differ=may_differ) for passage in passages
             ):
-                self.spans.append((start + value.start, start + value.end))
+                continue
+            is_measured = bool(_MEASURED.match(sentence, value.end))
+            other = next(
+                (
+                    passage
+                    for passage in passages
+                    if _is_same_fact(passage, fact - value.atoms, asked, is_measured=is_measured)
+                    and self._differs(passage, value)
+                ),
+                None,
+            )
+            if other and not any(_has_value(passage, value) for passage in passages):
+                self.spans.append(span)
+                self.contradictions.append(Contradiction(*span, value, other.text))
+
+    def contradictions_new_to(self, session: Iterable[str]) -> list[Contradiction]:
+        """Return the contradictions whose value no text of the session has, latest text first."""
+        if not self.contradictions:
+            return []
+        own = _OwnValues(turn_texts((), "", session))
+        return [one for one in self.contradictions if not own.has(one.value)]
+
+    def _differs(self, passage: _Passage, value: PlainValue) -> bool:
+        """Return True if a passage has another value here, of which the draft says nothing."""
+        return any(
+            _has_same_place(value, other)
+            and not any(
+                one.value.kind == other.kind and other.atoms <= one.value.atoms
+                for one in self._values
+            )
+            for other in passage.values
+        )
 
     @property
     def need_second_look(self) -> bool:
@@ -133,13 +224,36 @@ class MemoryClaims:
             return not (self._is_own(start, end) and self._precedes_a_value(end))
         return True
 
+    def contradicts(self, check: str, end: int | None) -> bool:
+        """Return True if a failed check of a second look shows a contradiction.
+
+        A value counts only with a ref directly after it. A missing ref is none: `contradictions`
+        are found without a second look.
+        """
+        if check == "claim_marked":
+            return False
+        if check in _VALUE_CHECKS and end is not None:
+            is_amount = check in ("number_in_ref", "date_in_ref")
+            return self._is_cited(end, _AMOUNTS if is_amount else frozenset())
+        return True
+
     def _is_own(self, start: int, end: int) -> bool:
         """Return True if no value here is foreign to the turn. Numbers in words are no values."""
-        return all(own for first, last, own in self._values if start < last and first < end)
+        return all(one.is_own for one in self._values if start < one.end and one.start < end)
 
     def _precedes_a_value(self, end: int) -> bool:
+        return self._has_ref(end) and not self._is_cited(end)
+
+    def _has_ref(self, end: int) -> bool:
+        return any(place >= end for place in self._refs)
+
+    def _is_cited(self, end: int, kinds: frozenset[str] = frozenset()) -> bool:
+        """Return True if no value of these kinds, or of any, is between `end` and the next ref."""
         ref = next((place for place in self._refs if place >= end), None)
-        return ref is not None and any(end <= first < ref for first, _, _ in self._values)
+        return ref is not None and not any(
+            end <= one.start < ref and (not kinds or one.value.kind in kinds)
+            for one in self._values
+        )
 
 
 class _OwnValues:
@@ -152,6 +266,9 @@ class _OwnValues:
         for value in plain_values(text, with_neighbours=False):
             if value.kind != "name":
                 self._atoms |= value.atoms
+            if value.kind == "number":  # "12.4 s" is told as 12 seconds
+                decimals = filter(_DECIMAL.fullmatch, value.atoms)
+                self._atoms |= {str(round(float(atom))) for atom in decimals}
         self._words = set(re.findall(r"[^\W_]+", self._text))
 
     def has(self, value: PlainValue) -> bool:
@@ -161,21 +278,47 @@ class _OwnValues:
         return value.atoms <= self._atoms or value.text.lower() in self._words
 
 
-def _is_from(
-    passage: _Passage, value: PlainValue, subject: frozenset[str], *, may_differ: bool
-) -> bool:
-    """Return True if a value repeats a passage of memory or, with `may_differ`, contradicts it."""
+def _is_question(text: str) -> bool:
+    """Return True for a question about a fact; one about reasons is a task."""
+    return bool(_QUESTION_MARK.search(text)) and not _WHY.search(text)
+
+
+def _has_value(passage: _Passage, value: PlainValue) -> bool:
+    return any(value.atoms <= other.atoms for other in passage.values if other.kind == value.kind)
+
+
+def _repeats(passage: _Passage, value: PlainValue, subject: frozenset[str]) -> bool:
+    """Return True if a passage on the same subject has the value."""
+    if not _has_value(passage, value):
+        return False
     subject -= value.atoms
     shared = len(subject & passage.words)
-    smaller = min(len(subject), len(passage.words))
-    is_same_subject = shared >= 2 and shared >= SAME_SUBJECT * smaller
-    if any(value.atoms <= other.atoms for other in passage.values if other.kind == value.kind):
-        if value.distinctiveness == 2:
-            return shared > 0 or not subject
-        return is_same_subject
-    if not may_differ or not is_same_subject or value.kind == "name":
+    if value.distinctiveness == 2:
+        return shared > 0 or not subject
+    return shared >= 2 and shared >= SAME_SUBJECT * min(len(subject), len(passage.words))
+
+
+def _is_same_fact(
+    passage: _Passage, stated: frozenset[str], asked: frozenset[str], *, is_measured: bool
+) -> bool:
+    """Return True if a sentence of a draft is plainly about the fact of a passage.
+
+    `stated` has the words of the sentence, `asked` those of the question that it answers without a
+    tool. Otherwise a report of an agent is no fact, nor is anything that an agent measured.
+    """
+    subject = stated | asked
+    shared = subject & passage.words
+    is_asked_for = 2 * len(asked & passage.words) > len(asked)
+    if len(shared) < 2 and not (is_asked_for and subject <= passage.words):
         return False
-    return any(_has_same_place(value, other) for other in passage.values)
+    if is_asked_for:
+        return len(shared) >= SAME_SUBJECT * min(len(subject), len(passage.words))
+    if passage.is_report or (passage.is_answer and is_measured):
+        return False
+    own = stated & passage.own_words
+    if len(own) > 2 and len(own) >= SAME_FACT * len(passage.own_words):
+        return True
+    return len(stated & passage.words) >= SAME_FACT * len(passage.words)
 
 
 def _has_same_place(value: PlainValue, other: PlainValue) -> bool:
@@ -190,13 +333,27 @@ def _has_same_place(value: PlainValue, other: PlainValue) -> bool:
 
 
 def _passages(item: str) -> Iterator[_Passage]:
+    """Yield the sentences of an item with values. What was superseded is no passage."""
+    if _SUPERSEDED.match(item):
+        return
     text = _blank(_IDS, item)
-    question = _QUESTION.search(text)
-    words = stems(question["text"]) if question else frozenset[str]()
-    for _, sentence in _sentences(_blank(_SPEAKER, text)):
+    question, answer = _QUESTION.search(text), _ANSWER.search(text)
+    asked = question["text"] if question else ""
+    is_report = bool(asked) and not _is_question(asked)
+    answer_start = answer.start() if answer else len(text)
+    for start, sentence in _sentences(_blank(_SPEAKER, text)):
         values = tuple(islice(plain_values(sentence), VALUES_MAX // 10))
         if values:
-            yield _Passage(words | stems(sentence), values)
+            is_answer = start >= answer_start
+            own_words = stems(sentence) - _date_words(values)
+            words = own_words | stems(asked) if is_answer else own_words
+            quote = sentence.strip()
+            yield _Passage(quote, own_words, words, values, is_answer, is_answer and is_report)
+
+
+def _date_words(values: Iterable[PlainValue]) -> frozenset[str]:
+    """Return the stems of dates: another month is no other fact."""
+    return frozenset(word for one in values if one.kind == "date" for word in stems(one.text))
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str]]:

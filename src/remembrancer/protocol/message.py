@@ -22,6 +22,8 @@ from .described import field_descriptions
 from .service_keys import require_no_service_key
 from .text import Text
 
+DEFAULT_SESSION = "default"  # of a request that names none
+
 
 class Described(BaseModel):
     """Base class of models whose fields are described by the strings below them.
@@ -49,12 +51,6 @@ class Message(Described):
 
     # Deferred: a process needs few of the messages, and to prepare all of them takes 0.3 s.
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
-
-    @property
-    def named_session(self) -> str | None:
-        """The `session_id` that the message itself names; None if it has none or the default."""
-        named = "session_id" in self.model_fields_set
-        return vars(self)["session_id"] if named else None
 
 
 _INNER = ("schema", "items_schema", "choices")  # of a core schema

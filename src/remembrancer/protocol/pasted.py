@@ -1,7 +1,7 @@
-"""API keys pasted by mistake: ours and those of common providers, recognised by their shape.
+"""Texts that are not to be stored: API keys and passwords pasted by mistake, and private parts.
 
-A small set for clients, which must check before sending anything. The service checks again with a
-full detector.
+Keys are those of ours and of common providers, recognised by their shape: a small set for clients,
+which must check before sending anything. The service checks again with a full detector.
 """
 
 from __future__ import annotations
@@ -34,6 +34,25 @@ _NAMES = {f"k{n}": kind for n, kind in enumerate(_KINDS)}
 
 REMOVED = "[a key was removed]"
 
+# A password has a digit or a sign, or stands in quotes: `password=form_password` is code.
+_VALUE = r"[^\s\"'`,;<>${}()\[\]]"
+_PASSWORD = re.compile(
+    r"(?P<name>(?:(?:pass(?:word|wd|phrase)|pwd|passwort|kennwort|mot de passe|contraseña"
+    r"|парол[ья]|密码)[\"']?(?:[ ]{0,3}[:=：][ ]{0,3}|[ ](?:is|ist|est|es|è)[ ]:?[ ]?|是)"
+    r"|secret[\"']?[ ]{0,3}[:=][ ]{0,3})[\"'`]?)"
+    rf"(?:(?<=[\"'`])[^\s\"'`${{}}<>]{{6,200}}(?=[\"'`])"
+    rf"|(?={_VALUE}{{0,60}}[0-9@#%^&*+~])(?!https?:){_VALUE}{{6,200}})",
+    re.IGNORECASE,
+)
+_IN_ADDRESS = re.compile(
+    r"(?P<name>[a-z][a-z0-9+.-]{1,30}://[^\s:/@?#\"'`<>]{0,100}:)"
+    r"[^\s:/@?#\"'`<>${}*][^\s/@\"'`<>${}]{0,200}(?=@)",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(?P<name>\bBearer[ ])[A-Za-z0-9._~+/-]{16,}=*")
+# A part of a text that is not to be stored; an open one ends with the text.
+PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.IGNORECASE | re.DOTALL)
+
 
 class PastedKey(NamedTuple):
     """A key within a text: its kind and its range."""
@@ -54,3 +73,14 @@ def pasted_keys(text: str) -> list[PastedKey]:
 def without_keys(text: str) -> str:
     """Return the text with each key replaced by a mark."""
     return _ANY.sub(REMOVED, text)
+
+
+def without_secrets(text: str) -> str:
+    """Return the text with each key, and each password in a common form, replaced by a mark.
+
+    Those forms: `password=…` and the like, the password of an address, and a bearer token.
+    """
+    text = without_keys(text)
+    for shape in (_PASSWORD, _IN_ADDRESS, _BEARER):
+        text = shape.sub(rf"\g<name>{REMOVED}", text)
+    return text

@@ -47,7 +47,7 @@ _NUMBER = (
     r"(?<![A-Za-z0-9_.])#?(?:[A-Za-z]{1,8}-?)?\d[A-Za-z0-9]*"
     r"(?:[.,:'\u2019]\d[A-Za-z0-9]*|[ \u202f\u00a0]\d{3}(?!\d))*"
 )
-_ADDRESS = r"https?://[^\s<>()\[\]\"'`]{1,2000}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
+_ADDRESS = r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>()\[\]\"'`]{1,2000}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
 _NAME = (
     rf"(?<![^\W_]){_CAPITAL}{_LETTER}+"
     rf"(?:(?:[ ]|-|[ ](?:&|van|von|de|da)[ ]){_CAPITAL}{_LETTER}+){{0,5}}"
@@ -116,16 +116,21 @@ def plain_values(text: str, *, with_neighbours: bool = True) -> Iterator[PlainVa
     """Yield the values of a text in order. A name at the start of a sentence needs two words."""
     for match in _VALUE.finditer(text):
         kind, words = str(match.lastgroup), match[0].rstrip(".,:;!?'")
+        start, end = match.start(), match.start() + len(words)
         if kind == "name":
-            is_first = _SENTENCE_START.search(text[max(0, match.start() - 8) : match.start()])
+            first, space, rest = words.partition(" ")
+            if space and first.lower() in _STOP:  # "At Marktstraße" begins a sentence
+                start, words = start + len(first) + 1, rest
+            is_first = start == match.start() and _SENTENCE_START.search(
+                text[max(0, start - 8) : start]
+            )
             is_common = words.lower() in _MONTHS or words.lower() in _STOP
             if is_common or (is_first and " " not in words):
                 continue
-        end = match.start() + len(words)
-        if kind == "number" and end - match.start() > 64:
+        if kind == "number" and end - start > 64:
             continue
-        neighbours = _neighbours(text, match.start(), end) if with_neighbours else _NONE
-        yield PlainValue(kind, match.start(), end, _atoms(kind, words), neighbours, words)
+        neighbours = _neighbours(text, start, end) if with_neighbours else _NONE
+        yield PlainValue(kind, start, end, _atoms(kind, words), neighbours, words)
 
 
 def _atoms(kind: str, text: str) -> frozenset[str]:

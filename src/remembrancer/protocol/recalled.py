@@ -180,9 +180,13 @@ def _source(source: str | None) -> str:
 
 
 def _mark(one: Mapping[str, Any]) -> str:
-    """Return the marks of an event or a fact: its team, and that it no longer holds."""
+    """Return the marks of an event or a fact: its team, another project, and that it no longer
+    holds.
+    """
     memory = one.get("memory") or {}
     team = f", team {_in_label(memory['team'])}" if memory.get("team") else ""
+    if one.get("project"):
+        team += f", project: {_in_label(one['project'])}"
     return team + (f", superseded by {one['superseded_by']}" if one.get("superseded_by") else "")
 
 

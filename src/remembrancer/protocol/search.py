@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from . import limits
 from .cubes import SharedCube
 from .filters import ItsMetadata, OnlyPassing
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
+from .pasted import PRIVATE
 from .sources import ItsSource, TextSource, TurnSource
 from .text import Moment, Text
 
@@ -65,6 +67,18 @@ AsOf = Annotated[
 ]
 
 
+ProjectName = Annotated[
+    Annotated[Text, Field(min_length=1, max_length=limits.METADATA_TEXT_CHARACTERS_MAX)] | None,
+    Field(
+        description="Project that is open, as in `metadata.project` of its turns. What belongs to "
+        "it or to no project is preferred."
+    ),
+]
+OtherProject = Annotated[
+    str | None, ABSENT_IF_NONE, Field(description="Its project, if the search named another one.")
+]
+
+
 class WorkContext(Body):
     """The rest of a turn besides the user's message. Cubes are chosen for it too."""
 
@@ -96,8 +110,12 @@ class MemoryQuery(Body):
         }
     )
 
-    query_text: Annotated[Text, Field(min_length=1, max_length=limits.QUERY_CHARACTERS_MAX)]
-    """Search query, in any language."""
+    query_text: Annotated[
+        Text,
+        Field(min_length=1, max_length=limits.QUERY_CHARACTERS_MAX),
+        AfterValidator(partial(PRIVATE.sub, "")),
+    ]
+    """Search query, in any language. What it has in `<private>` is not searched for."""
     user_id: Id
     """User whose memory to use: a space of the key's account."""
     focus_words: Annotated[
@@ -126,6 +144,7 @@ class MemoryQuery(Body):
     min_trust: TextSource | None = None
     """Only what comes from this source or a more trusted one, in every layer: `user`, `model`,
     `tool`, `file`, `import`, `other`. A turn is as trusted as its less trusted side."""
+    project: ProjectName = None
     as_of: AsOf = None
     layers: Annotated[list[LayerName] | None, Field(min_length=1, max_length=4)] = None
     """Layers to search: `events` (the hits), `facts`, `instructions`, `summaries`. Default: all."""
@@ -205,6 +224,7 @@ class Hit(Message):
     occurred_at: Occurred
     created_at: Created
     metadata: ItsMetadata = None
+    project: OtherProject = None
     score: Annotated[float, Field(ge=0, le=1)]
     """0..1, higher is better."""
     superseded_by: OrAbsent[str] = None

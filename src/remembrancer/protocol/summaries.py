@@ -21,7 +21,16 @@ from .message import (
     Topic,
     example,
 )
-from .search import AsOf, FactHit, Help, Hit, InstructionHit, OpenTask, SummaryHit
+from .search import (
+    AsOf,
+    FactHit,
+    Help,
+    Hit,
+    InstructionHit,
+    OpenTask,
+    ProjectName,
+    SummaryHit,
+)
 from .sources import ItsSource
 from .text import Telling, Text
 
@@ -191,6 +200,7 @@ class StartQuery(Message):
     client: ClientKind = "http"
     """How the reader uses the service: `http` (paths), `mcp` (tools) or `hooks` (hooks search and
     store for it)."""
+    project: ProjectName = None
     team: InTeam = None
 
 
@@ -207,6 +217,8 @@ class StartParts(Message):
     """L1s of this session, at most 20."""
     cubes: list[str]
     """Cubes with the most votes."""
+    last_session: OrAbsent[str] = None
+    """How the last session of the project ended, in one line."""
 
 
 class StartPack(Message):
@@ -233,7 +245,7 @@ class AgentMemoryQuery(Message):
     query: Annotated[Text | None, Field(max_length=limits.QUERY_CHARACTERS_MAX)] = None
     """Search query. Without it: the start pack."""
     user_id: Id | None = None
-    """User whose memory to use. Default: the key's pin, else the account's name."""
+    """User whose memory to use. Default: the user of the key or of the session `default`."""
     top_k: Annotated[int, Field(ge=1, le=limits.TOP_K_MAX)] = limits.TOP_K_DEFAULT
     """Maximum number of hits."""
     team: InTeam = None

@@ -450,6 +450,7 @@ def ranker_of(row: Mapping[str, Any]) -> Ranker:
 
 SUSPECT_COST = 7.0  # of what looks like a prompt injection: ranks it below similar events
 UNVERIFIED_COST = 7.0  # of a statement that says that it is not to be relied on
+ELSEWHERE_COST = 2.0  # of an event of another project than the one that is open
 REPLACED_COST = 7.0  # of a statement that a later one replaced for certain
 # Log odds that a later statement replaces an earlier one of which it may give another value.
 HINTED = 1.4
@@ -500,6 +501,7 @@ class Known:
     decay: Decay | None = None
     asks_history: bool = False  # the query asks for an earlier state: nothing is outdated
     takes_unverified: bool = False  # the query asks for what is not certain
+    elsewhere: Array | None = None  # events of other projects, by number: (events_made,) bool
     # From the numbers of the best events: what replaced each older one of them.
     changes: Callable[[Sequence[int]], Mapping[int, Successor]] | None = None
 
@@ -879,6 +881,8 @@ class Ranking:
         repeats = repeats_in(self.view, self.pool)
         if len(repeats):
             yield "repeated", -REPEATED_COST * np.isin(pool.numbers, repeats)
+        if known.elsewhere is not None:
+            yield "project", -ELSEWHERE_COST * known.elsewhere[pool.numbers]
         if known.decay is not None:
             yield "age", -known.decay.cost(self.view["occurred_ms"][self.pool[pool.firsts]])
 
@@ -932,7 +936,7 @@ class Ranking:
             costs[older] = REPLACED_COST
         total = total + gains - costs
         hints = {older: newer.event for older, newer in changes.items() if not newer.certain}
-        won, lost, outdated = self._exchanged(scores.events, total, succession, hints)
+        won, lost, outdated = self._exchanged(scores.events, total, succession, hints, known)
         adjustments |= {"replaces": gains, "replaced": -costs, "newer": won, "outdated": -lost}
         return Scores(scores.events, adjustments, total + won - lost, outdated)
 
@@ -942,6 +946,7 @@ class Ranking:
         total: Array,
         succession: Succession | None,
         hints: Mapping[int, int],
+        known: Known,
     ) -> tuple[Array, Array, dict[int, int]]:
         """Return what events gain from earlier ones that score higher, what those lose, each (E,),
         and which of those are outdated.
@@ -960,6 +965,9 @@ class Ranking:
         newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
         sure = said_again(events, places, matched, succession, newer[:, None] == numbers)
         sure[self.cosine[events.parts[events.places_of_best[places]]] >= QUOTED_COSINE_MIN] = 0
+        if known.elsewhere is not None:
+            elsewhere = known.elsewhere[numbers]
+            sure[elsewhere[:, None] != elsewhere] = 0
         exchanged = sure * np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
         outdated = (sure.max(axis=1) >= OUTDATED_MIN).nonzero()[0]

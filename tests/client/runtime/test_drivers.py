@@ -116,7 +116,9 @@ def _lesson() -> CubeCreate:
 
 
 def test_ratings_reach_the_service(checked_client: Client) -> None:
-    cube_id = checked_client.create_cube(_lesson()).cube_id
+    cube_id = checked_client.create_cube(
+        _lesson().model_copy(update={"visibility": "account"})
+    ).cube_id
     _, reply = run(checked_client, f"It leaves.\nRATE: {cube_id} -1 they never do\n{{seal}}")
     after = {
         user_id: checked_client.search_memory(

@@ -100,6 +100,7 @@ class RuntimeOptions:
 
     user_id: str
     session_id: str = "default"
+    project: str | None = None  # that is open: stored with turns and preferred by searches
     name: str = "REM"  # the service's short name, used in seals
     instructions: str = ""  # the agent's own system prompt
     redrafts_max: int = 2  # docs/reference/specification.md#turn-recheck
@@ -119,6 +120,7 @@ class RuntimeOptions:
             query_text=message[: limits.QUERY_CHARACTERS_MAX],
             user_id=self.user_id,
             session_id=self.session_id,
+            project=self.project,
             top_k=self.top_k,
             min_answerable=limits.UNASKED_ANSWERABLE_MIN,
             max_tokens=self.memory_tokens_max,

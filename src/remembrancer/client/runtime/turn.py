@@ -83,6 +83,8 @@ def remember_body(turn: TurnState, lines: Lines) -> Turn:
     if lines.l2 and _is_due(turn, "L2", is_wanted=turn.l2_source is not None):
         fields["l2_map"] = cut(turn, "L2", lines.l2, limits.MAP_CHARACTERS_MAX)
     fields |= _cube_fields(turn, lines)
+    if turn.options.project:
+        fields["metadata"] = {"project": turn.options.project}
     return Turn(user_id=turn.options.user_id, session_id=turn.options.session_id, **fields)
 
 
@@ -403,7 +405,12 @@ def _load_start(turn: TurnState) -> Progress:
     if turn.session.start_facts is not None and not turn.session.l2_due:
         return _first_draft(turn)
     options = turn.options
-    query = StartQuery(session_id=options.session_id, user_id=options.user_id, format="json")
+    query = StartQuery(
+        session_id=options.session_id,
+        user_id=options.user_id,
+        project=options.project,
+        format="json",
+    )
     return call(turn, "start pack", query, _after_start_pack)
 
 

@@ -77,12 +77,11 @@ select user_id as id, user_id, text, updated_ms
 from prompts where account_id = :account_id and user_id > :after order by user_id limit :most;
 
 -- cubes_page: Cubes of an account after an id
-select cubes.id, cubes.cube_id, spaces.user_id, sessions.session_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence,
+select cubes.id, cubes.cube_id, cubes.user_id, cubes.for_account, sessions.session_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence,
     cubes.model, cubes.source, cubes.status, cubes.useful, cubes.useless, cubes.created_ms, cubes.expires_ms, served.cube_id as merged_into
 from cubes
 left join cubes as served on served.id = cubes.merged_into
 left join sessions on sessions.account_id = :account_id and sessions.id = cubes.session
-left join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where cubes.account_id = :account_id and cubes.id > :after order by cubes.id limit :most;
 
 -- votes_page: Ratings by users of an account after a cube's id, those of each cube together

@@ -348,9 +348,9 @@ class CubeRecord(Record):
     cube_id: CubeId
     """Identifier; kept by the import."""
     user_id: Id | None
-    """User of the session that made it."""
+    """User whose cube it is. None: a private one becomes the account's default user's."""
     session_id: Id | None
-    """That session."""
+    """Session that made it."""
     kind: CubeKind
     """Kind."""
     topic: Annotated[Text, Field(min_length=1)]
@@ -377,11 +377,13 @@ class CubeRecord(Record):
     """Time at which it is erased."""
     merged_into: CubeId | None = None
     """Cube that is served in its place, perhaps another account's."""
+    for_account: bool = False
+    """Whether all users of the account see it while it is private."""
 
     @model_validator(mode="after")
     def _session_is_whole(self) -> CubeRecord:
-        if (self.user_id is None) != (self.session_id is None):
-            raise ValueError("user_id and session_id go together")
+        if self.user_id is None and self.session_id is not None:
+            raise ValueError("a session needs its user_id")
         return self
 
 

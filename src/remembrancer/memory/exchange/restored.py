@@ -397,7 +397,7 @@ def note_maps(write: RestoreWrite, *, users: Sequence[UserRecord]) -> None:
 # --- Cubes ----------------------------------------------------------------------------------------
 
 
-_LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "source")
+_LESSON = ("kind", "topic", "essence", "rules", "evidence", "model", "for_account", "source")
 
 
 def _begin_cubes(
@@ -418,13 +418,14 @@ def _begin_cubes(
 
 def _add_cube(write: RestoreWrite, record: CubeRecord, entries: Entries) -> str:
     prepared, session, columns = entries[record.cube_id], None, columns_of(record)
-    if record.user_id is not None:
-        session = write.session_or_none(write.space(record.user_id), record.session_id)
+    if record.user_id is not None and record.session_id is not None:
+        session = write.session(write.space(record.user_id), record.session_id)
     insert_cube(
         write.tx,
         replace(prepared, cube_id=record.cube_id),
+        user_id=record.user_id or write.caller.account_name,
         session=session,
-        status="retired" if record.status == "retired" else prepared.visibility,
+        status="retired" if record.status == "retired" else prepared.status,
         created_ms=columns["created_ms"],
         expires_ms=columns["expires_ms"],
     )

@@ -7,7 +7,6 @@ is its rank.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import Any, TypeVar, get_args
@@ -16,7 +15,7 @@ from pydantic import AwareDatetime
 
 from ...protocol.sources import RANKS, SOURCES
 from ...store import Row
-from ..spaces import flag_names, milliseconds, read_metadata
+from ..spaces import flag_names, milliseconds, read_metadata, write_metadata
 from .records import Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,7 +55,7 @@ def columns_of(record: Record) -> dict[str, Any]:
         elif name == "flags":
             columns[name] = ",".join(value)
         elif name == "metadata":
-            columns[name] = json.dumps(value, ensure_ascii=False) if value else None
+            columns[name] = write_metadata(value)
         elif name.endswith("source"):
             columns[name] = RANKS[value]
         else:

@@ -67,9 +67,9 @@ def add_fact(
     _check_validity(fact.valid_from_ms, fact.valid_to_ms)
 
     def write(tx: Transaction) -> str:
-        user_id = session_user_id(tx, caller, request.user_id, request.named_session)
+        user_id = session_user_id(tx, caller, request.user_id, request.session_id)
         if request.user_id is not None:
-            name_session_user(tx, caller, user_id, request.named_session, now_ms)
+            name_session_user(tx, caller, user_id, request.session_id, now_ms)
         space = tx.one(SPACES.open_space, user_id=user_id, now_ms=now_ms)
         replaces = current_fact(tx, caller, request.replaces, space.id)
         stored = store_fact(context, tx, caller, space.id, fact, replaces=replaces)

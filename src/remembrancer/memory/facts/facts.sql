@@ -10,7 +10,7 @@ values (:account_id, :fact_id, :space_id, :session, :event, :text, :kind, :condi
 on conflict do nothing returning id, fact_id;
 
 -- equal_fact: The current fact of a space with this text
-select id, fact_id, event, kind from facts
+select id, fact_id, event, kind, metadata from facts
 where account_id = :account_id and space_id = :space_id and text = :text and status = 0;
 
 -- add_source: Record another turn that stated a fact
@@ -23,35 +23,35 @@ update facts set kind = :kind, condition = :condition where account_id = :accoun
 delete from fact_keys where account_id = :account_id and fact = :fact;
 
 -- related: The newest current facts of a space with one of these keys, a JSON array; the plus keeps SQLite from reading all facts of the account
-select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata
 from facts where +facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
 
 -- related [postgresql]: without the plus, which it does not need
-select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata
 from facts where facts.account_id = :account_id and facts.status = 0 and facts.id <> :id and facts.id in (
     select fact_keys.fact from fact_keys
     where fact_keys.account_id = :account_id and fact_keys.space_id = :space_id and fact_keys.key in (select value from json_each(:keys))
 ) order by facts.id desc limit :most;
 
 -- newest_facts: The newest facts of a space that hold, with the vectors of an embedder, without one of them; the plus keeps SQLite from reading all facts of the account
-select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, layer_index.vectors
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata, layer_index.vectors
 from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
 where +facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
     and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
 order by facts.id desc limit :most;
 
 -- newest_facts [postgresql]: without the plus, which it does not need
-select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, layer_index.vectors
+select facts.id, facts.fact_id, facts.text, facts.source, facts.valid_from_ms, facts.metadata, layer_index.vectors
 from facts join layer_index on layer_index.account_id = :account_id and layer_index.item = facts.id and layer_index.kind not in (1, 2)
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status = 0 and facts.kind <> 1 and facts.id <> :id
     and layer_index.embedder = (select embedders.id from embedders where embedders.name = :by) and layer_index.vectors is not null
 order by facts.id desc limit :most;
 
 -- current_wishes: The newest instructions and preferences of a space that hold, without one of them
-select id, fact_id, text, kind as fact_kind, condition, valid_from_ms from facts
+select id, fact_id, text, kind as fact_kind, condition, valid_from_ms, metadata from facts
 where account_id = :account_id and space_id = :space_id and kind > 0 and status = 0 and id <> :id order by id desc limit :most;
 
 -- fact_by_id: A fact by its identifier, with its user
@@ -132,7 +132,7 @@ select superseded_by as fact, fact_id from facts
 where account_id = :account_id and superseded_by in (select cast(value as bigint) from json_each(:ids)) order by id;
 
 -- facts_for_start: The facts that a start pack may hold: pinned ones, the newest and the most used
-select facts.id, facts.text, facts.kind, facts.source, facts.pinned, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
+select facts.id, facts.text, facts.kind, facts.source, facts.pinned, facts.metadata, facts.valid_from_ms, facts.uses, coalesce(facts.used_ms, facts.created_ms) as used_ms, facts.created_ms
 from facts where facts.account_id = :account_id and facts.id in (
     select id from (select id from facts where account_id = :account_id and space_id = :space_id and pinned = 1 order by id desc limit :most) as pinned_facts
     union select id from (select id from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most) as newest
@@ -143,7 +143,7 @@ from facts where facts.account_id = :account_id and facts.id in (
     and (facts.expires_ms is null or facts.expires_ms > :now_ms) and (facts.valid_to_ms is null or facts.valid_to_ms > :now_ms);
 
 -- facts_as_of: The facts of a space that held at a time, newest first
-select facts.text, facts.kind, facts.source, facts.pinned from facts
+select facts.text, facts.kind, facts.source, facts.pinned, facts.metadata, facts.valid_from_ms from facts
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.status <> 3 and facts.text <> ''
     and facts.valid_from_ms <= :as_of_ms and (facts.valid_to_ms is null or facts.valid_to_ms > :as_of_ms)
     and (facts.expires_ms is null or facts.expires_ms > :now_ms)

@@ -35,7 +35,7 @@ def list_facts(context: Context, caller: Caller, query: FactsQuery) -> FactList:
     status = None if query.status == "all" or as_of_ms is not None else query.status
 
     def read(tx: Transaction) -> tuple[str, list[Fact], Row | None]:
-        user_id = session_user_id(tx, caller, query.user_id, query.named_session)
+        user_id = session_user_id(tx, caller, query.user_id, query.session_id)
         space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return user_id, [], None

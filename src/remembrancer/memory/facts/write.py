@@ -14,9 +14,10 @@ from ...protocol.sources import RANKS, TextSource, may_replace
 from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
 from ..changes import change
-from ..filters import index_metadata
+from ..filters import change_metadata, index_metadata
 from ..instructions import Instruction, replaces_instruction
 from ..layers import Layer, add_fact_keys, add_layer, fact_layer, move_layer, wish_in, wish_of
+from ..projects import is_elsewhere, metadata_of_statement, project_of, without_project
 
 # --- Store a fact, and link it with the facts whose place it takes ---------------------------
 
@@ -156,6 +157,7 @@ def _restated(
     equal = tx.one(SQL.equal_fact, space_id=space_id, text=fact.text.strip())
     if equal.fact_id in ended:
         raise FactReplacesItself
+    _share(tx, space_id, equal, fact)
     if instruction is not None and not equal.kind:
         tx.run(SQL.set_kind, id=equal.id, **_kind_of(instruction))
         move_layer(tx, item=equal.id, layer=fact_layer(instruction))
@@ -170,6 +172,13 @@ def _kind_of(instruction: Instruction | None) -> dict[str, Any]:
     return {"kind": KINDS.index(instruction.kind), "condition": instruction.condition}
 
 
+def _share(tx: Transaction, space_id: int, equal: Row, fact: NewFact) -> None:
+    """Let a fact of one project that is said in another belong to the person."""
+    if project_of(equal.metadata) not in (None, project_of(fact.metadata)):
+        place = {"space_id": space_id, "item": equal.id}
+        change_metadata(tx, "facts", stored=without_project(equal.metadata), **place)
+
+
 def _end_wishes(
     tx: Transaction, space_id: int, stored: StoredFact, fact: NewFact, instruction: Instruction
 ) -> StoredFact:
@@ -177,7 +186,7 @@ def _end_wishes(
     ended = []
     for row in tx.all(SQL.current_wishes, space_id=space_id, id=stored.row, most=WISHES_MAX):
         older = wish_of(row)
-        if older is None:
+        if older is None or project_of(row.metadata) != project_of(fact.metadata):
             continue
         if row.valid_from_ms <= fact.valid_from_ms and replaces_instruction(older, instruction):
             supersede(tx, older=row.id, newer=stored.row, from_ms=fact.valid_from_ms)
@@ -219,14 +228,18 @@ def _changed(
     Those that rules of wording link, then those whose vectors say so.
     """
     found: dict[int, tuple[Row, bool]] = {}
+    project = project_of(fact.metadata)
     for other in _related(tx, space_id, row, fact.text):
+        if is_elsewhere(other.metadata, project):
+            continue
         texts = (other.text, fact.text)
         is_older = other.valid_from_ms <= fact.valid_from_ms
         replacement = change(*(texts if is_older else texts[::-1]))
         if replacement is not None:
             found[other.id] = other, replacement.certain
     for other, odds in _by_meaning(context, tx, space_id, row, fact):
-        if odds >= LIKELY_MIN and not found.get(other.id, (other, False))[1]:
+        is_certain = found.get(other.id, (other, False))[1]
+        if odds >= LIKELY_MIN and not is_certain and not is_elsewhere(other.metadata, project):
             found[other.id] = other, odds >= CERTAIN_MIN
     return list(found.values())
 
@@ -316,7 +329,7 @@ def store_stated(
             valid_from_ms=min(occurred_ms, context.clock()),
             session=session,
             event=event,
-            metadata=metadata,
+            metadata=metadata_of_statement(metadata, instruction.text),
             instruction=None if instruction.kind == "fact" else instruction,
         )
         store_fact(context, tx, None, space_id, fact)

@@ -547,6 +547,7 @@ def _forget_user(
         counts["prompts"] = prompts.erase(tx, user_id)
         forget_session_users(tx, user_id)
         _erase_rules(tx, user_id)
+        counts["cubes"] = cubes.erase_private(tx, user_id)
         cubes.anonymize_votes(context, tx, user_id)
         counts["files"] = files.erase_all(tx, outcome.blobs, pinned_to=user_id)
     if space is not None or not request.is_narrowed:

@@ -77,13 +77,14 @@ def layer_hits(
     vector: npt.NDArray[np.float32],
     query: MemoryQuery,
     as_of_ms: int | None,
+    filters: Mapping[str, Any] | None,
 ) -> LayerHits:
     """Return what bears on a query in its layers of a space, best first.
 
-    `vector` is the query's, shape (dimensions,), or empty without an embedder. Facts that read as
-    standing instructions apply without resembling the query, unless they name a condition.
-    Superseded facts are returned to a query about an earlier time, and with `as_of_ms` (ms since
-    1970), as of which facts and summaries are then.
+    `vector` is the query's, shape (dimensions,), or empty without an embedder; `filters` are its
+    own, or those of its project. Facts that read as standing instructions apply without resembling
+    the query, unless they name a condition. Superseded facts are returned to a query about an
+    earlier time, and with `as_of_ms` (ms since 1970), as of which facts and summaries are then.
     """
     hits, layers = LayerHits(), query.layers or LAYERS
     if not space.layers_made:
@@ -95,8 +96,8 @@ def layer_hits(
     groups = ((kinds == Layer.SUMMARY) | (kinds == Layer.MAP)).astype("i1")
     if not with_old:
         groups[is_old] = -1
-    if query.filters is not None:
-        groups[~passing_layers(tx, space, view, query.filters)] = -1
+    if filters is not None:
+        groups[~passing_layers(tx, space, view, filters)] = -1
     if query.min_trust is not None:
         groups[~trusted_layers(tx, space, view, query.min_trust)] = -1
     cosine = cosines(view, vector)

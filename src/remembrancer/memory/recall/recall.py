@@ -22,7 +22,7 @@ from ...models import ModelFailed
 from ...protocol import limits
 from ...protocol.cubes import SharedCube
 from ...protocol.errors import InvalidRequest
-from ...protocol.filters import of_search
+from ...protocol.filters import of_search, parse_filters
 from ...protocol.search import (
     LAYERS,
     Author,
@@ -74,6 +74,7 @@ from ..duties import (
 from ..filters import passing_events
 from ..history.endings import erase_due
 from ..links import EventLinks
+from ..projects import other_projects, own_or_none, project_of
 from ..spaces import flag_names, milliseconds, past_ms, read_metadata, space_view
 from .help import help_for
 from .hits import HitText, TurnChanges, hit_text, rows_of
@@ -440,6 +441,7 @@ FOCUS_SEARCHED_MAX = 2_000
 FOCUS_READ_AT_ONCE = 50  # of these: texts in memory at a time, and fewer round trips
 # Score added to an event for a focus word: (a word in every event, a very rare word).
 FOCUS_LIFT = (3.75, 15.0)
+ELSEWHERE_MIN = 0.5  # least score of a hit of another project than the one that is open
 T = TypeVar("T")
 _ranker = lru_cache(maxsize=8)(load_ranker)
 
@@ -464,7 +466,7 @@ def recall(
     def read(tx: Transaction) -> tuple[SearchOutcome, bool]:
         outcome = search(context, tx, caller, user_id, searched, StageTimer(), counts=counts)
         # A counted search records its user in any case.
-        return outcome, counts or is_user_of_session(tx, caller, user_id, query.named_session)
+        return outcome, counts or is_user_of_session(tx, caller, user_id, query.session_id)
 
     is_deep = query.depth == "deep"
     searched = widened(context, query) if is_deep else query
@@ -538,15 +540,18 @@ def search(
     view, terms = _view(context, tx, caller, space, query)
     stages.end("index")
     vector_text = embedding_text(view, terms.question)
-    passing = _passing(context, tx, space, view, query)
-    ranking = _score_parts(context, view, passing, terms, vector_text, stages)
+    among = _passing(context, tx, space, view, query)
+    ranking = _score_parts(context, view, among, terms, vector_text, stages)
     vector = context.query_vectors(vector_text)
-    layers = layer_hits(context, tx, space, ranking.question, vector, query, as_of_ms)
+    filters, elsewhere = query.filters, None
+    if query.project is not None and filters is None:  # filters say themselves what they want
+        filters = own_or_none(query.project)
+        elsewhere = passing_events(context, tx, space, parse_filters(other_projects(query.project)))
+    layers = layer_hits(context, tx, space, ranking.question, vector, query, as_of_ms, filters)
     stages.end("layers")
     ranker = _ranker(context.embedder.name if vector.any() else "none")
     focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
-    changes = None if space.newest_change is None else TurnChanges(tx, space.id, as_of_ms)
     outcome = SearchOutcome(
         space=space,
         ranking=ranking,
@@ -554,11 +559,11 @@ def search(
         terms=terms,
         focus=focus,
         layers=layers,
-        changes=changes,
+        changes=None if space.newest_change is None else TurnChanges(tx, space.id, as_of_ms),
         answerable=round(ranking.answerable(ranker), 4),
         vector_text=vector_text,
     )
-    outcome.known = _known(context, query, outcome, as_of_ms)
+    outcome.known = _known(context, query, outcome, as_of_ms, elsewhere)
     outcome.ranked_hits = _ranked(outcome, ranking, ranker, query)
     stages.end("ranking")
     budget = TokenBudget(query.max_tokens, layers)
@@ -615,9 +620,16 @@ def _decay(context: Context, as_of_ms: int | None) -> Decay | None:
 
 
 def _known(
-    context: Context, query: MemoryQuery, outcome: SearchOutcome, as_of_ms: int | None
+    context: Context,
+    query: MemoryQuery,
+    outcome: SearchOutcome,
+    as_of_ms: int | None,
+    elsewhere: npt.NDArray[np.bool_] | None,
 ) -> Known:
-    """Return what is known of events beside their match with the query."""
+    """Return what is known of events beside their match with the query.
+
+    `elsewhere` are those of other projects, by number.
+    """
     assert outcome.ranking is not None
     has_unverified = outcome.ranking.view.flags & UNVERIFIED > 0
     return Known(
@@ -626,6 +638,7 @@ def _known(
         decay=_decay(context, as_of_ms),
         asks_history=names_history(query.query_text),
         takes_unverified=has_unverified and disclaims(query.query_text),
+        elsewhere=elsewhere,
         changes=None if outcome.changes is None else outcome.changes.of,
     )
 
@@ -706,7 +719,9 @@ def _cube_query(
     return CubeQuery(
         # A pure read looks things up; only what a turn is shown is not repeated.
         session=space.session if query.interact else None,
-        newest=NewestCubes(space.cube_revision, space.shared_cube, space.own_cube),
+        newest=NewestCubes(
+            space.cube_revision, space.shared_cube, space.account_cube, space.own_cube
+        ),
         has_rejected=bool(space.has_rejected),
         **request,
     )
@@ -817,6 +832,9 @@ def _hits(
         row = rows.get(one.event)
         if row is None:  # erased a moment ago
             continue
+        is_elsewhere = known.elsewhere is not None and bool(known.elsewhere[one.event])
+        if is_elsewhere and one.score < ELSEWHERE_MIN:
+            continue
         excerpt = hit_text(row.query, row.response, ranking, one.part)
         if not budget.spend(excerpt.query, excerpt.response, always=not hits):
             break
@@ -830,13 +848,19 @@ def _hits(
             links = links._replace(superseded_by=newer.event_id)
         if links.superseded_by:
             why.append({"signal": "superseded", "value": 1.0})
-        hits.append(_hit(row, one.score, excerpt, why, links))
+        project = project_of(row.metadata) if is_elsewhere else None
+        hits.append(_hit(row, one.score, excerpt, why, links, project))
         shown.append(one)
     return hits, shown
 
 
 def _hit(
-    row: Row, score: float, excerpt: HitText, why: list[dict[str, Any]], links: EventLinks
+    row: Row,
+    score: float,
+    excerpt: HitText,
+    why: list[dict[str, Any]],
+    links: EventLinks,
+    project: str | None,
 ) -> Hit:
     hit: dict[str, Any] = dict(
         event_id=row.event_id,
@@ -848,6 +872,7 @@ def _hit(
         created_at=rfc3339(row.created_ms),
         metadata=read_metadata(row.metadata),
         source={"query": SOURCES[row.query_source], "response": SOURCES[row.response_source]},
+        project=project,
         score=round(score, 4),
         why=why,
         **links._asdict(),

@@ -72,7 +72,7 @@ def summarize(
     entry = index_entries(context.writer, [layer_text(text, topic)])[0]
 
     def write(tx: Transaction) -> SummarySaved:
-        reminder = name_session_user(tx, caller, user_id, summary.named_session, context.clock())
+        reminder = name_session_user(tx, caller, user_id, summary.session_id, context.clock())
         space_id, session = _session_row(tx, user_id, summary.session_id)
         stored = store_l1(
             context,

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...accounts import session_user_id, space_user_id
+from ...accounts import session_user_id, user_of_session
 from ...context import Caller, Context
 from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
-from ...protocol.fence import data_line, fenced, indented, new_delimiter
+from ...protocol.fence import data_line, fenced, indented, new_delimiter, one_line
 from ...protocol.recalled import marked
 from ...protocol.search import MemoryQuery
 from ...protocol.sources import SOURCES
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
-from ...protocol.text import rfc3339, tokens
+from ...protocol.text import beginning, rfc3339, tokens
 from ...store import Row, Transaction
 from ..facts.listing import start_facts
+from ..projects import project_of
 from ..recall.recall import recall
 from ..spaces import AFTER_ALL, past_ms
 from ..spaces import SQL as SPACES
 from .l1 import SQL
 
 SUMMARIES_MAX, LESSONS_MAX = 20, 10  # candidates, newest or most useful first
+HOOKS_TOKENS_MAX = 600  # of a pack that hooks add to every session
+LAST_TURNS_MAX = 30  # of a project, among which the end of its last session is
+TELLING_WORDS_MIN = 4
+LINE_CHARACTERS_MAX = 160  # of each side of a turn
 FENCE_TOKENS = 60  # of the fence lines and the note about omitted items
 _STORED = (
     "What the memory service stores for this user. Only the headings are written by the service. "
@@ -54,16 +59,19 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
     """
     as_of_ms = past_ms(context, request.as_of)
 
-    def read(tx: Transaction) -> tuple[str, StartParts, int]:
-        user_id = session_user_id(tx, caller, request.user_id, request.named_session)
-        return user_id, *_parts(tx, user_id, request.session_id, context.clock(), as_of_ms)
+    def read(tx: Transaction) -> tuple[str, StartParts, dict[str, str], int]:
+        user_id = session_user_id(tx, caller, request.user_id, request.session_id)
+        return user_id, *_parts(tx, user_id, request, context.clock(), as_of_ms)
 
-    user_id, parts, unread = context.store.read(read, account_id=caller.account_id)
+    user_id, parts, dates, unread = context.store.read(read, account_id=caller.account_id)
+    tokens_max = context.settings.start_tokens_max
+    if request.client == "hooks":
+        tokens_max = min(tokens_max, HOOKS_TOKENS_MAX)
     constitution = (
         compact_text(context.settings.seal_name, request.client) if caller.has_protocol else None
     )
     text, left_out = render_pack(
-        constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread
+        constitution, _sections(parts, dates), tokens_max, new_delimiter(), unread
     )
     return StartPack(
         prompt_text=text,
@@ -80,7 +88,7 @@ def agent_memory(context: Context, caller: Caller, request: AgentMemoryQuery) ->
 
     Raises like `recall` and `start_pack`.
     """
-    user_id = space_user_id(caller, request.user_id)
+    user_id = user_of_session(context, caller, request.user_id)
     if request.query is None or not request.query:
         return AgentMemory.model_validate(
             start_pack(context, caller, StartQuery(user_id=user_id)).model_dump()
@@ -144,19 +152,32 @@ def _cost(text: str) -> int:
 
 
 def _parts(
-    tx: Transaction, user_id: str, session_id: str, now_ms: int, as_of_ms: int | None
-) -> tuple[StartParts, int]:
-    """Return the candidates for the pack, and how many more facts and L1s exist.
+    tx: Transaction,
+    user_id: str,
+    request: StartQuery,
+    now_ms: int,
+    as_of_ms: int | None,
+) -> tuple[StartParts, dict[str, str], int]:
+    """Return the candidates for the pack, the day of each fact, and how many items are left.
 
-    `as_of_ms` (ms since 1970) or None: the memory as it stood then.
+    Only hooks get days: the texts of other readers have none. `as_of_ms` (ms since 1970) or None:
+    the memory as it stood then. Of other projects than the request's there are none, and no map,
+    which is about all.
     """
+    session_id = request.session_id
     cubes = best_cubes(tx, user_id=user_id, most=LESSONS_MAX)
     space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), 0
+        return StartParts(map="", instructions=[], facts=[], summaries=[], cubes=cubes), {}, 0
     until_ms = AFTER_ALL if as_of_ms is None else as_of_ms
     newest = tx.one_or_none(SQL.map_at, space_id=space.id, until_ms=until_ms)
     facts = start_facts(tx, space.id, now_ms, as_of_ms)
+    if request.project is not None:
+        facts = [row for row in facts if project_of(row.metadata) in (None, request.project)]
+    dates = {}
+    if request.client == "hooks":
+        dates = {_marked(row): rfc3339(row.valid_from_ms)[:10] for row in facts}
+    last = None if as_of_ms is not None else _last_session(tx, space.id, request, now_ms)
     l1s = tx.all(
         SQL.l1s_of_session,
         space_id=space.id,
@@ -166,27 +187,64 @@ def _parts(
     )
     totals = tx.one(SQL.count_for_start, space_id=space.id, session_id=session_id)
     parts = StartParts(
-        map=newest.text if newest else "",
+        map=newest.text if newest and request.project is None else "",
         instructions=[row.text for row in facts if row.kind],
         facts=[_marked(row) for row in facts if not row.kind],
         summaries=[f"{rfc3339(row.created_ms)[:10]} {_marked(row)}" for row in l1s],
         cubes=cubes,
+        last_session=last,
     )
     unread = totals.facts - len(facts) + totals.summaries - len(l1s)
-    return parts, max(unread, 0) if as_of_ms is None else 0
+    is_counted = as_of_ms is None and request.project is None
+    return parts, dates, max(unread, 0) if is_counted else 0
 
 
 def _marked(row: Row) -> str:
     return marked(row.text, SOURCES[row.source])
 
 
-def _sections(parts: StartParts) -> tuple[PackSection, ...]:
-    """Return the sections of a pack; the map line by line, newest first."""
+def _last_session(tx: Transaction, space_id: int, request: StartQuery, now_ms: int) -> str | None:
+    """Return how the last session of the request's project ended, in one line, or None.
+
+    That is its latest turn that says more than a few words.
+    """
+    if request.project is None:
+        return None
+    rows = tx.all(
+        SQL.last_turns_of_project,
+        space_id=space_id,
+        value=f"s{request.project}",
+        session_id=request.session_id,
+        now_ms=now_ms,
+        most=LAST_TURNS_MAX,
+    )
+    of_last = [row for row in rows if row.session == rows[0].session]
+    telling = [row for row in of_last if len(row.query.split()) >= TELLING_WORDS_MIN]
+    for row in [*telling, *of_last][:1]:
+        day = rfc3339(row.occurred_ms)[:10]
+        texts = (
+            beginning(one_line(text), LINE_CHARACTERS_MAX) for text in (row.query, row.response)
+        )
+        return f"{day} {' → '.join(text for text in texts if text)}"
+    return None
+
+
+def _sections(parts: StartParts, dates: Mapping[str, str]) -> tuple[PackSection, ...]:
+    """Return the sections of a pack; the map line by line, newest first.
+
+    `dates` are written before facts and wishes.
+    """
+
+    def dated(texts: Sequence[str]) -> list[str]:
+        return [f"{dates[text]} {text}" if text in dates else text for text in texts]
+
+    last = [] if parts.last_session is None else [parts.last_session]
     lines = [line for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
         PackSection(head="Map", items=lines, share=3, newest_last=True, is_text=True),
-        PackSection(head="Wishes of the user", items=parts.instructions, share=2),
-        PackSection(head="Critical facts", items=parts.facts, share=3),
+        PackSection(head="Wishes of the user", items=dated(parts.instructions), share=2),
+        PackSection(head="Critical facts", items=dated(parts.facts), share=3),
+        PackSection(head="The last session here ended with", items=last, share=2),
         PackSection(head="This session so far", items=parts.summaries, share=3),
         PackSection(head="Lessons with most votes", items=parts.cubes, share=1),
     )

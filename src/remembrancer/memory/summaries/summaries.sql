@@ -76,3 +76,15 @@ select
         select count(*) from summaries join sessions on sessions.account_id = :account_id and sessions.id = summaries.session
         where summaries.account_id = :account_id and sessions.space_id = :space_id and sessions.session_id = :session_id
     ) as summaries;
+
+-- last_turns_of_project: The newest turns of a project, a coded value, in other sessions than one, newest first
+select events.session, events.query, events.response, events.occurred_ms from (
+    select item from metadata_values
+    where account_id = :account_id and space_id = :space_id and kind = 0 and key = 'project' and value = :value
+    order by item desc limit :most
+) as newest
+join events on events.account_id = :account_id and events.id = newest.item
+join sessions on sessions.account_id = :account_id and sessions.id = events.session
+where sessions.session_id <> :session_id and events.superseded_by is null and events.withdrawn_by is null
+    and (events.expires_ms is null or events.expires_ms > :now_ms)
+order by events.id desc;

@@ -72,7 +72,7 @@ def write_event(
     def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> EventWritten:
         return EventWritten(saved=True, event_id=stored.event_id, detail=notice)
 
-    turn = _incoming(context, event, event.user_id, event.session_id, event.named_session)
+    turn = _incoming(context, event, event.user_id, event.session_id)
     return store_turn_idempotently(context, caller, turn, idempotency, EventWritten, answer)
 
 
@@ -219,8 +219,8 @@ def _screened(context: Context, caller: Caller, batch: TurnBatch) -> list[Incomi
 def _screened_turn(
     context: Context, caller: Caller, batch: TurnBatch, turn: BatchTurn
 ) -> IncomingTurn:
-    user_id, session_id = turn.user_id or batch.user_id, batch.session_of(turn)
-    incoming = _incoming(context, turn, user_id, session_id, batch.named_session_of(turn))
+    user_id = turn.user_id or batch.user_id
+    incoming = _incoming(context, turn, user_id, batch.session_of(turn))
     return screen_turn(context, caller, incoming)
 
 
@@ -229,13 +229,11 @@ def _incoming(
     turn: EventWrite | BatchTurn,
     user_id: str | None,
     session_id: str,
-    named_session: str | None,
 ) -> IncomingTurn:
     """Return a turn as it came in. Raises TimeNotInFuture."""
     return IncomingTurn(
         user_id=user_id,
         session_id=session_id,
-        named_session=named_session,
         text=EventText(
             query=turn.query,
             response=turn.response,

@@ -148,7 +148,6 @@ def _write(
         turn = IncomingTurn(
             user_id=request.user_id,
             session_id=request.session_id,
-            named_session=request.named_session,
             text=EventText(
                 query=request.code,
                 response=run_text(executed, names),

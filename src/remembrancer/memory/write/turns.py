@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ...accounts import name_session_user, require_write, session_user_id, space_user_id
+from ...accounts import name_session_user, require_write, session_user, space_user_id
 from ...accounts.idempotency import IdempotentRequest, write_once
 from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
+from ...protocol.message import DEFAULT_SESSION
 from ...protocol.notices import without_notices
 from ...protocol.sources import RANKS, USUAL, TextSource, TurnSource
 from ...search import EventText, IndexEntry, index_entries, repeated
@@ -26,6 +27,7 @@ from ..instructions import own_sentences, stated_in
 from ..intake import Intake, OnlyEchoedText
 from ..layers import layer_entry
 from ..links import TurnLinks, link_related, related_turns, withdraw
+from ..projects import is_elsewhere, project_of
 from ..spaces import SQL, ErasedEvents, row_id, update_index
 
 TURN_SQL = load_queries("remembrancer.memory.write", "turns.sql")
@@ -258,8 +260,11 @@ def add_turn(
         if read.stated:
             ids = {**place_of, "session": place.id, "metadata": turn.metadata}
             store_stated(context, tx, read.stated, **ids, occurred_ms=text.occurred_ms)
+        related = turn.related()
+        if turn.metadata is not None and (project := project_of(turn.metadata)):
+            related = [one for one in related if not is_elsewhere(one.metadata, project)]
         rank = RANKS[read.source.query]
-        links = link_related(tx, row, turn.related(), read.message, rank, text.occurred_ms)
+        links = link_related(tx, row, related, read.message, rank, text.occurred_ms)
     return StoredTurn(event_id=event_id, row=row, session=place, links=links)
 
 
@@ -328,7 +333,6 @@ class IncomingTurn:
 
     user_id: str | None  # None means the session's user
     session_id: str
-    named_session: str | None  # by the request itself; None for the default
     text: EventText
     offset_minutes: int = 0  # of the zone of its time, east of UTC
     expires_ms: int | None = None  # when it is erased, ms since 1970
@@ -364,18 +368,19 @@ class SessionUsers:
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller) -> None:
         self._context, self._tx, self.caller = context, tx, caller
-        self._recorded: dict[str | None, str] = {}  # by session: the user it was last named with
+        self._recorded: dict[str, str] = {}  # by session: the user it was last named with
 
     def user_of(self, turn: IncomingTurn) -> tuple[str, Callable[[], str | None]]:
         """Return the user_id to store a turn under, and a function that returns a reminder or
         None.
         """
-        tx, caller, session = self._tx, self.caller, turn.named_session
-        user_id = session_user_id(tx, caller, turn.user_id, session)
+        tx, caller, session = self._tx, self.caller, turn.session_id
+        user_id, _ = session_user(tx, caller, turn.user_id, session)
         if turn.user_id is None or self._recorded.get(session) == user_id:
             return user_id, lambda: None
         self._recorded[session] = user_id
-        return user_id, name_session_user(tx, caller, user_id, session, self._context.clock())
+        named = None if session == DEFAULT_SESSION else session  # a turn that names its user
+        return user_id, name_session_user(tx, caller, user_id, named, self._context.clock())
 
 
 def store_screened(
