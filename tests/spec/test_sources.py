@@ -306,6 +306,15 @@ def test_a_program_that_the_service_ran_is_a_tool(http: Http) -> None:
     assert event["source"] == {"query": "model", "response": "tool"}
 
 
+def test_a_machine_notice_is_a_tool(http: Http) -> None:
+    notice = "<task-notification>\n<task-id>a81</task-id>\n</task-notification>"
+    stored = http.remember(notice, "The build ended.")
+
+    event = http.get(f"/api/v7/event/{stored['event_id']}").json()
+
+    assert event["source"] == {"query": "tool", "response": "model"}
+
+
 def test_lines_for_models_name_only_unusual_sources(http: Http) -> None:
     usual = http.remember("Where is the axe?", "In the red shed.", critical="The axe is red.")
     plain = http.memory("Where is the red axe?", interact=False)

@@ -92,14 +92,15 @@ def read_turn(
 
     Only what the user says withdraws turns, and states wishes and facts.
     """
-    sides = source if isinstance(source, TurnSource) else USUAL
+    message = "" if entry.is_machine_notice else without_notices(text.query)
     if isinstance(source, str):
-        sides = TurnSource(query=source, response=source)
+        source = TurnSource(query=source, response=source)
+    # A message that is all notice comes from a program.
+    sides = source or (USUAL if message else TurnSource(query="tool", response="model"))
     if not text.response.strip():
         sides = TurnSource(query=sides.query, response=sides.query)
     elif not text.query.strip():
         sides = TurnSource(query=sides.response, response=sides.response)
-    message = "" if entry.is_machine_notice else without_notices(text.query)
     is_said = sides.query == "user"
     withdrawal = withdrawal_in(message) if is_said else None
     is_read = is_said and text.spoken and message and not withdrawal
