@@ -152,8 +152,8 @@ def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> No
 
 def test_a_fact_replaces_the_one_that_the_prompt_showed(agent: Agent, owner: Http) -> None:
     """Another id would be refused with the whole turn, so it is left out."""
-    told = owner.remember("Kettle?", "Noted.", critical="The kettle is green.")
-    [receipt] = [one for one in told["receipts"] if one["part"] == "critical"]
+    reply = owner.remember("Kettle?", "Noted.", critical="The kettle is green.")
+    [receipt] = [one for one in reply["receipts"] if one["part"] == "critical"]
     for named, text in ((receipt["id"], "It is red."), ("f_0123456789abc", "It is in the attic.")):
         agent.trigger("UserPromptSubmit", prompt="Which colour is the kettle?")
         answer = f"Well.\n\nCRITICAL: {text} | replaces {named}"
@@ -286,11 +286,11 @@ def test_answer_may_contradict_what_an_earlier_prompt_recalled(agent: Agent, own
 def test_turn_with_rejected_lines_is_saved_without_them(agent: Agent, owner: Http) -> None:
     """Invalid input loses no turn."""
     agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
-    told = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
+    reply = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
     again = agent.trigger("UserPromptSubmit", prompt="And the ladder?")
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
-    assert "stored this turn without its fact, cube or summary" in told["systemMessage"]
+    assert "stored this turn without its fact, cube or summary" in reply["systemMessage"]
     assert "systemMessage" not in again
 
 
@@ -310,10 +310,10 @@ def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -
     agent.turn("Who has the ladder?", "Mr Lund.")
     queue_length = len(agent.queued_requests())
     agent.environment["REMEMBRANCER_KEY"] = good
-    told = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
+    reply = agent.trigger("UserPromptSubmit", prompt="Thanks for that.")
     agent.trigger("SessionEnd")
 
-    assert "queued this turn on disk" in told["systemMessage"]
+    assert "queued this turn on disk" in reply["systemMessage"]
     assert (queue_length, agent.queued_requests()) == (1, [])
 
 

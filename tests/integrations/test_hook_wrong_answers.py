@@ -78,7 +78,7 @@ def test_a_service_that_hangs_is_asked_once_a_minute(
     end = agent.trigger("Stop")
     agent.session = "s2"
     start = agent.trigger("SessionStart")
-    asked = len(connections)
+    connection_count = len(connections)
     for file in (home / ".local/state/remembrancer/hooks").glob("away-*"):
         os.utime(file, (0, 0))  # more than a minute ago
     agent.trigger("SessionStart")
@@ -87,7 +87,7 @@ def test_a_service_that_hangs_is_asked_once_a_minute(
     assert "asked again in" in reason
     assert end == {}
     assert "asked again in" in start["systemMessage"]
-    assert (asked, len(connections)) == (1, 2)
+    assert (connection_count, len(connections)) == (1, 2)
     assert len(agent.queued_requests()) == 1
 
 

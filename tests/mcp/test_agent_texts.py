@@ -68,12 +68,12 @@ def test_few_tools_are_short_and_their_arguments_are_those_of_all() -> None:
     """The default of coding agents has at most 1,200 tokens (specification.md#mcp-tools)."""
     for beside_hooks in (False, True):
         few = chosen_tools("memory", beside_hooks=beside_hooks)
-        known = {tool.name: tool for tool in TOOLS}
+        tools = {tool.name: tool for tool in TOOLS}
         texts = json.dumps([described(tool, "mcp") for tool in few])
 
         assert [tool.name for tool in few] == ["recall", "remember", "get_event", "forget"]
         assert len(texts) / 4 <= 1200
-        assert all(set(tool.arguments) <= set(known[tool.name].arguments) for tool in few)
+        assert all(set(tool.arguments) <= set(tools[tool.name].arguments) for tool in few)
     assert [tool.name for tool in chosen_tools("vote, recall", beside_hooks=False)] == [
         "recall",
         "vote",

@@ -1,4 +1,7 @@
-"""Search, facts, wishes and the start pack of one project among several (specification.md#search-project)."""
+"""Search, facts, wishes and the start pack of one project among several.
+
+specification.md#search-project
+"""
 
 from __future__ import annotations
 

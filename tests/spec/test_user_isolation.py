@@ -50,7 +50,7 @@ def fill(http: Http) -> dict[str, str]:
         "rules_markdown": f"- MUST buy the ticket to {WORD} first",
         "evidence": f"the pier of {WORD}",
     }
-    made = http.post("/api/v7/experience/create", {**lesson, **named}).json()
+    cube = http.post("/api/v7/experience/create", {**lesson, **named}).json()
     file = {"command": "create", "path": f"/memories/{WORD}.md", "file_text": WORD}
     http.post("/api/v7/memory/files", {**file, "user_id": USER})
     http.ask("PUT", "/api/v7/agent/prompt", json={"prompt": WORD, "user_id": USER})
@@ -65,7 +65,7 @@ def fill(http: Http) -> dict[str, str]:
     facts = http.get(f"/api/v7/memory/facts?user_id={USER}").json()["facts"]
     return {
         "event": turn["event_id"],
-        "cube": made["cube_id"],
+        "cube": cube["cube_id"],
         "fact": facts[0]["fact_id"],
         "file": created.json()["filename"],
     }
@@ -104,9 +104,9 @@ def tool(client: Http, name: str, **arguments: Any) -> str:
     return str(answer.text)
 
 
-def told(answer: Any, asked: dict[str, Any]) -> list[str]:
+def names_in(answer: Any, request: dict[str, Any]) -> list[str]:
     """Return the names of the user's memory in an answer, but those that the request has."""
-    return [name for name in NAMES if name in answer.text and name not in str(asked)]
+    return [name for name in NAMES if name in answer.text and name not in str(request)]
 
 
 def test_the_user_reads_it(stored: tuple[Http, dict[str, str]]) -> None:
@@ -130,24 +130,24 @@ def test_no_operation_tells_it_to_others(
 ) -> None:
     """Every operation, with its example and as a question about the word."""
     client, named = reader
-    told_by = []
+    telling = []
     is_whole_account = client.key == stored[0].key
     for one in KEYED:
         if one.operation_id in WRITING:
             continue
         bodies = [body for endpoint, body in EXAMPLES if endpoint is one] or [{}]
         for body in bodies:
-            asked = {**body, **named}
+            request = {**body, **named}
             for field in ("query_text", "message", "input", "query"):
                 if isinstance(body.get(field), str):
-                    asked[field] = QUESTION
-            options = {"json": asked} if one.body else {"params": {"query": QUESTION, **named}}
+                    request[field] = QUESTION
+            options = {"json": request} if one.body else {"params": {"query": QUESTION, **named}}
             answer = client.ask(one.method, path_of(one), **options)
             assert answer.status_code < 500, (one.operation_id, answer.text)
-            if told(answer, options):
-                told_by.append(one.operation_id)
+            if names_in(answer, options):
+                telling.append(one.operation_id)
     # The account's own figures, rules and messages name its users to a key that is not pinned.
-    assert set(told_by) <= (
+    assert set(telling) <= (
         {"agent_compliance", "get_retention", "list_feedback"} if is_whole_account else set()
     )
 
@@ -198,16 +198,19 @@ def test_no_id_opens_it_to_others(
 
 
 def test_a_cube_for_the_account_is_read_by_its_users(http: Http) -> None:
-    """Also with pinned keys, without the ids of its author's events (specification.md#cube-note-own)."""
+    """Also with pinned keys, and without the ids of its author's events.
+
+    specification.md#cube-note-own
+    """
     named = {"user_id": USER, "session_id": SESSION, "cube_visibility": "account"}
-    made = http.remember(QUESTION, "A statics report.", **named, **LESSON)["cube"]
+    created = http.remember(QUESTION, "A statics report.", **named, **LESSON)["cube"]
     pinned = http.as_account("owner", user_id="ben")
 
     [cube] = pinned.memory(QUESTION, "ben")["shared_cubes"]
     [own] = http.memory(QUESTION, USER)["shared_cubes"]
 
-    assert made["visibility"] == "account"
-    assert cube["cube_id"] == own["cube_id"] == made["cube_id"]
+    assert created["visibility"] == "account"
+    assert cube["cube_id"] == own["cube_id"] == created["cube_id"]
     assert cube["evidence"] == "an event of its author"
     assert cube["note"].startswith("of another user of this account")
     assert own["note"].startswith("own")

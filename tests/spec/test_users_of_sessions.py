@@ -149,7 +149,7 @@ def test_the_default_session_is_of_the_user_who_spoke_last(two_servers: tuple[Ht
 
 
 def test_an_ambiguous_turn_says_whose_it_is(two_servers: tuple[Http, Http]) -> None:
-    """Two users interleave in the default session: each turn without a user says what was chosen."""
+    """Two users interleave in the default session: turns without a user say what was chosen."""
     one, other = two_servers
     one.memory("tea", "ada")
     alone = one.remember("Tea?", "Green.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
@@ -79,11 +79,11 @@ def _argument(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
 
 def _brief(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of arguments without limits, defaults and null; the service checks them."""
+    words = ("type", "enum", "format", "items", "description", "$ref")
     properties = {}
     for name, argument in schema["properties"].items():
         kinds = [one for one in argument.get("anyOf", ()) if one.get("type") != "null"]
         whole = {**argument, **(kinds[0] if len(kinds) == 1 else {})}
-        words = ("type", "enum", "format", "items", "description", "$ref")
         properties[name] = {word: whole[word] for word in words if word in whole}
     return {**schema, "properties": properties}
 
@@ -323,16 +323,17 @@ def tools_beside_hooks() -> list[Tool]:
     ]
 
 
-def chosen_tools(choice: str, *, beside_hooks: bool) -> list[Tool]:
+@lru_cache(maxsize=8)
+def chosen_tools(choice: str, *, beside_hooks: bool) -> tuple[Tool, ...]:
     """Return the tools of a choice: `all`, `memory` (few, described briefly), or their names.
 
     Raises ToolArgumentsError for an unknown name.
     """
-    tools = tools_beside_hooks() if beside_hooks else list(TOOLS)
+    tools = tuple(tools_beside_hooks()) if beside_hooks else TOOLS
     if choice == "all":
         return tools
     if choice == "memory":
-        return [
+        return tuple(
             replace(
                 tool,
                 optional=MEMORY_TOOLS[tool.name],
@@ -341,11 +342,11 @@ def chosen_tools(choice: str, *, beside_hooks: bool) -> list[Tool]:
             )
             for tool in tools
             if tool.name in MEMORY_TOOLS
-        ]
+        )
     names = [name.strip() for name in choice.split(",")]
     for name in names:
         _tool(name)
-    return [tool for tool in tools if tool.name in names]
+    return tuple(tool for tool in tools if tool.name in names)
 
 
 def _tool(name: str) -> Tool:

@@ -57,9 +57,8 @@ RECORD_LIFT = 0.2  # most that outcomes of the account's turns raise or lower th
 RECORD_PRIOR = 4  # outcomes at which the record has half of that effect
 DAY_MS = 86_400_000
 ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
-ALL = (
-    "cubes"  # key of the index of shared cubes; of private ones (ALL, account_id, user_id or None)
-)
+# Key of the index of shared cubes; that of private ones is (ALL, account_id, user_id or None).
+ALL = "cubes"
 HOW_TO_RATE = (
     "Rate it: POST /api/v7/experience/vote with 1 (useful) or -1 (irrelevant or wrong, with the "
     "reason); or 0 (not needed): remember with duty vote_nothing."

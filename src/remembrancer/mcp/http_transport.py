@@ -6,7 +6,7 @@ The SDK takes a second or two to import, so the first request loads it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -161,7 +161,7 @@ class McpTransport:
             await self._serving
 
 
-def _tools(choice: str, *, beside_hooks: bool) -> list[Tool]:
+def _tools(choice: str, *, beside_hooks: bool) -> Sequence[Tool]:
     """Return the tools that a request lists. Raises InvalidRequest for an unknown name."""
     from ..client.tools import ToolArgumentsError, chosen_tools
 
@@ -171,9 +171,9 @@ def _tools(choice: str, *, beside_hooks: bool) -> list[Tool]:
         raise InvalidRequest(f"tools: {error}") from error
 
 
-def _tools_of(mcp_request: Any) -> list[Tool]:
+def _tools_of(mcp_request: Any) -> Sequence[Tool]:
     """Return the tools that an MCP request lists."""
-    tools: list[Tool] = mcp_request.request.scope["tools"]
+    tools: Sequence[Tool] = mcp_request.request.scope["tools"]
     return tools
 
 

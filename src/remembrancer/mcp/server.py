@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +58,7 @@ OpenSession = Callable[[RequestContext], AbstractAsyncContextManager[McpSession]
 
 def mcp_server(
     open_session: OpenSession,
-    tools_of: Callable[[RequestContext], list[Tool]],
+    tools_of: Callable[[RequestContext], Sequence[Tool]],
     client: ClientKind = "mcp",
     *,
     has_all: bool = True,
@@ -93,7 +93,7 @@ class _Handlers:
     def __init__(
         self,
         open_session: OpenSession,
-        tools_of: Callable[[RequestContext], list[Tool]],
+        tools_of: Callable[[RequestContext], Sequence[Tool]],
         client: ClientKind,
     ) -> None:
         self._open_session, self._tools_of, self._client = open_session, tools_of, client

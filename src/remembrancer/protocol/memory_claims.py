@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .plain_values import PlainValue
 
 SAME_SUBJECT = 0.5  # share of the content words of the shorter text that the longer one contains
-SAME_FACT = 0.7  # share of a passage's content words in a sentence that nobody asked for
+SAME_FACT = 0.7  # share of a passage's content words in a sentence that nobody question_words for
 VALUES_MAX = 1_000  # of a draft that are compared with memory; 100 of one recalled sentence
 OWN_CHARACTERS_MAX = (
     400_000  # of a turn that are searched for values: the message and the latest results
@@ -134,16 +134,16 @@ class MemoryClaims:
         self.spans: list[tuple[int, int]] = []
         self.contradictions: list[Contradiction] = []
         passages = [passage for item in texts.memory for passage in _passages(item)]
-        asked = frozenset[str]()
+        question_words = frozenset[str]()
         if _is_question(texts.message) and not texts.tool_results:
-            asked = stems(texts.message)
+            question_words = stems(texts.message)
         sentences = list(_sentences(prose))
         for start, sentence in sentences:
             for value in plain_values(sentence):
                 first, last = start + value.start, start + value.end
                 self._values.append(_DraftValue(value, first, last, self._own.has(value)))
         for start, sentence in sentences:
-            self._read(start, sentence, passages, texts, asked)
+            self._read(start, sentence, passages, texts, question_words)
 
     def _read(
         self,
@@ -151,7 +151,7 @@ class MemoryClaims:
         sentence: str,
         passages: list[_Passage],
         texts: TurnTexts,
-        asked: frozenset[str],
+        question_words: frozenset[str],
     ) -> None:
         end = start + len(sentence)
         values = [one for one in self._values[:VALUES_MAX] if start <= one.start < end]
@@ -178,7 +178,9 @@ class MemoryClaims:
                 (
                     passage
                     for passage in passages
-                    if _is_same_fact(passage, fact - value.atoms, asked, is_measured=is_measured)
+                    if _is_same_fact(
+                        passage, fact - value.atoms, question_words, is_measured=is_measured
+                    )
                     and self._differs(passage, value)
                 ),
                 None,
@@ -299,16 +301,16 @@ def _repeats(passage: _Passage, value: PlainValue, subject: frozenset[str]) -> b
 
 
 def _is_same_fact(
-    passage: _Passage, stated: frozenset[str], asked: frozenset[str], *, is_measured: bool
+    passage: _Passage, stated: frozenset[str], question_words: frozenset[str], *, is_measured: bool
 ) -> bool:
     """Return True if a sentence of a draft is plainly about the fact of a passage.
 
-    `stated` has the words of the sentence, `asked` those of the question that it answers without a
-    tool. Otherwise a report of an agent is no fact, nor is anything that an agent measured.
+    `stated` has the words of the sentence, `question_words` those of the question that it answers
+    without a tool. Otherwise a report of an agent is no fact, nor is anything that it measured.
     """
-    subject = stated | asked
+    subject = stated | question_words
     shared = subject & passage.words
-    is_asked_for = 2 * len(asked & passage.words) > len(asked)
+    is_asked_for = 2 * len(question_words & passage.words) > len(question_words)
     if len(shared) < 2 and not (is_asked_for and subject <= passage.words):
         return False
     if is_asked_for:
@@ -338,15 +340,15 @@ def _passages(item: str) -> Iterator[_Passage]:
         return
     text = _blank(_IDS, item)
     question, answer = _QUESTION.search(text), _ANSWER.search(text)
-    asked = question["text"] if question else ""
-    is_report = bool(asked) and not _is_question(asked)
+    question_text = question["text"] if question else ""
+    is_report = bool(question_text) and not _is_question(question_text)
     answer_start = answer.start() if answer else len(text)
     for start, sentence in _sentences(_blank(_SPEAKER, text)):
         values = tuple(islice(plain_values(sentence), VALUES_MAX // 10))
         if values:
             is_answer = start >= answer_start
             own_words = stems(sentence) - _date_words(values)
-            words = own_words | stems(asked) if is_answer else own_words
+            words = own_words | stems(question_text) if is_answer else own_words
             quote = sentence.strip()
             yield _Passage(quote, own_words, words, values, is_answer, is_answer and is_report)
 

@@ -936,7 +936,9 @@ class Ranking:
             costs[older] = REPLACED_COST
         total = total + gains - costs
         hints = {older: newer.event for older, newer in changes.items() if not newer.certain}
-        won, lost, outdated = self._exchanged(scores.events, total, succession, hints, known)
+        won, lost, outdated = self._exchanged(
+            scores.events, total, succession, hints, known.elsewhere
+        )
         adjustments |= {"replaces": gains, "replaced": -costs, "newer": won, "outdated": -lost}
         return Scores(scores.events, adjustments, total + won - lost, outdated)
 
@@ -946,14 +948,14 @@ class Ranking:
         total: Array,
         succession: Succession | None,
         hints: Mapping[int, int],
-        known: Known,
+        elsewhere: Array | None,
     ) -> tuple[Array, Array, dict[int, int]]:
         """Return what events gain from earlier ones that score higher, what those lose, each (E,),
         and which of those are outdated.
 
         As surely as a later statement is about the same, the two exchange their scores: the
         expected value of an order in which what holds now comes first. `hints` are events that
-        others probably replaced.
+        others probably replaced; `elsewhere`, by number, those of other projects.
         """
         gains, costs = np.zeros(len(total), "f4"), np.zeros(len(total), "f4")
         of_candidates = total[events.candidates]
@@ -965,9 +967,9 @@ class Ranking:
         newer = np.array([hints.get(one, -1) for one in numbers.tolist()])
         sure = said_again(events, places, matched, succession, newer[:, None] == numbers)
         sure[self.cosine[events.parts[events.places_of_best[places]]] >= QUOTED_COSINE_MIN] = 0
-        if known.elsewhere is not None:
-            elsewhere = known.elsewhere[numbers]
-            sure[elsewhere[:, None] != elsewhere] = 0
+        if elsewhere is not None:
+            is_elsewhere = elsewhere[numbers]
+            sure[is_elsewhere[:, None] != is_elsewhere] = 0
         exchanged = sure * np.maximum(own[:, None] - own, 0)
         gains[places], costs[places] = exchanged.max(axis=0), exchanged.max(axis=1)
         outdated = (sure.max(axis=1) >= OUTDATED_MIN).nonzero()[0]
