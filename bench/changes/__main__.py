@@ -1,12 +1,13 @@
 """Measure the rules that say when a newer statement replaces an older one.
 
-    python -m bench.changes [--data FOLDER] [--show SET]
+    python -m bench.changes [--data FOLDER] [--show SET] [--train]
 
 A wrong link is a pair that the rules link for certain though its label says no; each is printed.
 Coverage is the share of true changes linked for certain, and the share at least hinted. Rules were
 chosen on the sets named `tuned` alone. Then the service is asked: questions about contradicting
 facts, sets of turns that change and end, and the cases of must.toml. Without FOLDER, only the
-hand-written pairs are measured, and bench/results.md stays as it is.
+hand-written pairs are measured, and bench/results.md stays as it is. `--train` first writes
+memory/changes/history.json, which recognises questions about an earlier state.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from bench.changes import sources
 from bench.changes.conflicts import contexts, rates
+from bench.changes.history import history_table, train
 from bench.changes.must import must_table
 from bench.changes.order import order_table
 from bench.changes.pairs import DEVELOPMENT, Pair, labelled_pairs
@@ -127,6 +129,7 @@ def main() -> None:
         help="folder of the development data, or a file in it. Default: %(default)s",
     )
     parser.add_argument("--show", metavar="SET", help="also print the missed changes of a set")
+    parser.add_argument("--train", action="store_true", help="write history.json first")
     arguments = parser.parse_args()
     folder: Path | None = arguments.data
     if folder is not None and folder.is_file():
@@ -134,6 +137,8 @@ def main() -> None:
     if folder is None or not (folder / sources.FACTS).is_file():
         print(f"{folder} has no {sources.FACTS}: only the hand-written pairs are measured.")
         folder = None
+    if arguments.train and folder is not None:
+        train(folder)
     result = counts(folder, show=arguments.show)
     total = sum(row["pairs"] for row in result.values())
     wrong = sum(row["wrong"] for row in result.values())
@@ -144,7 +149,9 @@ def main() -> None:
         f" wrong. In the conversations every link counts as wrong.\n\n{order_table()}"
     )
     if folder is not None:
-        text += f"\n\n{conflict_table(folder)}\n\n{turn_tables(folder)}"
+        text += "\n\n".join(
+            ["", history_table(folder), conflict_table(folder), turn_tables(folder)]
+        )
     if arguments.show is None and folder is not None:
         write_section("changes", "Facts that replace older ones", "python -m bench.changes", text)
     else:

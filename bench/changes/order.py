@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.changes.history import as_words
 from bench.languages.memories import memory
 from bench.locomo import Conversation, Event, Question
 from bench.report import table
@@ -74,7 +75,8 @@ def order_of(one: Statements, embedder: Embedder, ranker: Ranker) -> Counter[str
     """Ask every question of a memory; count what is right, and right and first of all hits."""
     view, result = view_of(one.conversation, embedder), Counter[str]()
     for place, question in enumerate(one.conversation.questions):
-        known = Known(asks_history=names_history(question.text))
+        [vector] = embedder.encode_queries([as_words(question.text)])
+        known = Known(asks_history=names_history(question.text, vector, embedder.name))
         scores = ranking(view, question.text, embedder).scores(ranker, known)
         earlier, later = (scores.place(number) for number in one.events(place))
         right, other = (later, earlier) if one.kind == "corrections" else (earlier, later)

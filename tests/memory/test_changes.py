@@ -192,7 +192,7 @@ def test_a_value_that_may_hold_beside_the_older_one_is_a_hint() -> None:
         "這是從哪個舊狀態改過來的？",
     ],
 )
-def test_questions_about_an_earlier_state_are_recognised(query: str) -> None:
+def test_phrases_ask_for_an_earlier_state(query: str) -> None:
     assert names_history(query)
 
 

@@ -97,3 +97,24 @@ def test_the_regression_holds_on_groups_that_were_left_out() -> None:
     assert all(one["found"] >= 0.55 * one["changes"] for one in own)
     assert sum(one["wrong"] for one in own) <= 0.07 * sum(one["others"] for one in own)
     assert all(one["wrong"] <= 0.01 * one["others"] for one in talk)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "wifi password, the one we had until the new router came",
+        "Welches WLAN-Passwort hatten wir bis zum neuen Router?",
+        "¿Qué clave tenía el wifi hasta que cambiamos el router?",
+        "Какой пароль был у вайфая до замены роутера?",
+    ],
+)
+def test_an_earlier_state_is_asked_for_in_any_words(memory: Memory, question: str) -> None:
+    """No phrase says so: the meaning does (specification.md#facts-history)."""
+    line = f"The wifi password is heron-12. | The wifi password is otter-77 now. | {question}"
+    user, _, _ = told(memory, line, critical=True)
+
+    now = [fact.text for fact in user.ask("What is the wifi password?").facts]
+    history = [fact.text for fact in user.ask(question).facts]
+
+    assert now == ["The wifi password is otter-77 now."]
+    assert set(history) == {*now, "The wifi password is heron-12."}

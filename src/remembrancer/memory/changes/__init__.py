@@ -5,7 +5,7 @@ Chinese.
 """
 
 from .comparison import ValueChange, change, change_keys, state_keys
-from .withdrawal import Withdrawal, content_words, is_about, names_history, withdrawal_in
+from .requests import Withdrawal, content_words, is_about, names_history, withdrawal_in
 
 __all__ = [
     "ValueChange",

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .reading import KEYS_MAX, Reading, readings
-from .scan import HAN_FIRST, ME, WE, is_country, stem
+from .reading import HAN_FIRST, KEYS_MAX, ME, WE, Reading, is_country, readings, stem
 from .tokens import LISTS
 
 # --- Recognise messages that order a text: what they say is material, not a state of things --

@@ -67,6 +67,7 @@ class LayerHits:
     instructions: list[InstructionHit] = field(default_factory=list)
     summaries: list[SummaryHit] = field(default_factory=list)
     lifts: dict[int, float] = field(default_factory=dict)  # by number of a summarised event
+    asks_history: bool = False  # the query asks for an earlier state
 
 
 def layer_hits(
@@ -86,13 +87,14 @@ def layer_hits(
     the query, unless they name a condition. Superseded facts are returned to a query about an
     earlier time, and with `as_of_ms` (ms since 1970), as of which facts and summaries are then.
     """
-    hits, layers = LayerHits(), query.layers or LAYERS
+    asks_history = names_history(query.query_text, vector, context.embedder.name)
+    hits, layers = LayerHits(asks_history=asks_history), query.layers or LAYERS
     if not space.layers_made:
         return hits
     view = layers_view(context, tx, space)
     kinds = layers_of(view["event"])
     is_old = kinds == Layer.OLD_FACT
-    with_old = bool(is_old.any()) and (as_of_ms is not None or names_history(question.text))
+    with_old = bool(is_old.any()) and (as_of_ms is not None or asks_history)
     groups = ((kinds == Layer.SUMMARY) | (kinds == Layer.MAP)).astype("i1")
     if not with_old:
         groups[is_old] = -1

@@ -62,7 +62,6 @@ from ...search import (
     parse_terms,
 )
 from ...store import Row, Transaction
-from ..changes import names_history
 from ..duties import (
     SearchToRecord,
     citable_events,
@@ -636,7 +635,7 @@ def _known(
         focus=outcome.focus.lifts,
         summary=outcome.layers.lifts,
         decay=_decay(context, as_of_ms),
-        asks_history=names_history(query.query_text),
+        asks_history=outcome.layers.asks_history,
         takes_unverified=has_unverified and disclaims(query.query_text),
         elsewhere=elsewhere,
         changes=None if outcome.changes is None else outcome.changes.of,
