@@ -177,6 +177,23 @@ def test_text_of_the_greatest_length_fits_the_form(owner: Reader) -> None:
     assert listed(owner)[0]["text"] == other
 
 
+def test_a_wish_is_moved_between_projects_and_the_person(owner: Reader) -> None:
+    """specification.md#search-project-own."""
+    fact = add(owner, "Use pnpm, not npm.", metadata={"project": "shelf", "team": "core"})
+    page, form = f"{HERE}?fact_id={fact['fact_id']}", {"fact_id": fact["fact_id"]}
+    assert "project shelf" in words_of(owner.get(page).text)
+
+    metadata = []
+    for name in ("tide", " "):
+        owner.followed(owner.send(f"{HERE}/project", **form, project=name))
+        metadata.append(listed(owner)[0]["metadata"])
+    refused = owner.send(f"{HERE}/project", **form, project="x" * 1_001)
+
+    assert metadata == [{"project": "tide", "team": "core"}, {"team": "core"}]
+    assert refused.status_code == 422
+    assert listed(owner)[0]["metadata"] == {"team": "core"}
+
+
 # Access.
 
 
@@ -192,16 +209,17 @@ def test_fact_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -
         ada.get(f"{HERE}?fact_id={fact_id}"),
         ada.send(f"{HERE}/wording", fact_id=fact_id, text="Another."),
         ada.send(f"{HERE}/times", fact_id=fact_id, valid_from="2025-03-01T09:30"),
+        ada.send(f"{HERE}/project", fact_id=fact_id, project="mine"),
         ada.send(f"{HERE}/state", fact_id=fact_id, do="pin"),
         ada.send(f"{HERE}/remove", fact_id=fact_id),
     ]
 
-    assert [answer.status_code for answer in answers] == [404] * 5
+    assert [answer.status_code for answer in answers] == [404] * 6
     assert "concealed" not in ada.get(f"{HERE}?user_id=owner&status=all").text
     assert [fact["text"] for fact in listed(owner)] == ["A concealed fact."]
 
 
-@pytest.mark.parametrize("form", ["wording", "times", "state", "remove"])
+@pytest.mark.parametrize("form", ["wording", "times", "project", "state", "remove"])
 def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
     entered = {"text": "Ada rows.", "valid_from": "2025-03-01T09:30", "do": "pin"}
 

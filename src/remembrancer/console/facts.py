@@ -14,6 +14,7 @@ from starlette.responses import Response
 from ..memory.facts.edit import WrongValidity, add_fact, change_fact, remove_fact
 from ..memory.facts.listing import TIMELINE_MAX, fact_timeline, list_facts
 from ..memory.facts.write import FactUnknown
+from ..memory.projects import KEY as PROJECT
 from ..memory.spaces import TimeNotInFuture
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
@@ -90,7 +91,8 @@ _LISTED = 25
 _CONTRADICTED_NAMED = 2  # in a notice
 _NAMED_CHARACTERS_MAX = 60
 _TIMES = ("valid_from", "valid_to", "expires_at")
-_FIELDS = {"wording": ("text", "since"), "times": _TIMES}  # of the forms on the page of a fact
+# Of the forms on the page of a fact.
+_FIELDS = {"wording": ("text", "since"), "times": _TIMES, "project": ("project",)}
 # Percent-encoding turns a character of four bytes into twelve.
 _FORM_BYTES_MAX = 12 * limits.CRITICAL_CHARACTERS_MAX + 4_096
 _MESSAGES: Mapping[type[Exception], tuple[str, str]] = {
@@ -156,6 +158,7 @@ def _one(browser: BrowserRequest, fact_id: str, rejected: RejectedForm = NO_ERRO
     values = {
         "text": detail.fact.text or "",
         "since": "",
+        "project": (detail.fact.metadata or {}).get(PROJECT, ""),
         **{name: (getattr(detail.fact, name) or "")[:19] for name in _TIMES},
         **{name: rejected.values[name] for name in _FIELDS.get(rejected.name, ())},
     }
@@ -234,6 +237,21 @@ def change_times(browser: BrowserRequest) -> Response:
     if isinstance(request, dict):
         return _one(browser, fact_id, _rejected("times", form, request))
     return _changed(browser, fact_id, request, "The times are changed.", form_name="times")
+
+
+def move(browser: BrowserRequest) -> Response:
+    """Let a fact belong to a project, or without a name to the person, in every project."""
+    fact_id, name = _fact_id(browser), browser.form.get("project", "").strip()
+    metadata = dict(fact_timeline(*browser.arguments, fact_id).fact.metadata or {})
+    metadata.pop(PROJECT, None)
+    request = parse_form(
+        FactChange, {"metadata": {**metadata, PROJECT: name} if name else metadata}
+    )
+    if isinstance(request, dict):
+        errors = {"project": next(iter(request.values()))}
+        return _one(browser, fact_id, _rejected("project", _entered(browser), errors))
+    notice = f"It belongs to the project {name}." if name else "It holds in every project."
+    return _changed(browser, fact_id, request, notice, form_name="project")
 
 
 def change_state(browser: BrowserRequest) -> Response:
@@ -338,6 +356,7 @@ PAGES = {
     f"{PATH}/add": Page(post=add, form_bytes_max=_FORM_BYTES_MAX),
     f"{PATH}/wording": Page(post=reword, form_bytes_max=_FORM_BYTES_MAX),
     f"{PATH}/times": Page(post=change_times),
+    f"{PATH}/project": Page(post=move),
     f"{PATH}/state": Page(post=change_state),
     f"{PATH}/remove": Page(post=remove),
 }
