@@ -6,8 +6,8 @@ A wrong link is a pair that the rules link for certain though its label says no;
 Coverage is the share of true changes linked for certain, and the share at least hinted. Rules were
 chosen on the sets named `tuned` alone. Then the service is asked: questions about contradicting
 facts, sets of turns that change and end, and the cases of must.toml. Without FOLDER, only the
-hand-written pairs are measured, and bench/results.md stays as it is. `--train` first writes
-memory/changes/history.json, which recognises questions about an earlier state.
+hand-written pairs are measured, and bench/results.md stays as it is. `--train` first trains what
+recognises questions about an earlier state.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def main() -> None:
         help="folder of the development data, or a file in it. Default: %(default)s",
     )
     parser.add_argument("--show", metavar="SET", help="also print the missed changes of a set")
-    parser.add_argument("--train", action="store_true", help="write history.json first")
+    parser.add_argument("--train", action="store_true", help="train first")
     arguments = parser.parse_args()
     folder: Path | None = arguments.data
     if folder is not None and folder.is_file():

@@ -7,7 +7,6 @@ earlier state, with the other half of them.
 
 from __future__ import annotations
 
-import base64
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bench.regressions import Array, fit_beside, odds_of, store
 from bench.report import table
-from remembrancer.memory.changes import names_history, requests
-from remembrancer.memory.changes.requests import ODDS_MIN, Regression
+from remembrancer.memory.changes import names_history
+from remembrancer.memory.changes.requests import ODDS_MIN
 from remembrancer.search import open_embedder, parse_query
+from remembrancer.search.embedders.regressions import Regression
 
 QUESTIONS = Path(__file__).with_name("history.toml")
 SETS = ("locomo-dev.json", "beam-dev.json", "realmem-dev.json", "prefeval-explicit-dev.json")
 WEIGHT = 0.3  # of a question of a conversation in training; 1 for a labelled one
-SCALE, PENALTY, STEPS = 10, 1.0, 30
-Array = npt.NDArray[np.float64]
 
 
 class Labelled(NamedTuple):
@@ -73,33 +72,8 @@ def vectors_of(texts: Sequence[str]) -> Array:
     return embedder.encode_queries([as_words(text) for text in texts]).astype(np.float64)
 
 
-def fit(vectors: Array, wanted: Array, weights: Array) -> Regression:
-    """Fit a logistic regression with an L2 penalty by Newton's method.
-
-    `vectors` (questions, dimensions), the others (questions,).
-    """
-    inputs = np.hstack([vectors * SCALE, np.ones((len(vectors), 1))])
-    penalty = np.full(inputs.shape[1], PENALTY)
-    penalty[-1] = 1e-6
-    solution = np.zeros(inputs.shape[1])
-    for _ in range(STEPS):
-        share = 1 / (1 + np.exp(-inputs @ solution))
-        slope = inputs.T @ (weights * (share - wanted)) + penalty * solution
-        curve = (inputs.T * (weights * share * (1 - share))) @ inputs + np.diag(penalty)
-        solution -= np.linalg.solve(curve, slope)
-    return Regression((solution[:-1] * SCALE).astype(np.float32), float(solution[-1]))
-
-
-def _fit(vectors: Array, wanted: Array, ordinary: Array) -> Regression:
-    return fit(
-        np.concatenate([vectors, ordinary]),
-        np.concatenate([wanted, np.zeros(len(ordinary))]),
-        np.concatenate([np.ones(len(vectors)), np.full(len(ordinary), WEIGHT)]),
-    )
-
-
 def _is_recognised(regression: Regression, vectors: Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(vectors @ regression.weights + regression.bias >= ODDS_MIN)
+    return odds_of(regression, vectors) >= ODDS_MIN
 
 
 def history_table(folder: Path) -> str:
@@ -116,14 +90,14 @@ def history_table(folder: Path) -> str:
     names = list(dict.fromkeys(languages.tolist()))
     for name in names:
         left_out = languages == name
-        regression = _fit(vectors[~left_out], wanted[~left_out].astype(float), half)
+        regression = fit_beside(vectors[~left_out], wanted[~left_out], half, WEIGHT)
         learned[left_out] = _is_recognised(regression, vectors[left_out])
     both, rows = phrase | learned, []
     for name in [*names, "all"]:
         chosen = is_asked & ((languages == name) | (name == "all"))
         rates = *_rates(phrase[chosen], wanted[chosen]), *_rates(both[chosen], wanted[chosen])
         rows.append([name, *rates])
-    regression = _fit(vectors, wanted.astype(float), half)
+    regression = fit_beside(vectors, wanted, half, WEIGHT)
     rows += _conversation_rows(ordinary, parts, regression)
     heads = [
         "questions",
@@ -156,18 +130,9 @@ def _rates(recognised: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> 
 
 
 def train(folder: Path) -> None:
-    """Write memory/changes/history.json."""
+    """Train and store the regression."""
     questions = labelled()
     vectors = vectors_of([one.text for one in questions])
-    wanted = np.array([one.kind == "history" for one in questions], np.float64)
+    wanted = np.array([one.kind == "history" for one in questions])
     texts = [text for chosen in asked(folder).values() for text in chosen[0::2]]
-    weights, bias = _fit(vectors, wanted, vectors_of(texts))
-    step = float(np.abs(weights).max() / 127)
-    levels = np.rint(weights / step).astype(np.int8)
-    stored = {
-        "weights": base64.b64encode(levels.tobytes()).decode(),
-        "step": step,
-        "bias": round(bias, 4),
-    }
-    path = Path(requests.__file__).with_name("history.json")
-    path.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+    store("history", fit_beside(vectors, wanted, vectors_of(texts), WEIGHT))

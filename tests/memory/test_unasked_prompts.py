@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from memory.asking import Memory, opened
 
-from remembrancer.protocol.limits import UNASKED_ANSWERABLE_MIN
+from remembrancer.memory.recall.explain import explain
+from remembrancer.protocol.limits import HOOKS_ANSWERABLE_MIN, UNASKED_ANSWERABLE_MIN
+from remembrancer.protocol.search import MemoryQuery
 from remembrancer.search import open_embedder
 
 TURNS = (
@@ -75,6 +77,25 @@ ANSWERED = (
 )
 
 
+SAY_NOTHING = (
+    "hi",
+    "Danke!",
+    "weiter",
+    "d'accord, vas-y",
+    "vale, sigue",
+    "perfetto, grazie",
+    "ок, продолжай",
+    "好的，谢谢",
+    "ok",
+)
+ALONE = (
+    "Explain the difference between a stack and a heap.",
+    "Was ist der Unterschied zwischen TCP und UDP?",
+    "Écris une expression régulière pour un code postal français.",
+    "convert this to a set comprehension: s = set()\nfor x in xs:\n    s.add(x.name)",
+)
+
+
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     """Return the memory of a coding day."""
@@ -102,3 +123,30 @@ def test_few_unrelated_prompts_recall_something(memory: Memory) -> None:
 def test_questions_that_the_memory_answers_recall_something(memory: Memory) -> None:
     """All but one of twelve do (specification.md#search-answerable)."""
     assert len(with_hits(memory, ANSWERED)) >= 11
+
+
+def test_messages_that_say_nothing_are_not_answered(memory: Memory) -> None:
+    """specification.md#search-answerable."""
+    answers = {text: memory.ask(text, interact=False).answerable for text in SAY_NOTHING}
+
+    assert [text for text, answerable in answers.items() if answerable] == []
+
+
+def test_prompts_that_carry_all_they_need_are_hardly_answered(memory: Memory) -> None:
+    """specification.md#search-answerable."""
+    answers = {text: memory.ask(text, interact=False).answerable for text in ALONE}
+
+    assert [text for text, answerable in answers.items() if answerable > HOOKS_ANSWERABLE_MIN] == []
+
+
+def test_turns_that_say_nothing_pay(memory: Memory) -> None:
+    """specification.md#search-saying-nothing."""
+    user = memory.of("empty talk")
+    for number, turn in enumerate((("Deploy it to the pier.", "Done."), ("ok, thanks", "Done."))):
+        user.tell(*turn, session_id=f"s{number}")
+    query = MemoryQuery(query_text="thanks for the pier", user_id=user.user_id)
+
+    hits = explain(user.context, user.caller, query).hits
+
+    costs = {hit.query: [one.name for one in hit.adjustments if one.adds < 0] for hit in hits}
+    assert costs == {"Deploy it to the pier.": [], "ok, thanks": ["empty"]}

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ANSWERABLE_MIN = 0.5  # protocol/limits.py, UNASKED_ANSWERABLE_MIN
+ANSWERABLE_MIN = 0.15  # protocol/limits.py, HOOKS_ANSWERABLE_MIN
 QUERY_CHARACTERS_MAX = 20_000  # of a prompt sent as a search; the whole prompt is remembered
 SHOWN_MAX = 500  # recalled items of a session that are not shown again
 START = (

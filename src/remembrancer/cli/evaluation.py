@@ -18,7 +18,7 @@ from ..protocol.search import ExplainedHit, MemoryAnswer, MemoryQuery
 from ..settings import SettingInvalid
 
 QUESTIONS_MAX = 10_000
-ANSWERABLE_MIN = 0.5  # what hooks and chat require, see `min_answerable`
+ANSWERABLE_MIN = 0.5  # what chat requires, see `min_answerable`
 _EVENT_ID = re.compile(r"e_[0-9a-z]+")
 _WORD = re.compile(r"[^\W_]{3,}")
 

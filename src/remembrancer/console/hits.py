@@ -91,6 +91,7 @@ _ADJUSTMENT_LABELS = {
     "replaced": "a newer turn gives another value",
     "outdated": "a newer turn probably gives another value",
     "repeated": "near duplicate",
+    "empty": "it says nothing",
     "unverified": "it says that it is unverified",
     "suspect": "possible prompt injection",
     "notice": "machine notice",

@@ -122,8 +122,10 @@ CHAT_HISTORY_MAX = 1_000  # messages in `chat_history`
 # Characters of history that a model reads: the last whole messages that fit
 CHAT_HISTORY_CHARACTERS_MAX = 12_000
 CHAT_SESSION_TURNS_MAX = 20  # latest turns of the session that a chat reply considers
-# Minimum of `answerable` at which hooks, chat, `/v1` and the SDK's turn put events into a prompt
+# Minimum of `answerable` at which chat, `/v1` and the SDK's turn put events into a prompt
 UNASKED_ANSWERABLE_MIN = 0.5
+# The same for hooks of coding agents, whose prompts are about the work that memory holds
+HOOKS_ANSWERABLE_MIN = 0.15
 CHAT_HITS_MAX = 8  # events that a chat reply may rest on
 # Characters of an event that a model reads whole. Of a longer one it reads the matching passage
 CHAT_EVENT_CHARACTERS_MAX = 4_000

@@ -409,8 +409,8 @@ class Adjustment(Message):
     name: str
     """`focus`, `summary`: a focus word or a matching L1 covers it. `replaces`, `newer`: it replaced
     a match, surely or probably. `history`: it changed, and the query asks for an earlier state.
-    Costs: `replaced`, `outdated` (probably replaced), `repeated`, `unverified`, `suspect`,
-    `notice`, `age`."""
+    Costs: `replaced`, `outdated` (probably replaced), `repeated`, `empty` (it says nothing),
+    `unverified`, `suspect`, `notice`, `age`."""
     adds: float
     """Contribution to raw_score, in log odds; negative for a cost."""
 

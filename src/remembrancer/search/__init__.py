@@ -5,7 +5,8 @@ No tables and no users: callers pass rows and texts in. Imports only `protocol` 
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .embedders.opening import open_embedder
-from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder
+from .embedders.port import Embedder, EmbedderUnavailable, SymmetricEmbedder, Vectors
+from .embedders.regressions import load_regression
 from .embedders.serving import QueryVectors, VectorLayout, VectorMissing, quantize
 from .index.entries import (
     EntryBatch,
@@ -104,6 +105,7 @@ __all__ = [
     "SymmetricEmbedder",
     "VectorLayout",
     "VectorMissing",
+    "Vectors",
     "analysis_id",
     "analyze",
     "best_events",
@@ -121,6 +123,7 @@ __all__ = [
     "is_frequent",
     "lexical_scores",
     "load_ranker",
+    "load_regression",
     "load_succession",
     "normalize",
     "open_embedder",

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .embedders.regressions import load_regression
 from .index.space_index import IndexView
 from .scoring import (
     LexicalScores,
@@ -30,6 +31,7 @@ from .scoring import (
     unit_vectors,
 )
 from .text.analysis import (
+    EMPTY,
     IN_SESSION,
     NOTICE,
     QUERY,
@@ -449,6 +451,7 @@ def ranker_of(row: Mapping[str, Any]) -> Ranker:
 # notice finds it.
 
 SUSPECT_COST = 7.0  # of what looks like a prompt injection: ranks it below similar events
+EMPTY_COST = 4.0  # of an event of which no part says anything
 UNVERIFIED_COST = 7.0  # of a statement that says that it is not to be relied on
 ELSEWHERE_COST = 2.0  # of an event of another project than the one that is open
 REPLACED_COST = 7.0  # of a statement that a later one replaced for certain
@@ -805,11 +808,24 @@ class Ranking:
         columns = events.numbers[best], chances, parts, totals
         return [RankedEvent(*one) for one in zip(*(each.tolist() for each in columns), strict=True)]
 
-    def answerable(self, ranker: Ranker) -> float:
-        """Return how likely it is that any event answers the query: 0..1."""
+    def answerable(
+        self, ranker: Ranker, vector: Array | None = None, embedder: str = "none"
+    ) -> float:
+        """Return how likely it is that any event answers the query: 0..1.
+
+        A query that says nothing ("thanks") is answered by none, and one that carries all it needs
+        ("convert this to a list: ...") hardly by any. `vector` is that of the query, (dimensions,),
+        by the embedder of this name.
+        """
         if not self.has_signal:
             return 0.0
-        return 1 / (1 + math.exp(-min(max(self._answerable_odds(ranker), -30.0), 30.0)))
+        odds = self._answerable_odds(ranker)
+        empty, alone = (load_regression(kind, embedder) for kind in ("empty", "alone"))
+        if vector is not None and len(vector) and empty is not None and alone is not None:
+            if empty.odds(vector) > 0:
+                return 0.0
+            odds -= max(alone.odds(vector), 0.0)
+        return 1 / (1 + math.exp(-min(max(odds, -30.0), 30.0)))
 
     def _answerable_odds(self, ranker: Ranker) -> float:
         """Return the log odds that any event answers the query."""
@@ -873,6 +889,8 @@ class Ranking:
                 yield name, pool.lifted(lifts)
         if self.notices is not None:
             yield "notice", -NOTICE_COST * self._notices_alone()
+        if flags & EMPTY:
+            yield "empty", -EMPTY_COST * ~pool.having(pool.flags & EMPTY == 0)
         if flags & SUSPECT:  # a notice has its own cost, and must not lower the words beside it
             own = pool.flags & (SUSPECT | NOTICE) == SUSPECT
             yield "suspect", -SUSPECT_COST * pool.having(own)

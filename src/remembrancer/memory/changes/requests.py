@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from functools import cache
-from importlib import resources
 from typing import Literal, NamedTuple, cast
 
-import numpy as np
-import numpy.typing as npt
-
+from ...search import Vectors, load_regression
 from .tokens import load_table, sentences
 
 # --- Questions about an earlier state: "Where did I live before?", "Was it always on Thursdays?"
 # Some phrases say so in seven languages. Most questions do not use them: a logistic regression over
-# the vector of the question finds these. bench/changes trains it on labelled questions and writes
-# history.json.
+# the vector of the question finds these.
 
-BUILT_IN = "multilingual"
 ODDS_MIN = 1.0  # log odds from which a question asks for an earlier state
 QUESTION_LENGTH_MAX = 300  # characters; longer sentences are no questions about one state
 _STOP = r"(?=\s*(?:[?!.,;)]|$))"  # "before the meeting" does not ask for an earlier state
@@ -50,25 +42,9 @@ _HISTORY = re.compile(
 )
 _EXPERIENCE = re.compile(r"^\W*(?:have|has|had)\s+\w+\s.*\bbefore\b", re.IGNORECASE)
 _BEFORE_ACTION = re.compile(r"\w[之以]前[,，]?(?:我|你|应该|應該|需要|要|必须|必須)")
-Vector = npt.NDArray[np.float32]
 
 
-class Regression(NamedTuple):
-    """The log odds that a question asks for an earlier state: `vector @ weights + bias`."""
-
-    weights: Vector  # (dimensions,)
-    bias: float
-
-
-@cache
-def regression() -> Regression:
-    """Return the regression of history.json: its weights are whole numbers of 8 bits."""
-    stored = json.loads(resources.files(__package__).joinpath("history.json").read_text("utf-8"))
-    weights = np.frombuffer(base64.b64decode(stored["weights"]), np.int8)
-    return Regression(weights * np.float32(stored["step"]), stored["bias"])
-
-
-def names_history(query: str, vector: Vector | None = None, embedder: str = BUILT_IN) -> bool:
+def names_history(query: str, vector: Vectors | None = None, embedder: str = "none") -> bool:
     """Return True if a question asks for an earlier state ("Where did Ada live before?").
 
     "Have I ever been there before?" and "before the meeting" ask for no earlier state. `vector`,
@@ -82,10 +58,10 @@ def names_history(query: str, vector: Vector | None = None, embedder: str = BUIL
         and not _BEFORE_ACTION.search(sentence)
         for sentence in sentences(query)
     )
-    if has_phrase or vector is None or embedder.partition("/")[0] != BUILT_IN or not vector.any():
+    regression = load_regression("history", embedder)
+    if has_phrase or vector is None or regression is None or not vector.any():
         return has_phrase
-    weights, bias = regression()
-    return bool(vector @ weights + bias >= ODDS_MIN)
+    return regression.odds(vector) >= ODDS_MIN
 
 
 # --- Requests of a user to forget something, to leave a message out of memory, or that say it

@@ -559,7 +559,7 @@ def search(
         focus=focus,
         layers=layers,
         changes=None if space.newest_change is None else TurnChanges(tx, space.id, as_of_ms),
-        answerable=round(ranking.answerable(ranker), 4),
+        answerable=round(ranking.answerable(ranker, vector, context.embedder.name), 4),
         vector_text=vector_text,
     )
     outcome.known = _known(context, query, outcome, as_of_ms, elsewhere)

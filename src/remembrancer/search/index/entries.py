@@ -28,8 +28,9 @@ from ..embedders.port import (
     NoEmbedder,
     Vectors,
 )
+from ..embedders.regressions import load_regression
 from ..embedders.serving import quantize
-from ..text.analysis import COUNT_MAX, IN_SESSION, REPEATED, SUSPECT, Passage, analyze
+from ..text.analysis import COUNT_MAX, EMPTY, IN_SESSION, REPEATED, SUSPECT, Passage, analyze
 from ..text.machine_text import MACHINE_NOTICE, Twin, is_machine_turn, twin_of
 
 # --- Index entries: the words and vectors of texts, computed in batches before they are stored
@@ -127,9 +128,13 @@ def index_entries(
             raise
         _log.warning("%d texts are stored without vectors: %s", len(texts), error)
         by = analysis_id(NoEmbedder())
+    is_empty = load_regression("empty", embedder.name) if vectors is not None else None
     entries, start, said = [], 0, 0
     for turn, (parts, flags, twin) in zip(turns, analyses, strict=True):
         end, first, said = start + len(parts), said, said + len(turn.spoken)
+        if is_empty is not None and coded is not None:
+            for part, vector in zip(parts, coded[start:end], strict=True):
+                part.flags |= EMPTY if is_empty.odds(vector) > 0 else 0
         entries.append(
             IndexEntry(
                 words=pack(parts, twin),

@@ -334,9 +334,9 @@ def date_in(
 # of a space collide about once in 40,000 words; the extra match is tolerable in ranking.
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
-# flags of a part: it asks something; it seems to give orders to its reader; a program wrote it; it
-# says that it is not to be relied on
-QUESTION, SUSPECT, NOTICE, UNVERIFIED = 1, 4, 8, 64
+# flags of a part: it asks something; it says nothing, like "ok"; it seems to give orders to its
+# reader; a program wrote it; it says that it is not to be relied on
+QUESTION, EMPTY, SUSPECT, NOTICE, UNVERIFIED = 1, 2, 4, 8, 64
 # and of its event: it repeats an earlier one; near duplicates count within its session only
 REPEATED, IN_SESSION = 16, 32
 COUNT_MAX = 255  # maximum count of a word in one part: it is stored in one byte
