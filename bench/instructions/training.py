@@ -29,7 +29,7 @@ WEIGHTS = {"frame": 0.2, "conversation": 0.2, "stated": 0.3}  # of a sentence; 1
 NETWORKS = 2  # whose mean log odds are the network's: a single one depends on chance
 HIDDEN, ROUNDS, BATCH, RATE, DROPPED, DECAY = 64, 40, 128, 2e-3, 0.4, 1e-3
 SCALE = 15  # of a vector's 512 numbers, for training
-WISH_MIN = 0.65
+WISH_MIN = 0.6
 Array = npt.NDArray[np.float32]
 
 

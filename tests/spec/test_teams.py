@@ -74,7 +74,7 @@ class TestSharedMemory:
         fact = {"text": "The ferry costs 30 euros.", "team": team}
         stored = good(ada.post("/api/v7/memory/facts", fact))["fact"]
         ada.remember(
-            "Please always answer in German.",
+            "Always name the pier of a ferry.",
             "I will.",
             team=team,
             l1_summary="Ferries: the pier must be named.",
