@@ -143,4 +143,4 @@ def test_first_screen_of_the_readme_names_the_commands_of_a_fresh_machine() -> N
 
     assert {line.partition("#")[0].strip() for line in screen} >= {"make run", "make test"}
     assert "make check" in checks
-    assert recipe.endswith("$(MAKE) --no-print-directory test")
+    assert recipe.endswith("$(MAKE) --no-print-directory -j2 types test")
