@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo wheel typescript test test-long fuzz ranker test-frameworks test-agents test-pythons check format bench profile local-model screenshots docs lock check-lock sbom clean
+.PHONY: help setup setup-system run demo wheel typescript types test test-long fuzz ranker test-frameworks test-agents test-pythons check format bench profile local-model screenshots docs lock check-lock sbom clean
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -116,8 +116,11 @@ test-pythons: $(READY)  ## Run tests with each other Python that is installed (P
 check: $(READY)  ## Check format, lint, types and tests: every commit passes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j2 types test
+
+# Beside the tests, because it uses one processor only.
+types: $(READY)
 	$(BIN)/mypy
-	@$(MAKE) --no-print-directory test
 
 format: $(READY)  ## Format the code and apply ruff's fixes
 	$(BIN)/ruff format .

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
+import pytest
 import typer
 from architecture.tree import ROOT
 
+from bench.profile_stages import STAGES, owner_of
 from remembrancer.cli.app import app
 from remembrancer.http.openapi import document
 from remembrancer.protocol import errors, limits
@@ -143,4 +147,51 @@ def test_first_screen_of_the_readme_names_the_commands_of_a_fresh_machine() -> N
 
     assert {line.partition("#")[0].strip() for line in screen} >= {"make run", "make test"}
     assert "make check" in checks
-    assert recipe.endswith("$(MAKE) --no-print-directory test")
+    assert recipe.endswith("$(MAKE) --no-print-directory -j2 types test")
+
+
+# --- The generated parts of docs/reference are up to date
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    """Run `python docs/generate.py` when this fails."""
+    command = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
+
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+# --- docs/SECURITY.md: every item of the lists of OWASP is answered
+
+OWASP_ITEMS = {
+    *(f"API{n}" for n in range(1, 11)),
+    *(f"LLM{n:02}" for n in range(1, 11)),
+    *(f"ASI{n:02}" for n in range(1, 11)),
+}
+CITED_TEST = re.compile(r"`tests/[\w/]+\.py(?:::test_\w+)?`")
+
+
+def security_rows() -> dict[str, list[str]]:
+    """Return the cells of each row of the tables, by the code of its item."""
+    lines = (ROOT / "docs" / "SECURITY.md").read_text("utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    return {row[0].split()[0]: row for row in cells if row[0].split()[0] in OWASP_ITEMS}
+
+
+def test_every_item_says_what_is_done_shown_by_which_tests_and_what_is_not_covered() -> None:
+    listed = security_rows()
+
+    assert set(listed) == OWASP_ITEMS
+    assert [code for code, row in listed.items() if len(row) != 4 or not all(row)] == []
+    assert [code for code, row in listed.items() if not CITED_TEST.search(row[2])] == []
+
+
+# --- The profile of a request times functions that exist (bench/profile_stages.py)
+
+
+@pytest.mark.parametrize("function", [name for stage in STAGES for name in stage.functions])
+def test_timed_function_exists(function: str) -> None:
+    owner, name = owner_of(function)
+
+    assert callable(getattr(owner, name))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from remembrancer.cli.key_file import read_service_key
+from remembrancer.cli.commands import service_key
 from remembrancer.settings import SettingInvalid
 
 
@@ -33,19 +33,19 @@ def test_the_nearest_key_is_read(
     write_key(key_file, "sk_login\n")
     write_key(key_file.with_name("zed.key"), "sk_zed")
     write_key(tmp_path / "other", "sk_other")
-    assert (read_service_key("zed"), read_service_key("codex")) == ("sk_zed", "sk_login")
+    assert (service_key("zed"), service_key("codex")) == ("sk_zed", "sk_login")
 
     monkeypatch.setenv("REMEMBRANCER_KEY_FILE", str(tmp_path / "other"))
-    assert read_service_key() == "sk_other"
+    assert service_key() == "sk_other"
     monkeypatch.setenv("REMEMBRANCER_KEY", "sk_environment")
-    assert read_service_key() == "sk_environment"
+    assert service_key() == "sk_environment"
 
 
 def test_file_that_others_can_read_is_refused(key_file: Path) -> None:
     write_key(key_file, "sk_file", 0o640)
 
     with pytest.raises(SettingInvalid, match="chmod 600"):
-        read_service_key()
+        service_key()
 
 
 @pytest.mark.parametrize("text", [None, "", "\n"])
@@ -54,4 +54,4 @@ def test_missing_key_says_where_to_write_it(key_file: Path, text: str | None) ->
         write_key(key_file, text)
 
     with pytest.raises(SettingInvalid, match=str(key_file)):
-        read_service_key()
+        service_key()

@@ -24,8 +24,9 @@ from remembrancer.client.turns import batches, turns_of
 from remembrancer.context import Context
 from remembrancer.protocol.agent import ComplianceQuery
 from remembrancer.protocol.facts import FactAdd
-from remembrancer.protocol.sources import TextSource, TurnSource
+from remembrancer.protocol.sources import TurnSource
 from remembrancer.protocol.teams import InvitationAccept, InvitationCreate, TeamCreate
+from remembrancer.protocol.trust import TextSource
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},

@@ -203,22 +203,6 @@ def test_page_of_a_fact_says_who_it_comes_from(owner: Reader) -> None:
     assert "Source tool" in words_of(owner.get(f"{HERE}?fact_id={fact_id}").text)
 
 
-def test_fact_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
-    fact_id = add(owner, "A concealed fact.")["fact_id"]
-    answers = [
-        ada.get(f"{HERE}?fact_id={fact_id}"),
-        ada.send(f"{HERE}/wording", fact_id=fact_id, text="Another."),
-        ada.send(f"{HERE}/times", fact_id=fact_id, valid_from="2025-03-01T09:30"),
-        ada.send(f"{HERE}/project", fact_id=fact_id, project="mine"),
-        ada.send(f"{HERE}/state", fact_id=fact_id, do="pin"),
-        ada.send(f"{HERE}/remove", fact_id=fact_id),
-    ]
-
-    assert [answer.status_code for answer in answers] == [404] * 6
-    assert "concealed" not in ada.get(f"{HERE}?user_id=owner&status=all").text
-    assert [fact["text"] for fact in listed(owner)] == ["A concealed fact."]
-
-
 @pytest.mark.parametrize("form", ["wording", "times", "project", "state", "remove"])
 def test_form_for_an_unknown_fact_answers_404(owner: Reader, form: str) -> None:
     entered = {"text": "Ada rows.", "valid_from": "2025-03-01T09:30", "do": "pin"}

@@ -66,16 +66,6 @@ def test_download_sends_the_same_headers_as_the_api(owner: Reader, context: Cont
     assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
 
 
-def test_byte_range_of_a_file_is_served(owner: Reader) -> None:
-    name = make(owner)
-    part = owner.ask("GET", at("download", name), headers={"range": "bytes=0-6"})
-    beyond = owner.ask("GET", at("download", name), headers={"range": "bytes=99-"})
-
-    assert (part.status_code, part.text) == (206, "harbour")
-    assert part.headers["content-range"] == "bytes 0-6/15"
-    assert beyond.status_code == 416
-
-
 class TestOtherSites:
     """The session cookie works only for the console's own paths and same-origin requests."""
 
@@ -150,22 +140,6 @@ class TestErasing:
 
 class TestOthers:
     """Another account's file is a 404 (specification.md#download-unknown)."""
-
-    def test_file_of_another_account_returns_404(
-        self, owner: Reader, ada: Reader, context: Context
-    ) -> None:
-        name = make(ada, content=base64.b64encode(PNG).decode(), kind="png")
-        answers = [owner.get(at(action, name)) for action in ("download", "picture")]
-        answers += [
-            owner.get(f"{PATH}?before={quote(name)}"),
-            owner.send(f"{PATH}/erase", filename=name),
-        ]
-        unknown = owner.get(at("download", "none-000000000000.csv"))
-
-        assert [answer.status_code for answer in answers] == [404] * 4
-        assert words_of(answers[0].text) == words_of(unknown.text)
-        assert name not in owner.get(PATH).text
-        assert rows(context)["files"] == 1
 
     def test_owner_sees_usage_but_no_file_names_of_other_accounts(
         self, owner: Reader, ada: Reader

@@ -82,16 +82,6 @@ def test_newest_facts_link_to_their_turns_and_to_the_facts_page(owner: Reader) -
     assert 'href="/console/facts?user_id=owner">All facts' in page
 
 
-def test_map_of_another_account_is_not_accessible(owner: Reader, ada: Reader) -> None:
-    send_maps(owner, "- concealed")
-    owner.http.remember("q", "r", critical="A concealed fact.")
-
-    assert "concealed" not in ada.get(f"{HERE}?user_id=owner").text
-    assert ada.get(f"{HERE}?user_id=owner&version=1").status_code == 404
-    ada.send(f"{HERE}/make", user_id="owner")
-    assert "- concealed" in owner.get(HERE).text
-
-
 @pytest.mark.parametrize(
     "query", ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"]
 )

@@ -280,17 +280,6 @@ class TestTurnPage:
         assert "claim_marked" in page.text
         assert rows(owner.context) == before
 
-    def test_turn_of_another_account_looks_like_an_unknown_turn(
-        self, owner: Reader, ada: Reader
-    ) -> None:
-        hidden_id = store_turn(owner, "Where is the saw?", "In the shed.")
-        pages = [
-            ada.get(f"{HERE}?event_id={event_id}") for event_id in (hidden_id, "e_0000000000000")
-        ]
-
-        assert [page.status_code for page in pages] == [404, 404]
-        assert words_of(pages[0].text) == words_of(pages[1].text)
-
 
 class TestForget:
     def test_turn_is_erased_after_confirming_its_dependents(self, owner: Reader) -> None:
@@ -346,26 +335,6 @@ class TestForget:
 
         assert "There is nothing to erase" in confirmation.text
         assert "Erase permanently" not in confirmation.text
-
-    def test_data_of_another_account_cannot_be_erased(self, owner: Reader, ada: Reader) -> None:
-        event_id = store_turn(owner, "Where is the saw?", "In the shed.")
-        before = rows(owner.context)
-
-        assert ada.send(f"{HERE}/forget", event_id=event_id, sure="yes").status_code == 404
-        ada.send(f"{HERE}/forget", user_id="owner", sure="yes", confirm="owner")
-        ada.send(f"{HERE}/forget", user_id="owner", session_id="default", sure="yes")
-        assert rows(owner.context) == before
-
-
-def test_data_of_another_account_is_hidden_under_any_user_id(owner: Reader, ada: Reader) -> None:
-    store_turn(owner, "Where is the saw?", "In the shed.", user_id="ada")
-    store_turn(owner, "Where is the axe?", "In the shed.")
-
-    for user_id in ("owner", "ada"):
-        for name, value in (("query", ""), ("query", "shed"), ("noticed", "yes")):
-            page = ada.get(f"{HERE}?{urlencode({'user_id': user_id, name: value})}")
-            assert "shed." not in page.text
-            assert ids_of(page.text) == []
 
 
 def test_highlighted_pieces_add_up_to_the_text() -> None:

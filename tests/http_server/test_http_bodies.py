@@ -64,27 +64,6 @@ def test_non_object_json_is_400_with_a_hint(shared: Http) -> None:
         assert "must be a JSON object" in answer.json()["detail"]
 
 
-INVALID: list[tuple[str, dict[str, Any], str]] = [
-    ("/api/v7/memory", {"focus_words": ["ok", 5]}, "/focus_words/1"),
-    ("/api/v7/memory", {"focus_words": ["ok", "a\x00"]}, "/focus_words/1"),
-    ("/api/v7/memory", {"top_k": 1e9}, "/top_k"),
-    ("/api/v7/memory", {"after": 1_700_000_000}, "/after"),
-    ("/api/v7/remember", {"query": "", "response": " \n"}, ""),
-    ("/api/v7/remember", {"occurred_at": "9999-12-31T23:59:59-14:00"}, "/occurred_at"),
-]
-
-
-def test_invalid_value_is_422_with_a_pointer(shared: Http) -> None:
-    """`errors` lists pointers and details (specification.md#error-pointer)."""
-    before = shared.rows()
-    for path, wrong, pointer in INVALID:
-        answer = shared.post(path, {**GOOD[path], **wrong})
-
-        assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
-        assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
-    assert shared.rows() == before
-
-
 def test_lone_surrogate_is_422_with_a_pointer(shared: Http) -> None:
     """A lone surrogate is a 422 (specification.md#api-text)."""
     for member, pointer in (

@@ -107,6 +107,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     """A project, and a folder that plays the system folder: bash can write there."""
     monkeypatch.setattr(hook_locations, "WRITE", [str(tmp_path / "system")])
     monkeypatch.setattr(hook_locations, "FREE", ["/dev/null"])
+    monkeypatch.delenv("TMPDIR", raising=False)  # what it names is free, too
     return tmp_path / "project", tmp_path / "system"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.coding.days import KINDS, PROJECTS, projects, sample
+from bench.coding.days import projects, sample
 from bench.coding.tool_output import tool_turns
 from bench.locomo import conversation_of
 
@@ -21,23 +21,6 @@ def turns_of(project: dict[str, Any]) -> list[dict[str, str]]:
         if isinstance(turns, list)
         for turn in turns
     ]
-
-
-def test_four_projects_have_days_enough_and_two_are_held_out() -> None:
-    everything = projects()
-
-    assert [one["sample_id"] for one in everything] == list(PROJECTS)
-    assert [one["part"] for one in everything].count("held-out") == 2
-    assert min(len(turns_of(one)) for one in everything) >= 120
-    assert min(len(one["qa"]) for one in everything) >= 25
-    assert min(len(one["conversation"]) // 2 for one in everything) >= 19
-
-
-def test_every_kind_of_question_is_asked_of_both_parts() -> None:
-    for part in ("development", "held-out"):
-        kinds = {qa["kind"] for one in projects() if one["part"] == part for qa in one["qa"]}
-
-        assert kinds == set(KINDS)
 
 
 def test_the_reader_of_locomo_reads_every_turn_and_question() -> None:

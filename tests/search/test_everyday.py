@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from bench.everyday.__main__ import MemoryResult, results, rows, share_answerable
-from bench.everyday.memories import Memory, memories, memory_of
+from bench.everyday.memories import Memory, memory_of
 from bench.service import Service
 
 SMALL = Memory(
@@ -19,31 +18,6 @@ SMALL = Memory(
     ((0, "What is the cat called?"), (1, "Who teaches maths?"), (1, "Our cat?")),
     frozenset(),
 )
-
-
-def test_every_memory_has_eight_facts_and_twelve_questions_in_six_languages() -> None:
-    everything = memories()
-
-    assert Counter(one.language for one in everything) == {
-        "en": 5, "de": 3, "es": 3, "fr": 3, "zh": 3, "ja": 3,
-    }  # fmt: skip
-    assert {(len(one.facts), len(one.questions)) for one in everything} == {(8, 12)}
-    assert {fact for one in everything for fact, _ in one.questions} == set(range(8))
-
-
-def test_half_of_the_memories_are_held_out_in_every_language() -> None:
-    everything = memories()
-
-    assert sum(one.is_held_out for one in everything) == 10
-    assert len({(one.language, one.is_held_out) for one in everything}) == 12
-
-
-def test_a_memory_names_only_questions_that_exist_and_are_not_its_own() -> None:
-    everything = memories()
-    questions = {(one.name, place) for one in everything for place in range(12)}
-
-    assert [one.name for one in everything if not one.also <= questions] == []
-    assert [one.name for one in everything if one.name in {name for name, _ in one.also}] == []
 
 
 def test_a_question_counts_as_right_only_if_its_turn_is_first(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ few programs only.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import posixpath
 import re
@@ -410,11 +409,6 @@ def mentioned_paths(text: str) -> list[str]:
     unquoted = re.sub(r"\\\n|[\\'\"]", "", text)
     paths = [*_SYSTEM_PATH.findall(text), *_SYSTEM_PATH.findall(unquoted)]
     return [path for path in dict.fromkeys(paths) if path.strip("/")][:200]  # `/` divides, too
-
-
-def matches_pattern(value: str, pattern: str) -> bool:
-    """Return True if a value matches a shell pattern."""
-    return fnmatch.fnmatchcase(value, plain(pattern))
 
 
 def _quoted(word: str) -> str:

@@ -6,7 +6,6 @@ Imported by `permissions` and the packages after it.
 from .accounts import (
     NO_KEY,
     OWNER,
-    Account,
     AccountUnknown,
     allow_outside_models,
     caller_for,
@@ -29,28 +28,3 @@ from .keys import (
     user_of_session,
     user_reminder,
 )
-
-__all__ = [
-    "NO_KEY",
-    "OWNER",
-    "Account",
-    "AccountUnknown",
-    "KeyIsReadOnly",
-    "NotOwner",
-    "PinnedToOtherUser",
-    "allow_outside_models",
-    "caller_for",
-    "default_user_id",
-    "is_user_of_session",
-    "list_accounts",
-    "may_use_outside_models",
-    "name_session_user",
-    "records_user",
-    "require_owner",
-    "require_write",
-    "session_user",
-    "session_user_id",
-    "space_user_id",
-    "user_of_session",
-    "user_reminder",
-]

@@ -218,13 +218,8 @@ def find_session(records: Records, token: str) -> BrowserSession | None:
     Raises StoreUnavailable.
     """
     now_ms, key = records.clock(), digest(token)
-    limits = {
-        "created_after_ms": now_ms - LIFETIME_MS,
-        "used_after_ms": now_ms - IDLE_MS,
-        "now_ms": now_ms,
-    }
     row: Row | None = records.store.read(
-        lambda tx: tx.one_or_none(SQL.session_of, digest=key, **limits)
+        lambda tx: tx.one_or_none(SQL.session_of, digest=key, **_limits(now_ms))
     )
     if row is None:
         return None
@@ -240,6 +235,15 @@ def find_session(records: Records, token: str) -> BrowserSession | None:
         form_token=_form_token(token),
         is_confirmed=is_confirmed,
     )
+
+
+def _limits(now_ms: int) -> dict[str, int]:
+    """Return the times after which a session that is signed in began and was used."""
+    return {
+        "created_after_ms": now_ms - LIFETIME_MS,
+        "used_after_ms": now_ms - IDLE_MS,
+        "now_ms": now_ms,
+    }
 
 
 def confirm(records: Records, session: BrowserSession, token: str, password: str) -> None:
@@ -265,13 +269,8 @@ def list_browsers(records: Records, session: BrowserSession, token: str) -> list
     `token` is that of this session. Raises StoreUnavailable.
     """
     now_ms, own_digest = records.clock(), digest(token)
-    limits = {
-        "created_after_ms": now_ms - LIFETIME_MS,
-        "used_after_ms": now_ms - IDLE_MS,
-        "now_ms": now_ms,
-    }
     rows = records.store.read(
-        lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **limits)
+        lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **_limits(now_ms))
     )
     return [
         Browser(

@@ -565,14 +565,12 @@ def write_answer(
     """
     messages = history_messages(brief)
     tries: list[ModelAttempt] = []
-    text = _request_answer(
-        models,
-        ModelRequest(slot="chat", messages=messages, outside=outside),
-        budget,
-        brief,
-        send_event,
-        tries,
-    )
+
+    def ask(messages: tuple[ModelMessage, ...]) -> str:
+        request = ModelRequest(slot="chat", messages=messages, outside=outside)
+        return _request_answer(models, request, budget, brief, send_event, tries)
+
+    text = ask(messages)
     failures = _check_answer(models, text, brief, budget, tries, outside=outside)
     if send_event is not None:
         send_event("look", {"status": "fail" if failures else "pass", "failed": len(failures)})
@@ -586,14 +584,7 @@ def write_answer(
     if send_event is not None:
         send_event("again", {})
     try:
-        revision = _request_answer(
-            models,
-            ModelRequest(slot="chat", messages=revision_messages, outside=outside),
-            budget,
-            brief,
-            send_event,
-            tries,
-        )
+        revision = ask(revision_messages)
     except ModelFailed as error:
         tries[:] = list(error.tries)
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -257,35 +258,28 @@ def _sources(turn: ChatTurn) -> list[RetrievedEvent]:
     answer = turn.search_result
     hits = {hit.event_id for hit in answer.hits}
     ids = [event_id for event_id in citable_events(answer) if event_id not in hits]
-    events = []
-    for event_id in ids:
-        try:
-            event = turn.context.store.read(
-                partial(own_event, caller=turn.caller, event_id=event_id),
-                account_id=turn.caller.account_id,
-            )
-        except EventUnknown:  # deleted meanwhile
-            continue
-        events.append(retrieved_event(event))
-    return events
+    return _events(turn.context, turn.caller, dict.fromkeys(ids))
 
 
 def events_of(
     context: Context, caller: Caller, hits: Sequence[Hit], message: str
 ) -> list[RetrievedEvent]:
     """Return the full events of hits, except those that only repeat the question."""
+    return _events(
+        context, caller, {hit.event_id: hit for hit in hits if has_evidence(hit, message)}
+    )
+
+
+def _events(
+    context: Context, caller: Caller, hits: Mapping[str, Hit | None]
+) -> list[RetrievedEvent]:
+    """Return the full events of these ids, except those that were deleted meanwhile."""
     events = []
-    for hit in hits:
-        if not has_evidence(hit, message):
-            continue
-        try:
-            event = context.store.read(
-                partial(own_event, caller=caller, event_id=hit.event_id),
-                account_id=caller.account_id,
-            )
-        except EventUnknown:  # deleted meanwhile
-            continue
-        events.append(retrieved_event(event, hit))
+    for event_id, hit in hits.items():
+        read = partial(own_event, caller=caller, event_id=event_id)
+        with suppress(EventUnknown):
+            event = context.store.read(read, account_id=caller.account_id)
+            events.append(retrieved_event(event, hit))
     return events
 
 

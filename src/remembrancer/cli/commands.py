@@ -157,13 +157,18 @@ def open_store_records(
 
 
 def service_key(agent: str | None = None) -> str:
-    """Return the service's key from the environment or the key file. Raises SettingInvalid.
+    """Return the service's key from REMEMBRANCER_KEY, else from the key file.
 
-    `agent` names the agent whose own key file comes before that of the login.
+    `agent` names the agent whose own key file comes before that of the login. Raises SettingInvalid
+    if there is none, or if other users can read the file.
     """
-    from .key_file import read_service_key
+    from ..client.credentials import KeyMissingError, find_key
+    from ..settings import SettingInvalid
 
-    return read_service_key(agent)
+    try:
+        return find_key(agent=agent)
+    except KeyMissingError as error:
+        raise SettingInvalid(f"{error} Keys are not accepted on the command line.") from error
 
 
 def service_url(url: str | None) -> str:

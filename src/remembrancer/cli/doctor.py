@@ -41,9 +41,8 @@ from ..settings import SettingInvalid, Settings, from_environment
 from ..status import is_above_policies, is_new, readiness
 from ..store import DataFolderReadable, StoreUnavailable
 from ..store.locations import engine_of, require_private
-from .commands import has_store
+from .commands import has_store, service_key
 from .install import configured_agents
-from .key_file import read_service_key
 
 # --- The findings of `remembrancer doctor` ---------------------------------------------------
 
@@ -389,7 +388,7 @@ def _agents() -> Iterator[Finding]:
     for agent in configured_agents():
         detail, remedy = "configured", ""
         try:
-            read_service_key(agent)
+            service_key(agent)
         except SettingInvalid as error:
             detail, remedy = "configured, but it has no key", str(error)
         untrusted = untrusted_events(Path.home() / ".codex") if agent == "codex" else []

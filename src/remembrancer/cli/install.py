@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..client.api_request import normalize_base_url
-from ..client.credentials import find_url
+from ..client.credentials import agent_key_file, find_url
 from ..client.tools import chosen_tools
 from ..install.agents import AGENTS, plan_changes
 from ..install.codex_trust import CODEX_TRUST_REMEDY
@@ -15,7 +15,7 @@ from ..install.file_changes import Change, ConfigUnreadable, ScopeUnsupported, d
 from ..install.leftovers import Leftovers, delete, find_leftovers
 from ..install.options import DEFAULT_URL, InstallOptions
 from ..settings import SettingInvalid, from_environment
-from .key_file import agent_key_file, read_service_key
+from .commands import service_key
 
 
 def plan(
@@ -110,7 +110,7 @@ def install(changes: Sequence[Change], agent: str, rest: Leftovers, *, remove: b
 def _next_steps(agent: str) -> list[str]:
     steps = []
     try:
-        read_service_key(agent)
+        service_key(agent)
     except SettingInvalid:
         steps.append(
             "It has no key yet: create one (remembrancer keys create) and write it to "

@@ -11,22 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import BaseModel
 
-from ..protocol.filters import filters_of, pairs_of
-from ..protocol.sources import TextSource
+from ..protocol.trust import TextSource
 from .commands import FilterOptions, ServiceUrl, options_of, service_key, service_url
 from .output import AsJson, Output, OutputFormat, print_list, takes_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic import BaseModel
+
     from ..client import Client, SearchResult
 
-T = TypeVar("T", bound=BaseModel)
 STDIN = "-"
 User = Annotated[
     str | None,
@@ -66,6 +65,8 @@ class SearchScope:
 
     def fields(self) -> dict[str, Any]:
         """Return the arguments of `Client.search`."""
+        from ..protocol.filters import filters_of
+
         teams = "all" if "all" in (self.teams or ()) else self.teams
         fields = {
             "after": self.after,
@@ -107,6 +108,8 @@ class FactsChosen:
 
     def fields(self) -> dict[str, Any]:
         """Return the arguments of `Client.facts`."""
+        from ..protocol.filters import filters_of
+
         return {
             "status": self.status,
             "filters": options_of(filters_of, self.filters),
@@ -174,6 +177,8 @@ def remember(
     It belongs to no step and owes nothing. Needs a running service and its key
     (`remembrancer login`).
     """
+    from ..protocol.filters import pairs_of
+
     if text == STDIN:
         text = _stdin()
     with service_client(url) as client:
@@ -355,7 +360,7 @@ def _without_turns(result: SearchResult, min_score: float) -> str:
     return f"{none}; {named} {verb}."
 
 
-def _first(items: Iterable[T], limit: int) -> list[dict[str, Any]]:
+def _first(items: Iterable[BaseModel], limit: int) -> list[dict[str, Any]]:
     """Return the first items as JSON; say on stderr if there are more."""
     listed = [one.model_dump(mode="json") for one in islice(items, limit + 1 if limit else None)]
     if limit and len(listed) > limit:

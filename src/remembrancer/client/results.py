@@ -10,7 +10,7 @@ from ..protocol.cubes import SharedCube
 from ..protocol.memory import BatchReceipt
 from ..protocol.recalled import answer_items, fenced_items
 from ..protocol.search import FactHit, Hit, InstructionHit, MemoryAnswer, MemoryName, SummaryHit
-from ..protocol.sources import TextSource
+from ..protocol.trust import TextSource
 
 LINE_CHARACTERS_MAX = 100  # of a hit, when a result is printed
 

@@ -20,8 +20,9 @@ from ..protocol.facts import Fact, FactChange
 from ..protocol.forget import Forget
 from ..protocol.memory import TurnBatch
 from ..protocol.search import MemoryQuery
-from ..protocol.sources import TextSource, TurnSource
+from ..protocol.sources import TurnSource
 from ..protocol.teams import TeamQuery
+from ..protocol.trust import TextSource
 from .errors import NotFoundError
 from .turns import Content, batches, turns_of
 

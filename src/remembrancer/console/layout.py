@@ -98,13 +98,13 @@ def cursor(values: Mapping[str, str], name: str) -> PageCursor | None:
     return PageCursor(int(match[1]), int(match[2]))
 
 
-def number(values: Mapping[str, str], name: str, *, minimum: int = 1) -> int | None:
-    """Return a whole number, or None if it is missing."""
+def number(values: Mapping[str, str], name: str) -> int | None:
+    """Return a whole number of at least 1, or None if it is missing."""
     value = text(values, name, 40)
     if not value:
         return None
-    if not _NUMBER.fullmatch(value) or int(value) < minimum:
-        raise InvalidRequest(f"{name} must be a whole number of at least {minimum}.")
+    if not _NUMBER.fullmatch(value) or int(value) < 1:
+        raise InvalidRequest(f"{name} must be a whole number of at least 1.")
     return int(value)
 
 

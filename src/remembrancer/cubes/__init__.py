@@ -7,7 +7,6 @@ from .fit import Situation
 from .lessons import (
     Lesson,
     PreparedCube,
-    StoredCube,
     anonymize_votes,
     best_cubes,
     check_evidence,
@@ -17,7 +16,6 @@ from .lessons import (
     find_equal,
     move_evidence,
     prepare_cube,
-    store_cube,
 )
 from .outcomes import record_exposures, settle, settle_ended
 from .proposals import propose
@@ -30,31 +28,3 @@ from .serving import (
     unrated_cubes,
     warm_cubes,
 )
-
-__all__ = [
-    "CubeQuery",
-    "Lesson",
-    "NewestCubes",
-    "PreparedCube",
-    "Situation",
-    "StoredCube",
-    "anonymize_votes",
-    "best_cubes",
-    "check_evidence",
-    "close_ratings",
-    "erase_all",
-    "erase_cube",
-    "erase_private",
-    "find_equal",
-    "may_propose",
-    "move_evidence",
-    "prepare_cube",
-    "propose",
-    "record_exposures",
-    "relevant_cubes",
-    "settle",
-    "settle_ended",
-    "store_cube",
-    "unrated_cubes",
-    "warm_cubes",
-]

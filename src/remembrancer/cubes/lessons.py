@@ -13,7 +13,7 @@ from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..protocol.recalled import marked
 from ..protocol.service_keys import mask_service_keys, service_key_warning
-from ..protocol.sources import RANKS, SOURCES, TextSource
+from ..protocol.trust import RANKS, SOURCES, TextSource
 from ..search import EventText, IndexEntry, analysis_id, index_entries
 from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Row, Transaction, embedder_id, load_queries

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..context import Caller, Context
 from ..protocol.cubes import CubeStatus, SharedCube
 from ..protocol.limits import CUBES_SHOWN_MAX
-from ..protocol.sources import RANKS, SOURCES, TextSource
+from ..protocol.trust import RANKS, SOURCES, TextSource
 from ..search import (
     EventText,
     IndexView,

@@ -198,13 +198,13 @@ def list_files(
     )
 
 
-def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[Row]:
+def quota_usage(records: Records, caller: Caller) -> list[Row]:
     """Return account, files and charged_bytes of each account, largest first.
 
     Raises NotOwner, StoreUnavailable.
     """
     require_owner(caller)
-    return records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
+    return records.store.read(lambda tx: tx.all(SQL.rooms, most=LISTED))
 
 
 def picture_size(records: Records, row: Row) -> tuple[int, int] | None:

@@ -18,8 +18,8 @@ from ..protocol.limits import OPEN_TASK_DAYS, OPEN_TASKS_MAX, TURNS_PER_CUBE_MIN
 from ..protocol.notices import without_notices
 from ..protocol.seal import Seal, read_seal, render
 from ..protocol.search import MemoryAnswer, MemoryQuery, OpenTask
-from ..protocol.sources import RANKS, TextSource
 from ..protocol.text import rfc3339
+from ..protocol.trust import RANKS, TextSource
 from ..store import Row, Transaction, load_queries
 from .facts.listing import note_uses
 from .spaces import SQL

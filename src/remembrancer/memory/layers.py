@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..context import Context
-from ..protocol.sources import RANKS, TextSource
+from ..protocol.trust import RANKS, TextSource
 from ..search import (
     EventText,
     IndexEntry,

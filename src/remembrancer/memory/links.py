@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..accounts.teams import is_author
 from ..context import Context, TeamMember
-from ..protocol.sources import may_replace
+from ..protocol.trust import may_replace
 from ..store import Row, Transaction, load_queries
 from .changes import Withdrawal, change, is_about, state_keys
 from .spaces import SQL as SPACES

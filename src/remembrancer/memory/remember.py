@@ -19,8 +19,9 @@ from ..protocol.cubes import CubeMade
 from ..protocol.errors import InvalidRequest
 from ..protocol.memory import Receipt, Remembered, Turn
 from ..protocol.notices import is_notice
-from ..protocol.sources import USUAL, TextSource, TurnSource, least
+from ..protocol.sources import USUAL, TurnSource
 from ..protocol.text import is_placeholder, says_nothing
+from ..protocol.trust import TextSource, least
 from ..search import EventText, IndexEntry, index_entries
 from ..store import Row, Transaction
 from .duties import is_l1_due, is_l2_due

@@ -13,7 +13,8 @@ from typing import Any
 from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..protocol.errors import InvalidRequest
-from ..protocol.sources import SOURCES, TurnSource
+from ..protocol.sources import TurnSource
+from ..protocol.trust import SOURCES
 from ..search import (
     EntryBatch,
     EventText,

@@ -10,29 +10,10 @@ from .port import (
     ModelChoice,
     ModelFailed,
     ModelMessage,
-    ModelOutput,
     ModelRequest,
     ModelResponse,
     Models,
     Slot,
     tokens_of,
 )
-from .slots import SLOTS, ModelTarget, targets_of
-
-__all__ = [
-    "SLOTS",
-    "Budget",
-    "ChoiceDelta",
-    "ModelAttempt",
-    "ModelChoice",
-    "ModelFailed",
-    "ModelMessage",
-    "ModelOutput",
-    "ModelRequest",
-    "ModelResponse",
-    "ModelTarget",
-    "Models",
-    "Slot",
-    "targets_of",
-    "tokens_of",
-]  # fmt: skip
+from .slots import SLOTS, ModelTarget

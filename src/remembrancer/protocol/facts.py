@@ -21,8 +21,9 @@ from .message import (
     example,
 )
 from .search import Author
-from .sources import ItsSource, TextSource
+from .sources import ItsSource
 from .text import Moment, Telling
+from .trust import TextSource
 
 FactStatus = Literal["current", "superseded", "expired", "removed"]
 FactText = Annotated[Telling, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)]

@@ -18,8 +18,8 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WithJs
 
 from . import limits
 from .message import ABSENT_IF_NONE
-from .sources import RANKS, SOURCES, TextSource
 from .text import Moment
+from .trust import RANKS, SOURCES, TextSource
 
 Scalar: TypeAlias = str | int | float | bool
 Operator: TypeAlias = Literal[

@@ -13,8 +13,9 @@ from .cubes import SharedCube
 from .filters import ItsMetadata, OnlyPassing
 from .message import ABSENT_IF_NONE, Body, Created, Id, InTeam, Message, OrAbsent, example
 from .pasted import PRIVATE
-from .sources import ItsSource, TextSource, TurnSource
+from .sources import ItsSource, TurnSource
 from .text import Moment, Text
+from .trust import TextSource
 
 # --- The reasons for a hit as one line of plain text -----------------------------------------
 

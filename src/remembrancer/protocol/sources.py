@@ -1,17 +1,15 @@
-"""The source of a text: who it comes from, which says how far it is trusted."""
+"""Fields of messages that say who a text comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from .message import Body
+from .trust import SOURCES, TextSource
 
-TextSource: TypeAlias = Literal["user", "model", "tool", "file", "import", "other"]
-SOURCES: tuple[TextSource, ...] = get_args(TextSource)  # in falling trust; stored by their places
-RANKS: dict[TextSource, int] = {source: place for place, source in enumerate(SOURCES)}
 ItsSource = Annotated[
     TextSource,
     Field(
@@ -32,18 +30,6 @@ class TurnSource(Body):
 
 # Not validated: most processes need no validator of it.
 USUAL = TurnSource.model_construct(query="user", response="model")
-
-
-def least(*sources: TextSource) -> TextSource:
-    """Return the least trusted of some sources."""
-    return max(sources, key=RANKS.__getitem__)
-
-
-def may_replace(newer: int, older: int) -> bool:
-    """Return True if a text may replace an earlier one, by their ranks: what neither the user nor a
-    model said replaces nothing that they said.
-    """
-    return newer <= RANKS["model"] or older > RANKS["model"]
 
 
 def _both_sides(value: Any) -> Any:

@@ -3,17 +3,3 @@
 from .machine import available_bytes, end_with, processors
 from .reading import PREFIX, SettingInvalid, from_environment, read, set_variable, settings_file
 from .table import CHOICES, Settings
-
-__all__ = [
-    "CHOICES",
-    "PREFIX",
-    "SettingInvalid",
-    "Settings",
-    "available_bytes",
-    "end_with",
-    "from_environment",
-    "processors",
-    "read",
-    "set_variable",
-    "settings_file",
-]

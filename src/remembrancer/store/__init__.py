@@ -20,23 +20,3 @@ from .engine import (
 )
 from .locations import IS_SHAREABLE, open_store
 from .queries import Queries, load_queries
-
-__all__ = [
-    "IS_SHAREABLE",
-    "DataFolderBusy",
-    "DataFolderReadable",
-    "OutcomeUnknown",
-    "Pool",
-    "Queries",
-    "Row",
-    "Store",
-    "StoreTooNew",
-    "StoreTooOld",
-    "StoreUnavailable",
-    "StoreUnreachable",
-    "Transaction",
-    "embedder_id",
-    "load_queries",
-    "open_store",
-    "reason_of",
-]

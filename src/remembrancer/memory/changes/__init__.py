@@ -4,17 +4,5 @@ Pure: no store, no clock. The rules cover English, German, French, Spanish, Ital
 Chinese.
 """
 
-from .comparison import ValueChange, change, change_keys, state_keys
-from .requests import Withdrawal, content_words, is_about, names_history, withdrawal_in
-
-__all__ = [
-    "ValueChange",
-    "Withdrawal",
-    "change",
-    "change_keys",
-    "content_words",
-    "is_about",
-    "names_history",
-    "state_keys",
-    "withdrawal_in",
-]
+from .comparison import change, change_keys, state_keys
+from .requests import Withdrawal, is_about, names_history, withdrawal_in

@@ -17,7 +17,8 @@ from pathlib import Path
 from ...accounts import require_write, space_user_id
 from ...accounts.usage import count_at_once
 from ...context import Caller, Context
-from ...protocol.sources import TextSource, TurnSource
+from ...protocol.sources import TurnSource
+from ...protocol.trust import TextSource
 from ...search import EntryMaker, EventText, IndexEntry
 from ...search.text.screening import find_secrets, mask_secrets
 from ...settings import Settings

@@ -14,8 +14,8 @@ from ...protocol.files import memory_path
 from ...protocol.filters import Metadata
 from ...protocol.line import CubeKind
 from ...protocol.message import Described, Id, Topic
-from ...protocol.sources import TextSource
 from ...protocol.text import Moment, Text
+from ...protocol.trust import TextSource
 
 FORMAT: Literal["remembrancer-export"] = "remembrancer-export"
 VERSION = 2  # raised with every change of a record, so that an older version refuses the file

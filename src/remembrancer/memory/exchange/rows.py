@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import AwareDatetime
 
-from ...protocol.sources import RANKS, SOURCES
+from ...protocol.trust import RANKS, SOURCES
 from ...store import Row
 from ..spaces import flag_names, milliseconds, read_metadata, write_metadata
 from .records import Record

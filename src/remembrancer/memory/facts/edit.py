@@ -12,8 +12,8 @@ from ...accounts.teams import require_fact_author
 from ...context import Caller, Context
 from ...protocol.errors import InvalidRequest
 from ...protocol.facts import FactAdd, FactChange, FactRemoved, FactStored
-from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339
+from ...protocol.trust import SOURCES
 from ...store import Row, Transaction
 from ..filters import change_metadata
 from ..intake import Intake, OnlyEchoedText

@@ -12,8 +12,8 @@ from ...accounts import session_user_id
 from ...accounts.teams import authors_of_facts
 from ...context import Caller, Context
 from ...protocol.facts import Fact, FactList, FactsQuery, FactStatus, InstructionList
-from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339
+from ...protocol.trust import SOURCES
 from ...store import Row, Transaction
 from ..filters import passing_or_all
 from ..spaces import AFTER_ALL, past_ms, read_metadata, split_page

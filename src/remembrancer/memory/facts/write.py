@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from ...accounts.teams import sign_fact
 from ...context import Caller, Context
 from ...protocol.errors import Conflict, InvalidRequest, NotFound
-from ...protocol.sources import RANKS, TextSource, may_replace
+from ...protocol.trust import RANKS, TextSource, may_replace
 from ...search import IndexEntry, first_vectors, load_succession
 from ...store import Row, Transaction, load_queries
 from ..changes import change

@@ -6,14 +6,3 @@ No store, no clock, no language model.
 from .facts import standing_instruction
 from .topics import applies, replaces_instruction, topic_words
 from .wishes import Instruction, instructions_in, own_sentences, stated_in
-
-__all__ = [
-    "Instruction",
-    "applies",
-    "instructions_in",
-    "own_sentences",
-    "replaces_instruction",
-    "standing_instruction",
-    "stated_in",
-    "topic_words",
-]

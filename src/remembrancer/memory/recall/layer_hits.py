@@ -18,8 +18,8 @@ from ...protocol.limits import (
     SUMMARIES_FOUND_MAX,
 )
 from ...protocol.search import LAYERS, FactHit, InstructionHit, MemoryQuery, SummaryHit
-from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339
+from ...protocol.trust import SOURCES
 from ...search import (
     Fit,
     IndexView,

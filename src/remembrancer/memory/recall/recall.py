@@ -37,8 +37,8 @@ from ...protocol.search import (
     SummaryHit,
     WorkContext,
 )
-from ...protocol.sources import SOURCES
 from ...protocol.text import rfc3339, tokens
+from ...protocol.trust import SOURCES
 from ...search import (
     UNVERIFIED,
     Decay,

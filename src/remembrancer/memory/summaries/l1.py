@@ -13,8 +13,8 @@ from ...accounts.idempotency import IdempotentRequest, write_once
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import Conflict
-from ...protocol.sources import RANKS
 from ...protocol.summaries import Summary, SummarySaved
+from ...protocol.trust import RANKS
 from ...search import IndexEntry, index_entries
 from ...store import Row, Transaction, load_queries
 from ..duties import is_l2_due

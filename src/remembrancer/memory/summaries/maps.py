@@ -15,9 +15,9 @@ from ...accounts import require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
-from ...protocol.sources import SOURCES
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
+from ...protocol.trust import SOURCES
 from ...search import IndexEntry, index_entries
 from ...search.text.analysis import words
 from ...search.text.languages import detect

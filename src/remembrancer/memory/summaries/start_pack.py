@@ -12,9 +12,9 @@ from ...protocol.constitution import VERSION, compact_text
 from ...protocol.fence import data_line, fenced, indented, new_delimiter, one_line
 from ...protocol.recalled import marked
 from ...protocol.search import MemoryQuery
-from ...protocol.sources import SOURCES
 from ...protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ...protocol.text import beginning, rfc3339, tokens
+from ...protocol.trust import SOURCES
 from ...store import Row, Transaction
 from ..facts.listing import start_facts
 from ..projects import project_of

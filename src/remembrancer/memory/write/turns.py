@@ -15,7 +15,8 @@ from ...accounts.teams import sign_event
 from ...context import Caller, Context, TeamMember
 from ...protocol.message import DEFAULT_SESSION
 from ...protocol.notices import without_notices
-from ...protocol.sources import RANKS, USUAL, TextSource, TurnSource
+from ...protocol.sources import USUAL, TurnSource
+from ...protocol.trust import RANKS, TextSource
 from ...search import EventText, IndexEntry, index_entries, repeated
 from ...search.embedders.port import NoEmbedder
 from ...search.text.machine_text import NEAR_DUPLICATE

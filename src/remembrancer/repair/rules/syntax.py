@@ -66,11 +66,6 @@ add_parentheses = rewrite(
         r"^((?:async\s+)?def\s+)[\"'](\0+)[\"']": r"\1\2",
     }
 )
-unpack_lambda = rewrite(
-    {r"\blambda\s*\(([^()]*)\)\s*:": r"lambda \1:"},
-    message="parameters cannot be parenthesized",
-    once=True,
-)
 # `var x = 1`, `int n = 2`, `new A()` and `if x then:`
 remove_declarations = rewrite(
     {
@@ -182,29 +177,6 @@ def order_parameters(
     if tail != ["*"]:
         ordered = ", ".join([*head, *slashes, *tail, *last])
         yield Edit(tokens[opening].end, tokens[closing].start, ordered)
-
-
-@of_statement
-def unpack_parameters(
-    source: ProgramSource, failure: Failure, statement: SourceStatement
-) -> Iterator[Edit]:
-    """Unpack a parameter in parentheses, `def f(a, (b, c))`, at the beginning of the function."""
-    tokens = statement.tokens
-    if "parameters cannot be parenthesized" not in failure.message or not statement.is_header:
-        return
-    opening = next((at for at in range(3, len(tokens)) if tokens[at].text == "("), 0)
-    closing = tokens.pairs.get(opening)
-    below = next((one for one in source.statements if one.line > statement.line), None)
-    if tokens[0].text != "def" or closing is None or below is None:
-        return
-    names = [word for word in tokens.words(opening + 1, closing) if word != ","]
-    parameter = "_".join(names)
-    is_certain = bool(names) and all(name.isidentifier() for name in names)
-    if is_certain and parameter not in source.names and len(below.indent) > len(statement.indent):
-        start = below.tokens[0].start
-        unpacking = f"({', '.join(names)}{',' if len(names) == 1 else ''}) = {parameter}"
-        yield over(tokens[opening], tokens[closing], parameter)
-        yield Edit(start, start, f"{unpacking}\n{below.indent}")
 
 
 @of_statement
@@ -822,8 +794,6 @@ RULES = (
     ("semicolon", replace_semicolons),
     ("parameters", add_parentheses),
     ("parameters", order_parameters),
-    ("parameters", unpack_parameters),
-    ("parameters", unpack_lambda),
     ("parentheses", parenthesize_target),
     ("parentheses", parenthesize_generator),
     ("parentheses", parenthesize_exceptions),

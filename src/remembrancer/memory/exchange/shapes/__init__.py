@@ -18,7 +18,6 @@ from .table import (
     NAMES,
     SHAPE_HINT,
     SHAPES,
-    NativeArchive,
     Shape,
     ShapeUnknown,
     detect,
@@ -26,25 +25,3 @@ from .table import (
     records,
     shape_named,
 )
-
-__all__ = [
-    "NAMES",
-    "SHAPES",
-    "SHAPE_HINT",
-    "ImportRefused",
-    "InvalidRecord",
-    "LeftOutRecord",
-    "NativeArchive",
-    "Record",
-    "Shape",
-    "ShapeFact",
-    "ShapeTurn",
-    "ShapeUnknown",
-    "Source",
-    "checked",
-    "detect",
-    "is_native_archive",
-    "one_line",
-    "records",
-    "shape_named",
-]

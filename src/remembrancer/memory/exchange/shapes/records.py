@@ -20,8 +20,9 @@ from ....protocol import limits
 from ....protocol.filters import Metadata
 from ....protocol.memory import TurnText
 from ....protocol.message import Id, Message
-from ....protocol.sources import USUAL, TextSource, TurnSource
+from ....protocol.sources import USUAL, TurnSource
 from ....protocol.text import Moment, Telling, Text
+from ....protocol.trust import TextSource
 
 ORIGIN_CHARACTERS_MAX = 256
 TURN_BYTES_MAX = limits.BODY_BYTES_MAX  # both sides in UTF-8, as in a request
