@@ -65,15 +65,19 @@ class FairQueue(Generic[T]):
             # A thread that was notified counts until it has taken its work, as the work does.
             return sum(map(len, self._waiting.values())) > self._getters
 
-    def get(self) -> tuple[Hashable, T] | None:
-        """Wait for work and return it with its group; None once closed and empty."""
+    def get(self, seconds: float | None = None) -> tuple[Hashable, T] | None:
+        """Wait for work and return it with its group; None once closed and empty.
+
+        Raises TimeoutError if none comes in so many `seconds`.
+        """
         with self._changed:
             self._getters += 1
             try:
                 while (item := self._take()) is None:
                     if self._is_closed and not self._waiting:
                         return None
-                    self._changed.wait()
+                    if not self._changed.wait(seconds) and not self._waiting:
+                        raise TimeoutError
                 return item
             finally:
                 self._getters -= 1
