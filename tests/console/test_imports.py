@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -183,6 +184,20 @@ def test_names_in_archives_are_labels_alone(owner: Reader, tmp_path: Path) -> No
 
     assert answer.status_code == 200
     assert not Path("/tmp/evil").exists()  # noqa: S108 - what a careless reader would write
+
+
+@pytest.mark.parametrize("page", [PREVIEW, STORE])
+def test_archive_that_unpacks_to_much_is_refused(owner: Reader, page: str) -> None:
+    """Also one whose ratio is that of real text."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(210):
+            archive.writestr(f"{number}.jsonl", b" " * (1 << 20))
+        archive.writestr("noise.txt", Random(1).randbytes(3 << 20), zipfile.ZIP_STORED)
+    answer = send(owner, page, buffer.getvalue(), "chats.zip")
+
+    assert answer.status_code == 422
+    assert "The archive unpacks to 223,346,688 bytes" in words_of(answer.text)
 
 
 def test_chosen_file_is_previewed_at_once_and_then_imported(site: Site, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from ..memory.exchange.shapes import (
     Source,
     is_native_archive,
 )
+from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.text import beginning
 from . import layout
@@ -178,6 +179,12 @@ def _row(record: Any) -> tuple[str, str, str]:
 def _is_export(path: Path) -> bool:
     source = Source.at(path)
     with source.documents() as documents:
+        if source.unpacked_bytes > limits.ZIP_UNPACKED_BYTES_MAX:
+            raise ImportRefused(
+                f"The archive unpacks to {source.unpacked_bytes:,} bytes, and a page takes at most "
+                f"{limits.ZIP_UNPACKED_BYTES_MAX:,}. Use `remembrancer import FILE` on the machine "
+                "of the service."
+            )
         return source.kind == "archive" and is_native_archive(documents)
 
 
