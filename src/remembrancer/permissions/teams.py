@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..accounts import require_write, space_user_id
 from ..accounts.accounts import ensure_account, single_line
-from ..accounts.idempotency import IdempotentRequest, write_once
+from ..accounts.idempotency import IdempotentRequest, delete_answers, write_once
 from ..accounts.teams import SQL, Membership, membership_in, memberships, require_role
 from ..context import Caller, Records
 from ..protocol import limits
@@ -138,6 +138,7 @@ def rename_team(
     def write(tx: Transaction) -> Team:
         membership_in(tx, caller, own.team_id)  # it may have been deleted meanwhile
         tx.run(SQL.rename_team, name=name)
+        delete_answers(tx, own.team_id)
         _record(tx, caller, own, records.clock(), change="rename")
         return _team(own._replace(name=name), members=tx.one(SQL.count_members).n)
 
