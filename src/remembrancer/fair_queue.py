@@ -156,14 +156,24 @@ class FairQueue(Generic[T]):
 class FairThreads:
     """Threads that do the work of groups in fair turns, started as they are needed."""
 
-    def __init__(self, threads: int, name: str, *, threads_of_group: int | None = None) -> None:
+    def __init__(
+        self,
+        threads: int,
+        name: str,
+        *,
+        threads_of_group: int | None = None,
+        threads_alone: int | None = None,
+    ) -> None:
         """Create a pool.
 
         `threads_of_group`: the most that work for one group at the same time, while another uses
-        the pool too. More would share the interpreter's lock with the work of that other one.
+        the pool too; `threads_alone`: the same while none does. More would share the interpreter's
+        lock with the work of others.
         """
         self._most, self._name = threads, name
-        self._queue: FairQueue[tuple[Future[Any], Callable[[], Any]]] = FairQueue(threads_of_group)
+        self._queue: FairQueue[tuple[Future[Any], Callable[[], Any]]] = FairQueue(
+            threads_of_group, alone_max=threads_alone
+        )
         self._lock = threading.Lock()  # guards the field below
         self._threads: list[threading.Thread] = []
 
