@@ -127,12 +127,14 @@ def test_too_many_records_are_refused_with_another_way(
     owner: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(imports, "RECORDS_MAX", 2)
-    content = b"\n".join(b'{"query": "q%d", "response": "r"}' % n for n in range(3))
     before = rows(owner.context)
 
-    assert "imports at most 2" in words_of(send(owner, PREVIEW, content, "chat.jsonl").text)
-    answer = send(owner, STORE, content, "chat.jsonl")
-    assert (answer.status_code, "remembrancer import FILE" in answer.text) == (422, True)
+    for line in (b'{"query": "q", "response": "r%d"}', b'{"query": %d}'):
+        content = b"\n".join([b'{"query": "q", "response": "r"}', *(line % n for n in range(3))])
+        for page in (PREVIEW, STORE):
+            answer = send(owner, page, content, "chat.jsonl")
+            assert (answer.status_code, "imports at most 2" in words_of(answer.text)) == (422, True)
+            assert "remembrancer import FILE" in answer.text
     assert rows(owner.context) == before
 
 
